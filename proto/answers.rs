@@ -44,6 +44,7 @@ pub(crate) const ANSWERS: &[(&str, &[Told])] = &[
     ("cairn.content.v1.MemoryNote", &[("member_id", &[Uuid]), ("target_id", &[Uuid])]),
     ("cairn.content.v1.Author", &[("kind", &[Schema("examples(\"token\")")])]),
     ("cairn.content.v1.TableColumn", &[("property_id", &[Uuid, Null])]),
+    ("cairn.content.v1.TableField", &[]),
     ("cairn.content.v1.TableRow", &[]),
     ("cairn.content.v1.RowProblem", &[]),
     ("cairn.content.v1.TrashItem", &[("parent_id", &[Null])]),

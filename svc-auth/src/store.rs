@@ -34,6 +34,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0010_lifecycle"),
     migration!("0011_sessions"),
     migration!("0012_question_log"),
+    migration!("0013_last_client"),
 ];
 
 /// A column that holds one of a few words.

@@ -66,6 +66,10 @@ fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)))
 }
 
+fn call() -> Call {
+    Call::within(MINUTE)
+}
+
 fn config(storage: &TestDb) -> Config {
     let default_plan = "selfhosted".to_owned();
     Config {

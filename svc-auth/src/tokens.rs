@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::folders::Folders;
 use crate::keys::{Issued, Keys};
 use crate::model::has_ended;
-use crate::model::tokens::{Presented, Token};
+use crate::model::tokens::{Presented, Token, Use};
 use crate::names;
 use crate::secrets::{self, Digest};
 use crate::store;
@@ -57,8 +57,8 @@ impl Tokens {
     }
 
     /// The identity that a token stands for now. The checks run on every exchange, so a change of the token, of its
-    /// owner's role or of the workspace holds at the next one.
-    pub(crate) async fn exchange(&self, secret: &str) -> Result<Issued, Error> {
+    /// owner's role or of the workspace holds at the next one. `call` says with what program the token is used.
+    pub(crate) async fn exchange(&self, secret: &str, call: &Call) -> Result<Issued, Error> {
         if !token_format::is_well_formed(secret) {
             return Err(Error::TokenRefused);
         }
@@ -68,7 +68,8 @@ impl Tokens {
             |token: &Presented| token.active && token.expires_at.is_none_or(|end| !has_ended(end, now));
         let token = found.filter(is_open).ok_or(Error::TokenRefused)?;
 
-        self.last_use.note(token.workspace, token.id, now);
+        let used = Use { at: now, client: call.client().to_owned(), channel: call.channel() };
+        self.last_use.note(token.workspace, token.id, used);
         // May be empty, after a change of role: the caller is known then, and may do nothing.
         let permissions = token.granted.intersection(token.owner_role.permissions());
         let identity = Identity {
@@ -289,6 +290,8 @@ impl Tokens {
             created_at: self.ambient.clock.now(),
             expires_at: checked.expires_at,
             last_used_at: None,
+            last_client: String::new(),
+            last_channel: None,
         };
         let digest: Digest = secrets::digest(&secret);
         store::tokens::insert(tx, &token, &digest).await?;

@@ -9,6 +9,7 @@ pub(crate) mod schema;
 mod trash;
 pub(crate) mod views;
 
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op};
 use cairn_chassis::sql::Db;
 use cairn_chassis::wording::{self, Unit};
@@ -105,57 +106,12 @@ impl Databases {
         draft: DatabaseDraft,
     ) -> Result<Written<Database>, Error> {
         let mut checks = Checks::default();
-        checks.name(&draft.name);
-        check_texts(&mut checks, draft.description.as_deref(), draft.icon.as_deref());
-        let folder_id: Option<FolderId> = checks.optional_id("folderId", draft.folder_id.as_deref());
-        let new_id: Option<DatabaseId> = checks.optional_id("newId", draft.new_id.as_deref());
+        let properties = vec![primary_property(&self.context, PRIMARY_NAME.to_owned())];
+        let database = planned(&mut checks, &self.context, caller, draft, properties);
         checks.finish()?;
-
         let mut change = Change::begin(&self.context, caller).await?;
-        let destination = folders::destination(&mut change, caller, folder_id).await?;
-        let now = change.now();
-        let database = Database {
-            id: new_id.unwrap_or_else(|| self.context.ids.next()),
-            workspace_id: caller.workspace,
-            folder_id,
-            path: destination.path_of(&draft.name),
-            folders: destination.folders,
-            name: draft.name,
-            description: draft.description,
-            icon: draft.icon,
-            properties: vec![self.primary_property()],
-            views: vec![self.first_view()],
-            record_count: 0,
-            created_at: now,
-            updated_at: now,
-            deleted_at: None,
-        };
-        store::databases::insert(change.tx(), &database).await?;
-        change.note(noted(Operation::Create, &database).versions(None, Some(version(&database))));
-        change.publish_upsert(Kind::Database, database.id);
+        let database = insert(&mut change, caller, database).await?;
         change.commit_with(database).await
-    }
-
-    fn primary_property(&self) -> Property {
-        Property {
-            id: self.context.ids.next(),
-            name: PRIMARY_NAME.to_owned(),
-            kind: PropertyType::Text,
-            is_primary: true,
-            config: PropertySettings::default(),
-        }
-    }
-
-    fn first_view(&self) -> View {
-        let id: ViewId = self.context.ids.next();
-        View {
-            id,
-            name: DEFAULT_VIEW.to_owned(),
-            filters: Vec::new(),
-            sorts: Vec::new(),
-            hidden_field_ids: Vec::new(),
-            is_default: true,
-        }
     }
 
     /// A live database.
@@ -226,6 +182,76 @@ impl Databases {
         let changed = former(&before, &database);
         save(change, database, is_shown_anew, changed).await
     }
+}
+
+/// The property that titles the records.
+pub(crate) fn primary_property(context: &Context, name: String) -> Property {
+    let (kind, config) = (PropertyType::Text, PropertySettings::default());
+    Property { id: context.ids.next(), name, kind, is_primary: true, config }
+}
+
+/// A database as it is to be, with its first view; where it stands and since when is known when it is written.
+pub(crate) fn planned(
+    checks: &mut Checks,
+    context: &Context,
+    caller: &Caller,
+    draft: DatabaseDraft,
+    properties: Vec<Property>,
+) -> Database {
+    checks.name(&draft.name);
+    check_texts(checks, draft.description.as_deref(), draft.icon.as_deref());
+    let folder_id: Option<FolderId> = checks.optional_id("folderId", draft.folder_id.as_deref());
+    let new_id: Option<DatabaseId> = checks.optional_id("newId", draft.new_id.as_deref());
+    let nowhen = Timestamp::from_micros(0);
+    Database {
+        id: new_id.unwrap_or_else(|| context.ids.next()),
+        workspace_id: caller.workspace,
+        folder_id,
+        folders: Vec::new(),
+        path: String::new(),
+        name: draft.name,
+        description: draft.description,
+        icon: draft.icon,
+        properties,
+        views: vec![first_view(context)],
+        record_count: 0,
+        created_at: nowhen,
+        updated_at: nowhen,
+        deleted_at: None,
+    }
+}
+
+fn first_view(context: &Context) -> View {
+    let id: ViewId = context.ids.next();
+    View {
+        id,
+        name: DEFAULT_VIEW.to_owned(),
+        filters: Vec::new(),
+        sorts: Vec::new(),
+        hidden_field_ids: Vec::new(),
+        is_default: true,
+    }
+}
+
+/// Writes a new database into the folder that it names, which the caller must reach.
+pub(crate) async fn insert(
+    change: &mut Change,
+    caller: &Caller,
+    planned: Database,
+) -> Result<Database, Error> {
+    let destination = folders::destination(change, caller, planned.folder_id).await?;
+    let now = change.now();
+    let database = Database {
+        path: destination.path_of(&planned.name),
+        folders: destination.folders,
+        created_at: now,
+        updated_at: now,
+        ..planned
+    };
+    store::databases::insert(change.tx(), &database).await?;
+    change.note(noted(Operation::Create, &database).versions(None, Some(version(&database))));
+    change.publish_upsert(Kind::Database, database.id);
+    Ok(database)
 }
 
 /// Ends the change of a database; with its records when these look different to who indexes them.

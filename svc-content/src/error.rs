@@ -56,6 +56,12 @@ pub enum Error {
          'publishers')"
     )]
     MayNotPublish(&'static str),
+    /// A version of a memory has fewer members, and the caller may take out none.
+    #[error(
+        "members of this memory would go, since the version does not have them: that takes the permission to delete, which \
+         this caller does not have"
+    )]
+    MayNotRemove,
     /// The file is not what the caller thought it was.
     #[error("the file {id} has the content hash {actual} now")]
     VersionConflict {
@@ -153,7 +159,7 @@ impl From<Error> for Problem {
                 "{error}: restore or remove that {with}, and this comes or goes with it"
             )),
             Error::OutOfScope(message) => Self::out_of_scope(message),
-            Error::MayNotPublish(_) => Self::forbidden(error.to_string()),
+            Error::MayNotPublish(_) | Error::MayNotRemove => Self::forbidden(error.to_string()),
             Error::VersionConflict { .. } | Error::RecordConflict { .. } => {
                 Self::version_conflict(format!("{error}; read it again and decide anew"))
             }

@@ -10,6 +10,7 @@ mod outside;
 mod resolve;
 mod slug;
 mod trash;
+mod versions;
 
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{MemberId, MemoryId, WorkspaceId};
@@ -72,6 +73,7 @@ impl Memories {
         };
         store::memories::insert(change.tx(), &memory).await?;
         self.append(&mut change, &mut memory, wanted).await?;
+        versions::keep(&mut change, caller, &memory).await?;
         change.note(noted(Operation::Create, &memory).versions(None, Some(memory.version)));
         let written = publish(change, memory).await?;
         Ok(self.with_names(caller, written).await)
@@ -147,7 +149,7 @@ impl Memories {
             caller.require_publisher("making a memory public")?;
             require_all(caller, &memory.members, "make public")?;
         }
-        let written = save(change, memory, changed).await?;
+        let written = save(change, caller, memory, changed).await?;
         Ok(self.with_names(caller, written).await)
     }
 
@@ -168,7 +170,7 @@ impl Memories {
         let before = memory.members.len();
         self.append(&mut change, &mut memory, wanted).await?;
         let changed = members_added(&memory, before).into_iter().collect();
-        let written = save(change, memory, changed).await?;
+        let written = save(change, caller, memory, changed).await?;
         let added = written.item.members.into_iter().skip(before).collect();
         Ok(Written { item: added, position: written.position })
     }
@@ -200,7 +202,7 @@ impl Memories {
             .await?;
         memory.members.insert(to, moved);
         renumber(&mut memory);
-        let written = save(change, memory, vec![Former::MembersMoved]).await?;
+        let written = save(change, caller, memory, vec![Former::MembersMoved]).await?;
         Ok(self.with_names(caller, written).await)
     }
 
@@ -220,7 +222,7 @@ impl Memories {
         let removed = vec![found];
         let changed = members_removed(&removed).into_iter().collect();
         take_out(&mut change, caller, &mut memory, removed).await?;
-        Ok(save(change, memory, changed).await?.position)
+        Ok(save(change, caller, memory, changed).await?.position)
     }
 
     /// Stores new members; the memory itself is the caller's to store.
@@ -251,11 +253,17 @@ impl Memories {
 }
 
 /// Ends a change of a memory that makes a version of it.
-async fn save(mut change: Change, mut memory: Memory, former: Vec<Former>) -> Result<Written<Memory>, Error> {
+async fn save(
+    mut change: Change,
+    caller: &Caller,
+    mut memory: Memory,
+    former: Vec<Former>,
+) -> Result<Written<Memory>, Error> {
     let before = memory.version;
     memory.version += 1;
     memory.updated_at = change.now();
     store::memories::update(change.tx(), &memory).await?;
+    versions::keep(&mut change, caller, &memory).await?;
     let update = noted(Operation::Update, &memory).versions(Some(before), Some(memory.version));
     change.note(Activity { former, ..update });
     publish(change, memory).await
@@ -285,21 +293,12 @@ fn former(before: &Memory, after: &Memory) -> Vec<Former> {
 
 /// Those members that come behind the first so many.
 fn members_added(memory: &Memory, kept: usize) -> Option<Former> {
-    let added: Vec<FormerMember> = memory.members.iter().skip(kept).map(noted_member).collect();
+    let added: Vec<FormerMember> = memory.members.iter().skip(kept).map(FormerMember::from).collect();
     (!added.is_empty()).then_some(Former::MembersAdded(added))
 }
 
 fn members_removed(removed: &[Member]) -> Option<Former> {
-    (!removed.is_empty()).then(|| Former::MembersRemoved(removed.iter().map(noted_member).collect()))
-}
-
-fn noted_member(member: &Member) -> FormerMember {
-    FormerMember {
-        member: member.id,
-        kind: member.target.kind(),
-        id: member.target.id(),
-        query: member.query.clone(),
-    }
+    (!removed.is_empty()).then(|| Former::MembersRemoved(removed.iter().map(FormerMember::from).collect()))
 }
 
 /// A text that is neither an id nor a slug names no memory.

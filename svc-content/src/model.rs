@@ -40,7 +40,7 @@ pub(crate) use self::document::Document;
 pub(crate) use self::file::{File, FileVersion};
 pub(crate) use self::filter::{Condition, Filter, Test};
 pub(crate) use self::folder::Folder;
-pub(crate) use self::memory::{DatabaseQuery, Member, MemberTarget, Memory};
+pub(crate) use self::memory::{DatabaseQuery, Member, MemberTarget, Memory, MemoryState, MemoryVersion};
 pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
 pub(crate) use self::record::{Record, RecordVersion, Values};
 pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState, States, StatesAsked};

@@ -5,9 +5,11 @@
 
 mod batched;
 mod documents;
+mod guess;
 mod hidden;
 mod import;
 mod list;
+mod of_table;
 mod references;
 mod table;
 mod trash;
@@ -20,8 +22,9 @@ use cairn_proto::ids::{FileId, RecordId};
 
 pub(crate) use self::batched::{CheckedRecord, RecordWrite, RecordsOfBatch};
 pub(crate) use self::documents::{Rendered, documents, readable};
-pub(crate) use self::import::{Imported, TableDraft};
+pub(crate) use self::import::{Imported, RowProblem, TableDraft};
 pub(crate) use self::list::RecordListRequest;
+pub(crate) use self::of_table::{DatabaseOfTable, FieldChoice, MadeOfTable, TableField};
 pub(crate) use self::references::Backlink;
 pub(crate) use self::trash::{folders_of, require_database, revive};
 use self::values::ValueChanges;

@@ -56,7 +56,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     shared_storage::SERVICE_NAME,
 ];
 
-/// A memory may be published; files and what carries them are large.
+/// A memory may be published; files and tables, and what carries them, are large.
 pub const ACCESS: Access = Access {
     open: &["/cairn.content.v1.MemoryService/ExportMemory"],
     large: &[
@@ -64,6 +64,8 @@ pub const ACCESS: Access = Access {
         "/cairn.content.v1.FileService/UpdateFile",
         "/cairn.content.v1.BatchService/BatchWrite",
         "/cairn.content.v1.AssetService/UploadAsset",
+        "/cairn.content.v1.RecordService/ImportRecords",
+        "/cairn.content.v1.RecordService/CreateDatabaseOfTable",
     ],
 };
 

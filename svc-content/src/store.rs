@@ -13,6 +13,7 @@ pub(crate) mod former;
 mod kinds;
 pub(crate) mod locations;
 pub(crate) mod memories;
+pub(crate) mod memory_versions;
 pub(crate) mod overview;
 pub(crate) mod page;
 pub(crate) mod query;
@@ -49,6 +50,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0017_activity"),
     migration!("0018_undo"),
     migration!("0019_listed_memories"),
+    migration!("0021_memory_versions"),
     lifecycle::MIGRATION,
 ];
 
@@ -76,6 +78,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(locations::statements());
     all.extend(memories::statements());
     all.extend(memories::contents::statements());
+    all.extend(memory_versions::statements());
     all.extend(overview::statements());
     all.extend(removal::statements());
     all.extend(states::statements());

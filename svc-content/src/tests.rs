@@ -22,6 +22,7 @@ mod memories_over_grpc;
 mod memory_databases;
 mod memory_rules;
 mod memory_trash;
+mod memory_versions;
 mod over_grpc;
 mod overview_rules;
 mod query_model;

@@ -75,6 +75,7 @@ mod mcp_tools;
 mod members;
 mod memories;
 mod memory_pages;
+mod memory_versions;
 mod mending_pages;
 mod oauth;
 mod oauth_refusals;

@@ -221,7 +221,7 @@ impl<'a> Cast<'a> {
             Reach::Named | Reach::Absent => {
                 outcome.refused(&format!("{} from elsewhere", entry.name), 404, "NOT_FOUND");
             }
-            Reach::Shown | Reach::Whole if outcome.status == 404 => {}
+            Reach::Shown | Reach::Anything | Reach::Whole if outcome.status == 404 => {}
             Reach::Shown => outcome.done(entry.name).shows(entry.name, &stage.marker, false),
             Reach::Anything | Reach::Whole => drop(outcome.done(entry.name)),
         }

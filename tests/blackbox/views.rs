@@ -9,9 +9,12 @@ use crate::support::workspace::make_token;
 
 scenarios![
     a_view_sees_what_the_token_sees,
+    single_pages_are_seen_as_a_token_sees_them,
     a_reach_counts_what_is_below_the_folders,
+    folders_of_a_token_are_named_by_their_paths,
     nobody_looks_through_tokens_of_others,
     a_token_is_renamed,
+    the_last_client_of_a_token_is_told,
     sessions_are_listed_and_ended_one_by_one,
     freshness_is_for_owners_and_admins,
 ];
@@ -73,6 +76,74 @@ async fn a_view_sees_what_the_token_sees(deployment: &Deployment) {
     refused.json(json!({"query": "walrus"})).await.expect_error(403, "FORBIDDEN");
 }
 
+/// The id of something new.
+async fn made(workspace: &Workspace, path: &str, body: serde_json::Value) -> String {
+    id(&workspace.token.post(path).json(body).await.expect(201).json())
+}
+
+async fn single_pages_are_seen_as_a_token_sees_them(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (plans, finance) = (workspace.folder("Plans", None).await, workspace.folder("Finance", None).await);
+    let reader = token(&workspace, "Reader <of> plans", &["read", "write"], Some(&plans)).await;
+    let mut seen = Vec::new();
+    let mut hidden = Vec::new();
+    for (folder, pages) in [(&plans, &mut seen), (&finance, &mut hidden)] {
+        let name = if *folder == plans { "mine" } else { "theirs" };
+        let file = id(&workspace.file(&format!("{name}.md"), Some(folder), "text").await.expect(201).json());
+        let body = json!({"name": name, "folderId": folder});
+        let database = made(&workspace, "/api/v1/databases", body).await;
+        let read = workspace.token.get(&format!("/api/v1/databases/{database}")).await.expect(200).json();
+        let values = json!({"values": {text(&read["properties"][0], "id"): name}});
+        let record = made(&workspace, &format!("/api/v1/databases/{database}/records"), values).await;
+        pages.extend([
+            format!("/file/{file}?"),
+            format!("/file/{file}?view=changes&"),
+            format!("/databases/{database}?"),
+            format!("/databases/{database}?record={record}&"),
+        ]);
+    }
+    let memory = made(&workspace, "/api/v1/memories", json!({"name": "Of both", "slug": "of-both"})).await;
+    seen.push(format!("/memories/{memory}?"));
+    let session = &workspace.session;
+    for path in &seen {
+        let own = session.get(path).await.expect(200).text();
+        assert!(!own.contains("See as yourself") && own.contains("Move to trash"), "{path}: {own}");
+        let as_token = session.get(&format!("{path}as={reader}")).await.expect(200).text();
+        for part in ["Reader &lt;of&gt; plans", "See as yourself", &format!("as={reader}")] {
+            assert!(as_token.contains(part), "{part} on {path}: {as_token}");
+        }
+        assert!(
+            !as_token.contains("Move to trash") && !as_token.contains("method=\"post\" action=\"/databases"),
+            "{path}"
+        );
+        session.get(&format!("{path}as=nonsense")).await.expect(404);
+    }
+    for path in &hidden {
+        session.get(path).await.expect(200);
+        let refused = session.get(&format!("{path}as={reader}")).await.expect(403).text();
+        assert!(
+            refused.contains("Reader &lt;of&gt; plans") && refused.contains("See as yourself"),
+            "{refused}"
+        );
+    }
+    let base = format!("/w/{}", workspace.id);
+    let databases = session.get(&format!("{base}/databases?as={reader}")).await.expect(200).text();
+    assert!(databases.contains("<bdi>mine</bdi>") && !databases.contains("theirs"), "{databases}");
+    assert!(
+        databases.contains(&format!("?as={reader}\"")) && !databases.contains("New database"),
+        "{databases}"
+    );
+    let memories = session.get(&format!("{base}/memories?as={reader}")).await.expect(200).text();
+    assert!(memories.contains("Of both") && !memories.contains("New memory"), "{memories}");
+    for list in ["databases", "memories"] {
+        session.get(&format!("{base}/{list}?as=nonsense")).await.expect(404);
+        let own = session.get(&format!("{base}/{list}")).await.expect(200).text();
+        assert!(own.contains("Reader &lt;of&gt; plans") && !own.contains("See as yourself"), "{own}");
+    }
+    let member = people::join(&workspace, "editor").await.session;
+    member.get(&format!("{}as={reader}", seen[0])).await.expect(404);
+}
+
 async fn a_reach_counts_what_is_below_the_folders(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let plans = workspace.folder("Plans", None).await;
@@ -104,6 +175,47 @@ async fn a_reach_counts_what_is_below_the_folders(deployment: &Deployment) {
     let one = workspace.session.get(&format!("/w/{}/tokens/{made}", workspace.id)).await.expect(200).text();
     assert!(one.contains("2 files in 1 folder") && one.contains("<bdi>Finance</bdi>"), "{one}");
     assert!(one.contains(&format!("search?as={made}")) && one.contains("It can write in"), "{one}");
+}
+
+async fn folders_of_a_token_are_named_by_their_paths(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let plans = workspace.folder("Plans", None).await;
+    let below = workspace.folder("<b>2027", Some(&plans)).await;
+    workspace.folder("Finance", None).await;
+    workspace.file("in.md", Some(&below), "x").await.expect(201);
+    workspace.file("out.md", Some(&plans), "x").await.expect(201);
+    let page = format!("/w/{}/tokens", workspace.id);
+    let typed = |paths: &str| {
+        [("name", "of paths"), ("permissions", "read"), ("paths", paths)]
+            .map(|(name, text)| (name, text.to_owned()))
+    };
+    let send_paths = async |to: &str, paths: &str| {
+        let fields = typed(paths);
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        send(&workspace.session, to, &fields).await
+    };
+    let shown = send_paths(&format!("{page}/preview"), "/Plans/<b>2027/").await.expect(200).text();
+    assert!(
+        shown.contains("1 file in 1 folder") && shown.contains("<bdi>/Plans/&lt;b&gt;2027</bdi>"),
+        "{shown}"
+    );
+    let wrong = send_paths(&format!("{page}/preview"), "/Nowhere").await.expect(200).text();
+    assert!(wrong.contains("name no folder here: /Nowhere"), "{wrong}");
+    for odd in ["/Plans\n/Nowhere", "/", &"/x\n/y".repeat(200), "/plans"] {
+        let refused = send_paths(&page, odd).await.expect(400).text();
+        assert!(refused.contains("href=\"#f-paths\"") && refused.contains("value=\"of paths\""), "{refused}");
+    }
+    let listed = workspace.session.get(&tokens(&workspace)).await.expect(200).json();
+    assert!(!each(&listed, "name").contains(&"of paths"), "{listed}");
+    send_paths(&page, "Plans/<b>2027\r\n/Finance").await.expect(200);
+    let listed = workspace.session.get(&tokens(&workspace)).await.expect(200).json();
+    let made = items(&listed).iter().find(|one| one["name"] == "of paths").unwrap();
+    assert_eq!(made["scope"]["folderIds"][0], json!(below), "{made}");
+    let shown = workspace.session.get(&page).await.expect(200).text();
+    assert!(
+        shown.contains("<bdi>/Plans/&lt;b&gt;2027</bdi>") && shown.contains("<bdi>/Finance</bdi>"),
+        "{shown}"
+    );
 }
 
 async fn nobody_looks_through_tokens_of_others(deployment: &Deployment) {
@@ -159,6 +271,29 @@ async fn a_token_is_renamed(deployment: &Deployment) {
     let refused =
         send(&workspace.session, &format!("{page}/rename"), &[("name", &long)]).await.expect(400).text();
     assert!(refused.contains(&long), "what was typed is kept");
+}
+
+async fn the_last_client_of_a_token_is_told(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let body = json!({"name": "of an agent", "permissions": ["read"]});
+    let caller = make_token(&workspace.session, &workspace.id, body).await;
+    let listed = async || {
+        let listed = workspace.session.get(&tokens(&workspace)).await.expect(200).json();
+        items(&listed).iter().find(|one| one["name"] == "of an agent").unwrap().clone()
+    };
+    let unused = listed().await;
+    assert_eq!((&unused["lastClient"], &unused["lastChannel"]), (&json!(null), &json!(null)), "{unused}");
+    let agent = format!("<b>agent</b>/1.0 {}", "x".repeat(300));
+    caller.get("/api/v1/files").header("user-agent", &agent).await.expect(200);
+    let used = listed().await;
+    assert_eq!(used["lastClient"], json!(agent[..100]), "{used}");
+    assert_eq!(used["lastChannel"], json!("rest"), "{used}");
+    let page = format!("/w/{}/tokens", workspace.id);
+    for path in [page.clone(), format!("{page}/{}", id(&used))] {
+        let shown = workspace.session.get(&path).await.expect(200).text();
+        assert!(shown.contains("&lt;b&gt;agent") && shown.contains("over the API"), "{shown}");
+        assert!(!shown.contains("<b>agent"), "{shown}");
+    }
 }
 
 async fn sessions_are_listed_and_ended_one_by_one(deployment: &Deployment) {

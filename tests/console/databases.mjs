@@ -58,6 +58,36 @@ test("a database is made, gets fields, and a record with a value of each", async
   });
 });
 
+test("a dropped table becomes a database, as it looks or as it is told", async () => {
+  const workspace = await Workspace.open();
+  await browse({ as: workspace.owner }, async page => {
+    await open(page, `${workspace.at}/databases`);
+    await page.getByRole("link", { name: "New from CSV" }).click();
+    const table = "Points,Task\n1,write\n2,read\n";
+    const dropped = await page.evaluateHandle(text => {
+      const all = new DataTransfer();
+      all.items.add(new File([text], "May.csv", { type: "text/csv" }));
+      return all;
+    }, table);
+    await page.locator("body").dispatchEvent("drop", { dataTransfer: dropped });
+    await page.getByRole("heading", { name: "What the columns become" }).waitFor();
+    await isSound(page);
+    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "May");
+    assert.equal(await page.getByLabel("Type of Points").inputValue(), "number");
+    await page.getByLabel("Type of Points").selectOption("date");
+    await page.getByLabel("Name of Points").fill("Due");
+    await page.getByRole("button", { name: "Check again" }).click();
+    await page.getByRole("heading", { name: "What cannot be taken" }).waitFor();
+    assert.equal(await page.getByLabel("Name of Points").inputValue(), "Due");
+    await page.getByLabel("Type of Points").selectOption("number");
+    await page.getByRole("button", { name: "Check again" }).click();
+    await page.getByRole("button", { name: "Create database with 2 records" }).click();
+    await page.getByRole("heading", { level: 1, name: "May" }).waitFor();
+    assert.deepEqual(await titles(page), ["write", "read"]);
+    await isSound(page);
+  });
+});
+
 test("filters, sorts, views and pages stand in the address, and Back takes them away", async () => {
   const workspace = await Workspace.open();
   const table = await Table.make(workspace, "Numbers", ALL_TYPES);

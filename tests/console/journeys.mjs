@@ -83,7 +83,10 @@ test("a token's secret is shown once", async () => {
     await open(page, `${workspace.at}/tokens`);
     await page.getByRole("link", { name: "New token" }).click();
     await page.getByLabel("Name").fill("Laptop of Ada");
-    await page.getByLabel("/Plans").check();
+    await page.getByLabel("Folders by their paths").fill("/Nowhere");
+    await page.getByRole("button", { name: "What it reaches" }).click();
+    await page.getByText(/no folder here: \/Nowhere/).waitFor();
+    await page.getByLabel("Folders by their paths").fill("/Plans");
     await page.getByRole("button", { name: "What it reaches" }).click();
     await page.getByText(/\b1 file\b/).waitFor();
     assert.equal(await page.getByLabel("Name").inputValue(), "Laptop of Ada");
@@ -102,6 +105,7 @@ test("a token's secret is shown once", async () => {
     await page.goto(`${workspace.at}/tokens`);
     const row = page.getByRole("row", { name: /Laptop of Ada/ });
     assert.equal(await row.count(), 1);
+    assert.match(await row.innerText(), /\/Plans[\s\S]*over the API/);
     await row.getByRole("button", { name: /^Switch off/ }).click();
     await row.getByText("Switched off").waitFor();
     assert.equal((await fetch(`${base}/api/v1/files`, { headers: { authorization: `Bearer ${secret}` } })).status, 401);

@@ -45,6 +45,16 @@ test("a memory is made, filled, ordered, and goes and comes back", async () => {
       await page.getByText(/Taken out/).waitFor();
       assert.equal(await holds(page).count(), 1);
       const address = page.url();
+      if (!viewport) {
+        await page.getByRole("link", { name: "Versions" }).click();
+        await isSound(page);
+        await page.getByRole("link", { name: "Version 3" }).click();
+        await page.getByRole("button", { name: "Restore this version" }).waitFor();
+        await isSound(page);
+        await page.getByRole("button", { name: "Restore this version" }).click();
+        await page.getByText("Restored.").waitFor();
+        assert.equal(await holds(page).count(), 2);
+      }
       await page.getByRole("button", { name: "Move to trash" }).click();
       await page.getByText("Moved to trash.").waitFor();
       await page.getByRole("button", { name: "Undo" }).click();

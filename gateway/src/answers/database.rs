@@ -122,3 +122,35 @@ impl From<proto::Database> for Database {
         }
     }
 }
+
+/// What became of a table, or what would.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DatabaseOfTable {
+    /// Null of a dry run.
+    #[schema(required = true)]
+    pub(crate) database: Option<Database>,
+    /// What each column becomes, in their order.
+    pub(crate) fields: Vec<proto::TableField>,
+    /// Below the head.
+    pub(crate) rows: u64,
+    /// The first of them, as they were read.
+    pub(crate) first_rows: Vec<proto::TableRow>,
+    /// Of a dry run: the first of what is wrong with rows.
+    pub(crate) problems: Vec<proto::RowProblem>,
+    /// Rows that cannot be taken.
+    pub(crate) wrong_rows: u64,
+}
+
+impl From<proto::CreateDatabaseOfTableResponse> for DatabaseOfTable {
+    fn from(made: proto::CreateDatabaseOfTableResponse) -> Self {
+        Self {
+            database: made.database.map(Database::from),
+            fields: made.fields,
+            rows: made.rows,
+            first_rows: made.first_rows,
+            problems: made.problems,
+            wrong_rows: made.wrong_rows,
+        }
+    }
+}

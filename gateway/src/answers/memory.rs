@@ -77,7 +77,7 @@ macro_rules! member {
             pub(crate) database_id: Option<String>,
             /// Which of its records, for a member of kind `database` with a query.
             #[serde(skip_serializing_if = "Option::is_none")]
-            database_query: Option<DatabaseQuery>,
+            pub(crate) database_query: Option<DatabaseQuery>,
             /// Its place among the members, from 0 without gaps.
             pub(crate) position: u32,
             #[schema(format = DateTime)]

@@ -18,6 +18,7 @@ mod import_run;
 mod ingested;
 mod member;
 mod memory;
+mod memory_version;
 mod overview;
 mod own_session;
 mod question;
@@ -49,7 +50,7 @@ pub(crate) use self::analytics::{
 pub(crate) use self::asset::Asset;
 pub(crate) use self::bulk::{ChangedItems, SkippedItem};
 pub(crate) use self::connected_source::{CheckedSource, ConnectedSource, SourceBudget, SourceRun};
-pub(crate) use self::database::{Database, View};
+pub(crate) use self::database::{Database, DatabaseOfTable, View};
 pub(crate) use self::feedback::FeedbackReport;
 pub(crate) use self::file::content_type;
 pub(crate) use self::file_version::FileVersion;
@@ -62,6 +63,7 @@ pub(crate) use self::import_run::{ImportReport, ImportRun};
 pub(crate) use self::ingested::IngestedDocument;
 pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, PendingInvitation, WorkspaceMember};
 pub(crate) use self::memory::{Entry, Member, Memory, ResolvedMember, ResolvedMemory, tokens};
+pub(crate) use self::memory_version::MemoryVersion;
 pub(crate) use self::overview::{IndexState, Indexing, Outside, WorkspaceOverview};
 pub(crate) use self::own_session::OwnSession;
 pub(crate) use self::question::{

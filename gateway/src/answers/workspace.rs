@@ -134,6 +134,10 @@ pub(crate) struct Token {
     pub(crate) created_at: String,
     pub(crate) expires_at: Option<String>,
     pub(crate) last_used_at: Option<String>,
+    /// What the program that used it then calls itself: its `User-Agent`, which proves nothing.
+    pub(crate) last_client: Option<String>,
+    /// The door that it came by: `rest`, `mcp`, `console` or `grpc`.
+    pub(crate) last_channel: Option<String>,
     /// The whole token: shown once, in the answer that made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<String>,
@@ -156,6 +160,8 @@ impl From<proto::Token> for Token {
             created_at: time(token.created_at.as_ref()),
             expires_at: optional_time(token.expires_at.as_ref()),
             last_used_at: optional_time(token.last_used_at.as_ref()),
+            last_client: Some(token.last_client).filter(|client| !client.is_empty()),
+            last_channel: Some(token.last_channel).filter(|channel| !channel.is_empty()),
             scope: TokenScope::of(token.scope.map(|scope| scope.folder_ids)),
             id: token.id,
             workspace_id: token.workspace_id,

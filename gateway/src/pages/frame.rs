@@ -10,6 +10,7 @@ use super::document::{self, Document};
 use super::notice::Notice;
 use super::palette;
 use super::parts::{self, Icon, icon};
+use super::seeing;
 use super::visitor::{Here, Visitor};
 
 /// A page of a workspace that the navigation leads to.
@@ -150,6 +151,7 @@ impl<'a> Page<'a> {
                     @if let Some(aside) = &self.aside { div.buttons { (aside) } }
                 }
                 (toast(visitor, here))
+                (seeing::note(visitor))
                 (body)
             }
             (palette::dialog(here))

@@ -46,8 +46,8 @@ pub(super) fn list(listed: &Result<Vec<OwnSession>, Problem>) -> Markup {
     parts::table("Where you are signed in", &["Opened with", "From", "Opened", "Last used", ""], &rows)
 }
 
-/// What a browser is called, from what it says of itself.
-fn agent(named: &str) -> String {
+/// What a browser or a program is called, from what it says of itself.
+pub(super) fn agent(named: &str) -> String {
     let of = |known: &[(&str, &'static str)]| {
         known.iter().find(|(sign, _)| named.contains(sign)).map(|(_, name)| *name)
     };

@@ -168,13 +168,13 @@ fn search_page(
             (seeing.field())
             button.primary type="submit" { "Search" }
         }
-        (seeing.note(&base))
+        (super::seeing::note(&seeing.visitor))
         @match answer {
             None => { p.quiet { "Ask as an agent would: a question, or words. " a href={ "/w/" (here) "/golden" } { "Golden questions" } " are asked again and again." } }
             Some(Err(problem)) => (part::summary(Some(problem), &[("q", "Question"), ("folder", "Folder"), ("strategy", "Strategy"), ("mode", "Mode")])),
             Some(Ok(answer)) => {
                 (asking::note(&asking::after(asked.after.as_deref())))
-                (results(answer, asked.again().as_ref(), pins))
+                (results(answer, &seeing.visitor, asked.again().as_ref(), pins))
                 (copied())
                 (missing::door(&base, asked, answer.results.is_empty()))
             }
@@ -204,6 +204,7 @@ fn choice<'a>(name: &'a str, label: &'a str, values: impl Iterator<Item = &'a st
 
 fn results(
     answer: &SearchAnswer,
+    visitor: &Visitor,
     again: Option<&AskAgain>,
     pins: impl Fn(&SearchResult) -> Option<Markup>,
 ) -> Markup {
@@ -211,19 +212,28 @@ fn results(
         p role="status" { (words::count(answer.results.len() as u64, "result", "results")) "." }
         @for note in &answer.coverage { p.notice { (words::sentence(&note.message)) } }
         @if answer.results.is_empty() { p { "Nothing was found. Try other words, or another folder." } }
-        @for (index, result) in answer.results.iter().enumerate() { (found(index + 1, result, again, pins(result))) }
+        @for (index, result) in answer.results.iter().enumerate() { (found(index + 1, result, visitor, again, pins(result))) }
     }
 }
 
-fn found(place: usize, result: &SearchResult, again: Option<&AskAgain>, pin: Option<Markup>) -> Markup {
+fn found(
+    place: usize,
+    result: &SearchResult,
+    visitor: &Visitor,
+    again: Option<&AskAgain>,
+    pin: Option<Markup>,
+) -> Markup {
+    let seen = |citation: &Citation, address: Option<String>| {
+        linked(citation, address.map(|address| visitor.onward(address)))
+    };
     html! {
         section.result aria-label={ "Result " (place) } {
-            h2 { (place) ". " (chip_of(result, again)) }
+            h2 { (place) ". " (seen(&result.citation, address_of(result, again))) }
             pre.passage tabindex="0" dir="auto" { (result.content) }
             p {
                 (bar(result.score))
                 " " span.quiet { "Score " (number(result.score)) }
-                @for copy in &result.also_in { " · also in " (chip(copy, None, again)) }
+                @for copy in &result.also_in { " · also in " (seen(copy, address(copy, None, "", again))) }
             }
             @if let Some(trace) = &result.trace { (traced(place, trace)) }
             @if let Some(pin) = pin { (pin) }
@@ -233,28 +243,32 @@ fn found(place: usize, result: &SearchResult, again: Option<&AskAgain>, pin: Opt
 
 /// Where a result stands; its words go along where the text of then is not kept.
 pub(super) fn chip_of(result: &SearchResult, again: Option<&AskAgain>) -> Markup {
+    linked(&result.citation, address_of(result, again))
+}
+
+fn address_of(result: &SearchResult, again: Option<&AskAgain>) -> Option<String> {
     let citation = &result.citation;
     let quote = match citation.kind {
         DocumentKind::SourceDocument | DocumentKind::Ingested => places::quoted(&result.content),
         DocumentKind::File | DocumentKind::Record | DocumentKind::Memory => String::new(),
     };
-    chip_with(citation, result.database_id.as_deref(), &quote, again)
+    address(citation, result.database_id.as_deref(), &quote, again)
 }
 
 /// Where a passage stands: a link to its lines where there is a page for it. That of a record is its database's. A file
 /// takes along what is to be asked again once it is mended.
 pub(super) fn chip(citation: &Citation, database: Option<&str>, again: Option<&AskAgain>) -> Markup {
-    chip_with(citation, database, "", again)
+    linked(citation, address(citation, database, "", again))
 }
 
-fn chip_with(citation: &Citation, database: Option<&str>, quote: &str, again: Option<&AskAgain>) -> Markup {
+fn linked(citation: &Citation, address: Option<String>) -> Markup {
     let lines = match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => format!(":{start}–{end}"),
         _ => String::new(),
     };
     let label = html! { bdi { (citation.path) } (lines) };
     html! {
-        @match address(citation, database, quote, again) {
+        @match address {
             Some(address) => { a.chip href=(address) { (label) } }
             None => { span.chip { (label) } }
         }

@@ -1,39 +1,46 @@
 //! Looking at a page as one of the visitor's tokens would: the field that chooses it, and what the page says then.
 
 use cairn_chassis::status::Problem;
+use cairn_proto::ids::WorkspaceId;
+use form_urlencoded::{Serializer, parse};
+use http::request::Parts;
 use maud::{Markup, html};
 
 use super::parts::{self, Choice};
-use super::visitor::Visitor;
+use super::visitor::{Seen, Visitor};
 use crate::answers::Token;
 use crate::error::Error;
 use crate::operations::tokens;
 
-/// Who looks: the visitor, or the visitor as a token.
+/// What names the token in a query.
+const AS: &str = "as";
+
+/// Who looks at a list: the visitor, or the visitor as a token.
 pub(super) struct Seeing {
     /// With whose rights the page reads.
     pub(super) visitor: Visitor,
     tokens: Vec<Token>,
-    token: Option<String>,
 }
 
 impl Seeing {
     /// The visitor as that token; without one as themselves.
     pub(super) async fn of(visitor: &Visitor, token: Option<&str>) -> Result<Self, Error> {
-        let token = token.map(str::trim).filter(|id| !id.is_empty());
         let tokens = tokens::list(&visitor.person, visitor.here()?.id).await?;
-        let Some(id) = token else {
-            return Ok(Self { visitor: visitor.clone(), tokens, token: None });
+        let visitor = match named(token) {
+            Some(id) => visitor.looking_as(among(&tokens, id)?).await?,
+            None => visitor.clone(),
         };
-        if !tokens.iter().any(|token| token.id == id) {
-            return Err(Problem::not_found("there is no such token").into());
-        }
-        Ok(Self { visitor: visitor.looking_as(id).await?, tokens, token: Some(id.to_owned()) })
+        Ok(Self { visitor, tokens })
+    }
+
+    /// The same as the query of a page says.
+    pub(super) async fn by(visitor: &Visitor, parts: &Parts) -> Result<Self, Error> {
+        Self::of(visitor, asked(parts).as_deref()).await
     }
 
     /// The id of the token.
     pub(super) fn token(&self) -> Option<&str> {
-        self.token.as_deref()
+        self.visitor.seen_as().map(|seen| seen.id.as_str())
     }
 
     /// The field that chooses a token; nothing where there is none.
@@ -41,22 +48,85 @@ impl Seeing {
         if self.tokens.is_empty() {
             return html! {};
         }
-        let own = Choice { value: "", label: "You", is_chosen: self.token.is_none() };
+        let own = Choice { value: "", label: "You", is_chosen: self.token().is_none() };
         let each = self.tokens.iter().map(|token| Choice {
             value: &token.id,
             label: &token.name,
-            is_chosen: self.token.as_deref() == Some(&token.id),
+            is_chosen: self.token() == Some(token.id.as_str()),
         });
-        parts::choices("as", "As", [own].into_iter().chain(each))
+        parts::choices(AS, "As", [own].into_iter().chain(each))
     }
 
-    /// What the page says while it is looked at as a token; `base` is the same page as oneself.
-    pub(super) fn note(&self, base: &str) -> Markup {
-        let token = self.token.as_ref().and_then(|id| self.tokens.iter().find(|token| token.id == *id));
+    /// The form of a list that asks for nothing but the token.
+    pub(super) fn form(&self, address: &str) -> Markup {
         html! {
-            @if let Some(token) = token {
-                p.notice { "You see what " bdi { (token.name) } " sees, and can change nothing here. " a href=(base) { "See as yourself" } }
+            @if !self.tokens.is_empty() {
+                form.filter method="get" action=(address) aria-label="See as" {
+                    (self.field())
+                    button type="submit" { "See" }
+                }
             }
         }
+    }
+}
+
+/// The visitor of a page about one thing, as the token that its query names.
+pub(super) async fn through(visitor: Visitor, parts: &Parts) -> Result<Visitor, Error> {
+    let asked = asked(parts);
+    let Some(id) = named(asked.as_deref()).filter(|_| parts.method.is_safe()) else { return Ok(visitor) };
+    let workspace: WorkspaceId = visitor.here()?.id;
+    let tokens = tokens::list(&visitor.person, workspace).await?;
+    let looking = visitor.looking_as(among(&tokens, id)?).await?;
+    // What is refused to the token is told with its name.
+    if let Some(seen) = parts.extensions.get::<Seen>() {
+        seen.note(&looking);
+    }
+    Ok(looking)
+}
+
+/// What every page says while it is looked at as a token.
+pub(super) fn note(visitor: &Visitor) -> Markup {
+    html! {
+        @if let Some(seen) = visitor.seen_as() {
+            p.notice {
+                "You see what " bdi { (seen.name) } " sees, and can change nothing here. "
+                a href=(as_oneself(&visitor.address)) { "See as yourself" }
+            }
+        }
+    }
+}
+
+fn asked(parts: &Parts) -> Option<String> {
+    let query = parse(parts.uri.query().unwrap_or_default().as_bytes());
+    query.filter(|(name, _)| name == AS).last().map(|(_, token)| token.into_owned())
+}
+
+fn named(token: Option<&str>) -> Option<&str> {
+    token.map(str::trim).filter(|id| !id.is_empty())
+}
+
+fn among<'a>(tokens: &'a [Token], id: &str) -> Result<&'a Token, Problem> {
+    tokens.iter().find(|token| token.id == id).ok_or_else(|| Problem::not_found("there is no such token"))
+}
+
+/// The same page without a token.
+fn as_oneself(address: &str) -> String {
+    let (path, query) = address.split_once('?').unwrap_or((address, ""));
+    let mut own = Serializer::new(String::new());
+    own.extend_pairs(parse(query.as_bytes()).filter(|(name, _)| name != AS));
+    let query = own.finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ones_own_page_is_the_same_without_the_token() {
+        assert_eq!(as_oneself("/w/1/files?folder=a&as=t"), "/w/1/files?folder=a");
+        assert_eq!(as_oneself("/file/1?as=t&as=u"), "/file/1");
+        assert_eq!(as_oneself("/file/1"), "/file/1");
+        assert_eq!(as_oneself("/w/1/search?as=t&q=a+b%26"), "/w/1/search?q=a+b%26");
     }
 }

@@ -16,7 +16,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::look::Look;
 use super::notice::Notice;
-use crate::answers::{PendingInvitation, Workspace};
+use crate::answers::{PendingInvitation, Token, Workspace};
 use crate::app::App;
 use crate::auth::{Authenticator, CallerIdentity, Member, SignedIn, call_of, cookie_value, no_workspace};
 use crate::error::Error;
@@ -49,6 +49,7 @@ pub(crate) struct Visitor {
     /// A script takes a part of the page; what went wrong stands in it.
     pub(crate) takes_part: bool,
     here: Option<Here>,
+    seen_as: Option<SeenAs>,
     last: Option<WorkspaceId>,
     secret: String,
     authenticator: Arc<Authenticator>,
@@ -67,6 +68,13 @@ pub(crate) struct Here {
     pub(crate) plan: String,
     pub(crate) role: Role,
     identity: Arc<CallerIdentity>,
+}
+
+/// The token with whose eyes a visitor looks.
+#[derive(Debug, Clone)]
+pub(crate) struct SeenAs {
+    pub(crate) id: String,
+    pub(crate) name: String,
 }
 
 impl FromRequestParts<App> for Visitor {
@@ -89,6 +97,7 @@ impl FromRequestParts<App> for Visitor {
             address: address_of(parts),
             takes_part: parts.headers.contains_key(PART),
             here: None,
+            seen_as: None,
             last: last(parts),
             secret: authenticator.session_secret(&parts.headers).unwrap_or_default().to_owned(),
             authenticator,
@@ -166,13 +175,28 @@ impl Visitor {
         Ok(eyes.see(&self.person.call, self.here()?.id, eye).await?)
     }
 
-    /// The same visitor, who reads what a token of that id reads and may change nothing.
-    pub(crate) async fn looking_as(&self, token: &str) -> Result<Self, Error> {
-        let token = token.parse().map_err(|_| Problem::not_found("there is no such token"))?;
-        let view = self.see(Eye::Token(token)).await?.context;
+    /// The same visitor, who reads what that token reads and may change nothing.
+    pub(crate) async fn looking_as(&self, token: &Token) -> Result<Self, Error> {
+        let id = token.id.parse().map_err(|_| Problem::not_found("there is no such token"))?;
+        let view = self.see(Eye::Token(id)).await?.context;
         let here = Here { identity: view.identity, ..self.here()?.clone() };
         let person = Person { call: view.call, ..self.person.clone() };
-        Ok(Self { person, here: Some(here), ..self.clone() })
+        let seen_as = Some(SeenAs { id: token.id.clone(), name: token.name.clone() });
+        Ok(Self { person, here: Some(here), seen_as, ..self.clone() })
+    }
+
+    /// With whose eyes the visitor looks, when not with their own.
+    pub(crate) const fn seen_as(&self) -> Option<&SeenAs> {
+        self.seen_as.as_ref()
+    }
+
+    /// The address of a page, which the visitor goes on to with the same eyes.
+    pub(crate) fn onward(&self, address: impl Into<String>) -> String {
+        let address = address.into();
+        match &self.seen_as {
+            Some(seen) => with_eyes(&address, &seen.id),
+            None => address,
+        }
     }
 
     /// Whether the role here allows it: what it does not allow is not drawn. The services judge again.
@@ -241,6 +265,13 @@ impl Visitor {
     }
 }
 
+/// An address with the token as which its page is looked at: behind its query, before its fragment.
+fn with_eyes(address: &str, token: &str) -> String {
+    let (page, fragment) = address.split_at(address.find('#').unwrap_or(address.len()));
+    let joint = if page.contains('?') { '&' } else { '?' };
+    format!("{page}{joint}as={token}{fragment}")
+}
+
 fn last(parts: &Parts) -> Option<WorkspaceId> {
     cookie_value(&parts.headers, LAST_COOKIE)?.parse().ok()
 }
@@ -260,11 +291,28 @@ pub(crate) fn see_other(to: &str) -> Response {
 pub(crate) struct Seen(Arc<Mutex<Option<Visitor>>>);
 
 impl Seen {
-    fn note(&self, visitor: &Visitor) {
+    pub(super) fn note(&self, visitor: &Visitor) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(visitor.clone());
     }
 
     pub(super) fn visitor(&self) -> Option<Visitor> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eyes_go_along_in_the_query() {
+        for (address, expected) in [
+            ("/file/1", "/file/1?as=t"),
+            ("/file/1?view=source", "/file/1?view=source&as=t"),
+            ("/file/1?lines=1-2#L1", "/file/1?lines=1-2&as=t#L1"),
+            ("/file/1#L1", "/file/1?as=t#L1"),
+        ] {
+            assert_eq!(with_eyes(address, "t"), expected);
+        }
     }
 }

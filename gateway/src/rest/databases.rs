@@ -10,12 +10,13 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, done, paging, written};
-use crate::answers::{Database, Links, Property, View};
+use crate::answers::{Database, DatabaseOfTable, Links, Property, View};
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
 use crate::operations::databases::{
     self, CreateDatabase, CreateField, CreateView, UpdateDatabase, UpdateField, UpdateView,
 };
+use crate::operations::tables::{self, CreateDatabaseOfTable};
 use crate::operations::{Context, Paging};
 use crate::schema::inputs;
 
@@ -55,6 +56,25 @@ pub(super) async fn list(
 )]
 pub(super) async fn create(context: Context, Json(input): Json<CreateDatabase>) -> Answer {
     Ok(written(StatusCode::CREATED, databases::create(&context, input).await?))
+}
+
+/// Make a database of a table (CSV): a field for each column and a record for each row, or nothing at all.
+///
+/// Which values a column has is guessed where nothing is said of it; a dry run tells. `errors` of a 400 name what is wrong
+/// at paths such as `fields[2].type` and `rows[17].Points`; the row with the names is row 1.
+#[utoipa::path(
+    post, path = "/api/v1/databases/csv", operation_id = "createDatabaseOfTable", tag = "Databases",
+    request_body = CreateDatabaseOfTable,
+    responses(
+        (status = 201, description = "The database and its records are made.", body = DatabaseOfTable),
+        (status = 200, description = "What would become of the table: a dry run.", body = DatabaseOfTable),
+    ),
+)]
+pub(super) async fn create_of_table(context: Context, Json(input): Json<CreateDatabaseOfTable>) -> Answer {
+    if input.dry_run {
+        return Ok(JsonBody(tables::create_database(&context, input).await?.value).into_response());
+    }
+    Ok(written(StatusCode::CREATED, tables::create_database(&context, input).await?))
 }
 
 /// List the databases in trash.

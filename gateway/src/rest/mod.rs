@@ -11,6 +11,7 @@ mod files;
 mod folders;
 mod ingest;
 mod memories;
+mod memory_versions;
 pub(crate) mod paging;
 mod records;
 mod related;
@@ -80,10 +81,14 @@ pub(crate) fn routes() -> Routes {
         .api(WRITE, routes!(memories::move_member))
         .api(DELETE, routes!(memories::remove_member))
         .api(ANYBODY, routes!(memories::export))
+        .api(READ, routes!(memory_versions::list))
+        .api(READ, routes!(memory_versions::get))
+        .api(WRITE, routes!(memory_versions::restore))
         .api(DELETE, routes!(trash::restore_memory))
         .api(DELETE, routes!(trash::purge_memory))
         .api(READ, routes!(databases::list))
         .api(WRITE, routes!(databases::create))
+        .api(WRITE.patient().up_to(FILE_BYTES), routes!(databases::create_of_table))
         .api(READ, routes!(databases::list_trashed))
         .api(READ, routes!(databases::get))
         .api(WRITE, routes!(databases::update))

@@ -39,6 +39,8 @@ pub(super) fn token() -> auth::Token {
         active: true,
         created_at: AT,
         last_used_at: AT,
+        last_client: HOSTILE.into(),
+        last_channel: "mcp".into(),
         ..Default::default()
     }
 }

@@ -1,6 +1,6 @@
 //! A svc-content that knows one database and one record of it, with a value of every type; what people can write is hostile.
 
-use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::content::v1 as content;
 use cairn_proto::content::v1::database_service_server::DatabaseService;
 use cairn_proto::content::v1::record_service_server::RecordService;
@@ -299,6 +299,42 @@ impl RecordService for Databases {
             problems: if is_wrong { vec![problem] } else { Vec::new() },
             wrong_rows: u64::from(is_wrong),
             created: u64::from(!asked.dry_run),
+            change_position: 1,
+        }))
+    }
+
+    async fn create_database_of_table(
+        &self,
+        request: Request<content::CreateDatabaseOfTableRequest>,
+    ) -> Answered<content::CreateDatabaseOfTableResponse> {
+        let asked = request.into_inner();
+        let table = String::from_utf8(asked.csv.to_vec()).unwrap();
+        let refused =
+            |path: &str| Err(Problem::validation(vec![Violation::new(path, "invalid", "is wrong")]).into());
+        if !table.contains('\n') {
+            return refused("csv");
+        }
+        if asked.fields.iter().any(|field| field.name.as_deref() == Some("wrong")) {
+            return refused("fields[1].name");
+        }
+        if asked.name == "full" && !asked.dry_run {
+            return Err(Problem::new(Reason::LimitExceeded, "the plan has no room").into());
+        }
+        let field = |kind: PropertyType, is_primary: bool| content::TableField {
+            column: HOSTILE.to_owned(),
+            name: HOSTILE.to_owned(),
+            r#type: kind.number(),
+            is_left_out: false,
+            is_primary,
+            options: 0,
+        };
+        Ok(Response::new(content::CreateDatabaseOfTableResponse {
+            fields: vec![field(PropertyType::Text, true), field(PropertyType::Number, false)],
+            rows: 1,
+            first_rows: vec![content::TableRow { cells: vec![HOSTILE.repeat(9)] }],
+            problems: Vec::new(),
+            wrong_rows: 0,
+            database: (!asked.dry_run).then(database),
             change_position: 1,
         }))
     }

@@ -5,6 +5,7 @@ use cairn_proto::content::v1 as content;
 use cairn_proto::content::v1::memory_service_server::MemoryService;
 use tonic::{Request, Response, Status};
 
+use super::console::HOSTILE;
 use super::{FILE, MEMORY, WORKSPACE};
 
 pub(super) struct Memories;
@@ -155,5 +156,57 @@ impl MemoryService for Memories {
         _: Request<content::RemoveMemberRequest>,
     ) -> Result<Response<content::RemoveMemberResponse>, Status> {
         Ok(Response::new(content::RemoveMemberResponse { change_position: 11 }))
+    }
+
+    async fn list_memory_versions(
+        &self,
+        request: Request<content::ListMemoryVersionsRequest>,
+    ) -> Result<Response<content::ListMemoryVersionsResponse>, Status> {
+        known(&request.get_ref().memory)?;
+        let versions = vec![version(2), version(1)];
+        Ok(Response::new(content::ListMemoryVersionsResponse {
+            versions,
+            total_size: 2,
+            ..Default::default()
+        }))
+    }
+
+    async fn get_memory_version(
+        &self,
+        request: Request<content::GetMemoryVersionRequest>,
+    ) -> Result<Response<content::GetMemoryVersionResponse>, Status> {
+        known(&request.get_ref().memory)?;
+        let number = request.get_ref().version;
+        if !(1..=2).contains(&number) {
+            return Err(Problem::not_found("there is no such version").into());
+        }
+        let was = content::Memory { version: number, ..memory(HOSTILE) };
+        let version = content::MemoryVersion { memory: Some(was), ..version(number) };
+        Ok(Response::new(content::GetMemoryVersionResponse { version: Some(version) }))
+    }
+
+    async fn restore_memory_version(
+        &self,
+        request: Request<content::RestoreMemoryVersionRequest>,
+    ) -> Result<Response<content::RestoreMemoryVersionResponse>, Status> {
+        known(&request.get_ref().memory)?;
+        Ok(Response::new(content::RestoreMemoryVersionResponse {
+            memory: Some(memory("Guide")),
+            change_position: 13,
+        }))
+    }
+}
+
+fn known(memory: &str) -> Result<(), Status> {
+    if memory == MEMORY { Ok(()) } else { Err(Problem::not_found("there is no such memory").into()) }
+}
+
+fn version(number: u64) -> content::MemoryVersion {
+    content::MemoryVersion {
+        version: number,
+        name: HOSTILE.to_owned(),
+        member_count: 1,
+        created_at: Some(prost_types::Timestamp { seconds: 1_800_000_000, nanos: 0 }),
+        ..Default::default()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cairn_chassis::call::Channel;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{PermissionSet, Role, Scope};
 use cairn_proto::domain::Publishers;
@@ -32,6 +33,10 @@ pub(crate) struct Token {
     pub(crate) expires_at: Option<Timestamp>,
     /// When it was last exchanged, to the minute after a restart.
     pub(crate) last_used_at: Option<Timestamp>,
+    /// What the program that used it then calls itself; empty when it did not say.
+    pub(crate) last_client: String,
+    /// By which door it came; none where that was not written down.
+    pub(crate) last_channel: Option<Channel>,
 }
 
 /// What an exchange needs of a token, its workspace and its owner's membership.
@@ -51,4 +56,13 @@ pub(crate) struct Presented {
 }
 
 /// Sorted, so that replicas that write at the same time take the rows in the same order.
-pub(crate) type Uses = BTreeMap<(WorkspaceId, TokenId), Timestamp>;
+pub(crate) type Uses = BTreeMap<(WorkspaceId, TokenId), Use>;
+
+/// A use of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Use {
+    pub(crate) at: Timestamp,
+    /// What the program calls itself.
+    pub(crate) client: String,
+    pub(crate) channel: Channel,
+}

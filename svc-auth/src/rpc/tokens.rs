@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cairn_chassis::call::Call;
+use cairn_chassis::call::{Call, Channel};
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, Scope, Verifier};
 use cairn_proto::auth::v1::token_service_server::TokenService;
@@ -31,7 +31,8 @@ impl TokenService for Tokens {
         &self,
         request: Request<ExchangeRequest>,
     ) -> Result<Response<ExchangeResponse>, Status> {
-        let issued = self.rules.exchange(&request.get_ref().api_token).await?;
+        let call = Call::from_metadata(request.metadata());
+        let issued = self.rules.exchange(&request.get_ref().api_token, &call).await?;
         let expires_at = Some(issued.expires_at.to_proto());
         Ok(Response::new(ExchangeResponse { identity: issued.identity, expires_at }))
     }
@@ -141,5 +142,7 @@ fn encode(token: Token) -> proto::Token {
         created_at: Some(token.created_at.to_proto()),
         expires_at: token.expires_at.map(Timestamp::to_proto),
         last_used_at: token.last_used_at.map(Timestamp::to_proto),
+        last_client: token.last_client,
+        last_channel: token.last_channel.map(Channel::as_str).unwrap_or_default().to_owned(),
     }
 }

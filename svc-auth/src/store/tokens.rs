@@ -22,10 +22,10 @@ statements! {
          WHERE t.digest = $1 AND w.deleted_at IS NULL";
 
     const LIST: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
-         expires_at, last_used_at FROM tokens WHERE workspace_id = $1 ORDER BY created_at DESC, id DESC";
+         expires_at, last_used_at, last_client, last_channel FROM tokens WHERE workspace_id = $1 ORDER BY created_at DESC, id DESC";
 
     const FIND: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
-         expires_at, last_used_at FROM tokens WHERE workspace_id = $1 AND id = $2";
+         expires_at, last_used_at, last_client, last_channel FROM tokens WHERE workspace_id = $1 AND id = $2";
 
     const INSERT: &str = "INSERT INTO tokens (workspace_id, id, owner_id, name, permissions, folders, digest, last_four, \
          active, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
@@ -43,7 +43,7 @@ statements! {
     const COUNT_LIVE: &str = "SELECT COUNT(*) FROM tokens \
          WHERE workspace_id = $1 AND owner_id = $2 AND (expires_at IS NULL OR expires_at > $3)";
 
-    const RECORD_USE: &str = "UPDATE tokens SET last_used_at = $3 \
+    const RECORD_USE: &str = "UPDATE tokens SET last_used_at = $3, last_client = $4, last_channel = $5 \
          WHERE workspace_id = $1 AND id = $2 AND (last_used_at IS NULL OR last_used_at < $3)";
 }
 
@@ -76,6 +76,8 @@ struct Row {
     created_at: Timestamp,
     expires_at: Option<Timestamp>,
     last_used_at: Option<Timestamp>,
+    last_client: String,
+    last_channel: String,
 }
 
 impl TryFrom<PresentedRow> for Presented {
@@ -115,6 +117,8 @@ impl TryFrom<Row> for Token {
             created_at: row.created_at,
             expires_at: row.expires_at,
             last_used_at: row.last_used_at,
+            last_client: row.last_client,
+            last_channel: row.last_channel.parse().ok(),
         })
     }
 }
@@ -200,8 +204,9 @@ pub(crate) async fn count_live(
 /// Records uses in one transaction. An earlier one never replaces a later one, and a token that is gone is skipped.
 pub(crate) async fn record_uses(db: &Db, uses: &Uses) -> Result<(), Error> {
     let mut tx = db.begin_write().await?;
-    for ((workspace, id), at) in uses {
-        execute!(tx, RECORD_USE, Text(workspace), Text(id), at)?;
+    for ((workspace, id), used) in uses {
+        let channel = used.channel.as_str();
+        execute!(tx, RECORD_USE, Text(workspace), Text(id), used.at, &used.client, channel)?;
     }
     tx.commit().await
 }

@@ -16,7 +16,7 @@ async fn the_first_start_makes_what_is_needed_and_later_ones_nothing() {
             service.sessions.create(&Device::default(), &made.email, &made.password).await.unwrap().profile;
         assert_eq!(profile.memberships[0].workspace.id, made.workspace_id);
         assert_eq!(profile.memberships[0].role, Role::Owner);
-        service.tokens.exchange(&made.token).await.unwrap();
+        service.tokens.exchange(&made.token, &call()).await.unwrap();
 
         assert!(service.bootstrap(chosen.clone(), |_| Ok(())).await.unwrap().is_none(), "{}", storage.engine);
         let later = open(&storage, &clock).await.unwrap();
@@ -39,7 +39,7 @@ async fn given_values_are_used() {
         let made = service.bootstrap(given, |_| Ok(())).await.unwrap().unwrap();
         assert_eq!((made.email.as_str(), made.password.as_str()), ("me@example.com", "12345678"));
         assert_eq!(made.token, token);
-        service.tokens.exchange(&token).await.unwrap();
+        service.tokens.exchange(&token, &call()).await.unwrap();
     }
 }
 
@@ -82,6 +82,6 @@ async fn processes_that_start_together_make_one_owner() {
         let made: Vec<_> = starts.join_all().await.into_iter().flatten().collect();
         assert_eq!(made.len(), 1, "{}", storage.engine);
         let service = open(&storage, &clock).await.unwrap();
-        service.tokens.exchange(&made[0].token).await.unwrap();
+        service.tokens.exchange(&made[0].token, &call()).await.unwrap();
     }
 }

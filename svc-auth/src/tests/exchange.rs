@@ -1,3 +1,4 @@
+use cairn_chassis::call::Channel;
 use cairn_chassis::identity::{Permission as Right, PermissionSet};
 use cairn_chassis::{on_db, token_format};
 use cairn_proto::auth::v1::{CreateTokenRequest, DeleteWorkspaceRequest, TokenScope};
@@ -151,6 +152,38 @@ async fn the_last_use_is_seen_at_once_and_written_later() {
 }
 
 #[tokio::test]
+async fn the_last_client_is_written_with_the_last_use() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let (token, secret) = world.token(&owner, &READ_WRITE).await;
+        let used = async |client: &str| {
+            let call = call().with_client(client).with_channel(Channel::Mcp);
+            world.service.tokens.exchange(&secret, &call).await.unwrap();
+        };
+        let told = async || {
+            let listed = world.list(&owner).await.unwrap();
+            let listed = listed.into_iter().find(|listed| listed.id == token.id).unwrap();
+            (listed.last_client, listed.last_channel)
+        };
+        assert_eq!(told().await, (String::new(), String::new()), "{}", world.engine);
+        let expected = |client: &str| (client.to_owned(), "mcp".to_owned());
+        used(&format!("one/1.0{}", "x".repeat(500))).await;
+        assert_eq!(told().await, expected(&format!("one/1.0{}", "x".repeat(93))));
+        // Of several uses within a moment the first is known, so that replicas agree on what they wrote.
+        used("two").await;
+        assert!(told().await.0.starts_with("one/1.0"));
+        world.clock.advance(Duration::from_secs(1));
+        used("two/2.0").await;
+        world.service.tokens.flush_last_use().await.unwrap();
+        assert_eq!(told().await, expected("two/2.0"), "{}", world.engine);
+        let replica = open(&world._storage, &world.clock).await.unwrap();
+        let read = replica.tokens.list(owner.id, world.first.workspace_id).await.unwrap();
+        let read = read.into_iter().find(|one| one.id.to_string() == token.id).unwrap();
+        assert_eq!((read.last_client.as_str(), read.last_channel), ("two/2.0", Some(Channel::Mcp)));
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_the_service_writes_the_last_use() {
     for world in worlds().await {
         world.exchange(&world.first.token).await.unwrap();
@@ -172,7 +205,7 @@ fn no_text_but_the_token_opens_anything() {
     let world = runtime.block_on(worlds()).swap_remove(0);
     let token = world.first.token.clone();
     let refused = |text: &str| {
-        let answer = runtime.block_on(world.service.tokens.exchange(text));
+        let answer = runtime.block_on(world.service.tokens.exchange(text, &call()));
         matches!(answer, Err(crate::Error::TokenRefused))
     };
     let odd = prop_oneof![
@@ -198,5 +231,5 @@ fn no_text_but_the_token_opens_anything() {
             Ok(())
         })
         .unwrap();
-    runtime.block_on(world.service.tokens.exchange(&token)).unwrap();
+    runtime.block_on(world.service.tokens.exchange(&token, &call())).unwrap();
 }

@@ -80,7 +80,7 @@ impl World {
     async fn is_out(&self, session: &str, token: &str) {
         assert!(!self.signs_in(PASSWORD).await, "{}", self.engine);
         assert!(self.service.sessions.exchange(session, None).await.is_err());
-        assert!(self.service.tokens.exchange(token).await.is_err());
+        assert!(self.service.tokens.exchange(token, &call()).await.is_err());
     }
 }
 
@@ -148,7 +148,7 @@ async fn a_mailed_link_makes_a_proven_account_and_keeps_what_its_holder_has() {
         world.mail(Role::Viewer, MAILED).await;
         assert!(world.accept_with(MAILED, PASSWORD).await.unwrap().user.unwrap().email_verified);
         assert!(world.service.sessions.exchange(&session, None).await.is_ok(), "{}", world.engine);
-        assert!(world.service.tokens.exchange(&token).await.is_ok());
+        assert!(world.service.tokens.exchange(&token, &call()).await.is_ok());
     }
 }
 

@@ -1,18 +1,18 @@
 //! When tokens were last used, kept in memory between writes: a write per request would be the dearest part of it.
 
+use std::collections::btree_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{TokenId, WorkspaceId};
 
-use crate::model::tokens::{Token, Uses};
+use crate::model::tokens::{Token, Use, Uses};
 
 #[derive(Debug, Default)]
 pub(super) struct LastUse(Mutex<Uses>);
 
 impl LastUse {
-    pub(super) fn note(&self, workspace: WorkspaceId, id: TokenId, at: Timestamp) {
-        note_latest(&mut self.uses(), (workspace, id), at);
+    pub(super) fn note(&self, workspace: WorkspaceId, id: TokenId, used: Use) {
+        note_latest(&mut self.uses(), (workspace, id), used);
     }
 
     pub(super) fn take(&self) -> Uses {
@@ -21,15 +21,19 @@ impl LastUse {
 
     pub(super) fn put_back(&self, uses: Uses) {
         let mut current = self.uses();
-        for (key, at) in uses {
-            note_latest(&mut current, key, at);
+        for (key, used) in uses {
+            note_latest(&mut current, key, used);
         }
     }
 
     /// Brings a token that was read up to date with what is not written yet.
     pub(super) fn refresh(&self, token: &mut Token) {
-        let noted = self.uses().get(&(token.workspace, token.id)).copied();
-        token.last_used_at = token.last_used_at.max(noted);
+        let noted = self.uses().get(&(token.workspace, token.id)).cloned();
+        if let Some(used) = noted.filter(|used| token.last_used_at.is_none_or(|last| last <= used.at)) {
+            token.last_used_at = Some(used.at);
+            token.last_client = used.client;
+            token.last_channel = Some(used.channel);
+        }
     }
 
     fn uses(&self) -> MutexGuard<'_, Uses> {
@@ -37,7 +41,14 @@ impl LastUse {
     }
 }
 
-fn note_latest(uses: &mut Uses, key: (WorkspaceId, TokenId), at: Timestamp) {
-    let latest = uses.entry(key).or_insert(at);
-    *latest = at.max(*latest);
+fn note_latest(uses: &mut Uses, key: (WorkspaceId, TokenId), used: Use) {
+    match uses.entry(key) {
+        Entry::Vacant(free) => {
+            free.insert(used);
+        }
+        Entry::Occupied(mut known) if known.get().at < used.at => {
+            known.insert(used);
+        }
+        Entry::Occupied(_) => {}
+    }
 }

@@ -415,6 +415,7 @@ fn refused(what: Item, error: Error) -> Result<LeftAlone, Error> {
         Error::SlugTaken(_)
         | Error::OutOfScope(_)
         | Error::MayNotPublish(_)
+        | Error::MayNotRemove
         | Error::LimitExceeded(_)
         | Error::TooLarge(_)
         | Error::OutOfDate(_) => ("refused", error.to_string()),

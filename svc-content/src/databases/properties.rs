@@ -10,7 +10,7 @@ use crate::checks::Checks;
 use crate::model::{PropertyOption, PropertySettings, PropertyType, fold};
 
 pub(super) const MAX_PROPERTIES: usize = 200;
-const MAX_OPTIONS: usize = 500;
+pub(crate) const MAX_OPTIONS: usize = 500;
 const MAX_COLOR_CHARS: usize = 50;
 
 /// An option as a caller gives it.
@@ -53,7 +53,7 @@ pub(crate) struct PropertyPatch {
 }
 
 /// A name of a property, a view or an option: no step of a path, so it may hold a slash.
-pub(super) fn check_label(checks: &mut Checks, path: &str, name: &str) {
+pub(crate) fn check_label(checks: &mut Checks, path: &str, name: &str) {
     if name.trim().is_empty() {
         checks.violation(path, "required", "give a name");
     } else if name.chars().count() > NAME_CHARS {

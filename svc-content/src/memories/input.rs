@@ -190,7 +190,8 @@ impl Memories {
         caller: &Caller,
         wanted: Vec<WantedMember>,
     ) -> Result<Vec<FoundTarget>, Error> {
-        let live = self.live(caller, &wanted).await?;
+        let all: Vec<MemberTarget> = wanted.iter().map(|one| one.target).collect();
+        let live = self.live(caller, &all).await?;
         let mut found = Vec::with_capacity(wanted.len());
         let mut missing = Vec::new();
         let mut outside = Vec::new();
@@ -231,14 +232,14 @@ impl Memories {
     }
 
     /// The names of the live ones, and the folders that they stand in.
-    async fn live(
+    pub(super) async fn live(
         &self,
         caller: &Caller,
-        wanted: &[WantedMember],
+        wanted: &[MemberTarget],
     ) -> Result<HashMap<MemberTarget, (String, Vec<FolderId>)>, Error> {
         let (mut files, mut folders): (Vec<FileId>, Vec<FolderId>) = (Vec::new(), Vec::new());
-        for one in wanted {
-            match one.target {
+        for target in wanted {
+            match *target {
                 MemberTarget::File(id) => files.push(id),
                 MemberTarget::Folder(id) => folders.push(id),
                 MemberTarget::Database(_) | MemberTarget::SourceDocument(_) => {}
@@ -259,7 +260,7 @@ impl Memories {
             };
             live.extend(found.into_iter().map(entry));
         }
-        let documents = outside::documents(wanted.iter().map(|one| &one.target));
+        let documents = outside::documents(wanted.iter());
         if !documents.is_empty() {
             match self.known(caller, &documents).await {
                 Known::Hidden => {}
@@ -269,7 +270,7 @@ impl Memories {
                 })),
             }
         }
-        for target in wanted.iter().map(|one| one.target) {
+        for target in wanted.iter().copied() {
             let MemberTarget::Database(id) = target else { continue };
             if live.contains_key(&target) {
                 continue;

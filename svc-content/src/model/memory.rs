@@ -5,7 +5,7 @@ use cairn_proto::domain::SortOrder;
 use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::MemberKind;
+use super::{Author, FormerMember, MemberKind};
 
 /// What a member refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,6 +81,58 @@ pub(crate) struct Memory {
     pub(crate) members: Vec<Member>,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+}
+
+/// What a memory was at a version, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MemoryState {
+    pub(crate) name: String,
+    pub(crate) slug: String,
+    pub(crate) description: Option<String>,
+    pub(crate) use_when: Option<String>,
+    pub(crate) is_public: bool,
+    pub(crate) is_listed: bool,
+    /// In their order.
+    pub(crate) members: Vec<FormerMember>,
+}
+
+/// A version of a memory, without what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemoryVersion {
+    pub(crate) version: u64,
+    /// What the memory was called.
+    pub(crate) name: String,
+    /// How many members it had.
+    pub(crate) members: u64,
+    pub(crate) created_at: Timestamp,
+    /// Absent when nobody knows.
+    pub(crate) author: Option<Author>,
+}
+
+impl From<&Memory> for MemoryState {
+    fn from(memory: &Memory) -> Self {
+        Self {
+            name: memory.name.clone(),
+            slug: memory.slug.clone(),
+            description: memory.description.clone(),
+            use_when: memory.use_when.clone(),
+            is_public: memory.is_public,
+            is_listed: memory.is_listed,
+            members: memory.members.iter().map(FormerMember::from).collect(),
+        }
+    }
+}
+
+impl From<&Member> for FormerMember {
+    fn from(member: &Member) -> Self {
+        Self {
+            member: member.id,
+            kind: member.target.kind(),
+            id: member.target.id(),
+            query: member.query.clone(),
+        }
+    }
 }
 
 /// Which records of a database a member stands for (spec 2.3), as the list of records takes it.

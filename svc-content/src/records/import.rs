@@ -1,7 +1,7 @@
 //! Records from a table: all of its rows are checked before the first is written, and all of them are written or none.
 
 use cairn_chassis::status::Violation;
-use cairn_proto::ids::PropertyId;
+use cairn_proto::ids::{PropertyId, RecordId};
 use serde_json::Map;
 
 use super::table::{self, Table};
@@ -65,6 +65,17 @@ pub(crate) struct Imported {
     pub(crate) position: u64,
 }
 
+impl Imported {
+    /// Refuses a table of which a row cannot be taken.
+    pub(super) fn require_sound_rows(&mut self) -> Result<(), Error> {
+        if self.problems.is_empty() {
+            return Ok(());
+        }
+        let told = std::mem::take(&mut self.problems).into_iter().take(MOST_VIOLATIONS);
+        Err(Error::Invalid(told.map(violation).collect()))
+    }
+}
+
 impl Records {
     /// Makes a record of each row of a table.
     ///
@@ -84,10 +95,7 @@ impl Records {
             if draft.dry_run {
                 return Ok(imported);
             }
-            if !imported.problems.is_empty() {
-                let told = imported.problems.into_iter().take(MOST_VIOLATIONS);
-                return Err(Error::Invalid(told.map(violation).collect()));
-            }
+            imported.require_sound_rows()?;
             let mut change = Change::begin(&self.context, caller).await?;
             if !hold(&mut change, &database).await? {
                 change.rollback().await?;
@@ -104,7 +112,7 @@ impl Records {
     }
 
     /// What each row is as a record, and what is wrong with those that are none.
-    async fn check_rows(
+    pub(super) async fn check_rows(
         &self,
         caller: &Caller,
         database: &Database,
@@ -151,7 +159,15 @@ impl Records {
             let problems = broken.into_iter().take(room).map(|broken| problem(number, columns, broken));
             imported.problems.extend(problems);
         }
-        Ok((prepared, imported))
+        Ok((self.in_order(prepared), imported))
+    }
+
+    /// Records with ids that sort as they stand: all of one change are of one time, and listed by their ids then.
+    fn in_order(&self, records: Vec<Prepared>) -> Vec<Prepared> {
+        let mut ids: Vec<RecordId> = records.iter().map(|_| self.context.ids.next()).collect();
+        ids.sort_unstable();
+        let with_id = |(record, id): (Prepared, RecordId)| Prepared { new_id: Some(id), ..record };
+        records.into_iter().zip(ids).map(with_id).collect()
     }
 }
 

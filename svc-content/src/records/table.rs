@@ -92,8 +92,13 @@ fn delimiter(text: &str) -> u8 {
     counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(delimiter, _)| delimiter)
 }
 
+/// The texts between the commas of a cell.
+pub(super) fn parts(text: &str) -> Vec<&str> {
+    text.split(',').map(|part| plain(part.trim())).filter(|part| !part.is_empty()).collect()
+}
+
 /// A text without the apostrophe that an export puts before what looks like a formula.
-fn plain(text: &str) -> &str {
+pub(super) fn plain(text: &str) -> &str {
     text.strip_prefix('\'').filter(|rest| rest.starts_with(FORMULAS)).unwrap_or(text)
 }
 
@@ -133,10 +138,6 @@ fn number(text: &str) -> Option<Value> {
     }
     let number: f64 = text.parse().ok()?;
     serde_json::Number::from_f64(number).map(Value::Number)
-}
-
-fn parts(text: &str) -> Vec<&str> {
-    text.split(',').map(|part| plain(part.trim())).filter(|part| !part.is_empty()).collect()
 }
 
 #[cfg(test)]

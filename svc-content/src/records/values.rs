@@ -212,7 +212,8 @@ fn has_elements(value: &Value) -> bool {
     value.as_array().is_some_and(|elements| !elements.is_empty())
 }
 
-fn is_web_address(text: &str) -> bool {
+/// Whether a text is an absolute address of the web.
+pub(super) fn is_web_address(text: &str) -> bool {
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
     let rest = if lower.starts_with("https://") {
         text.get(8..)

@@ -299,7 +299,7 @@ fn encode_view(placed: Placed<View>) -> proto::View {
     }
 }
 
-fn encode(database: Database) -> proto::Database {
+pub(super) fn encode(database: Database) -> proto::Database {
     let views = database.views.into_iter().enumerate();
     proto::Database {
         id: database.id.to_string(),

@@ -7,9 +7,10 @@ use cairn_proto::content::v1::memory_service_server::{MemoryService, MemoryServi
 use cairn_proto::content::v1::{
     self as proto, AddMembersRequest, AddMembersResponse, CreateMemoryRequest, CreateMemoryResponse,
     DeleteMemoryRequest, DeleteMemoryResponse, ExportMemoryRequest, ExportMemoryResponse,
-    ListMemoriesRequest, ListMemoriesResponse, MoveMemberRequest, MoveMemberResponse, RemoveMemberRequest,
-    RemoveMemberResponse, ResolveMemoryRequest, ResolveMemoryResponse, UpdateMemoryRequest,
-    UpdateMemoryResponse,
+    GetMemoryVersionRequest, GetMemoryVersionResponse, ListMemoriesRequest, ListMemoriesResponse,
+    ListMemoryVersionsRequest, ListMemoryVersionsResponse, MoveMemberRequest, MoveMemberResponse,
+    RemoveMemberRequest, RemoveMemberResponse, ResolveMemoryRequest, ResolveMemoryResponse,
+    RestoreMemoryVersionRequest, RestoreMemoryVersionResponse, UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use cairn_proto::domain::SortOrder;
 use tonic::metadata::MetadataMap;
@@ -19,7 +20,7 @@ use super::{authorize, databases, files, patch};
 use crate::memories::{
     CoverageNote, DocumentEntry, MemberDraft, Memories, MemoryDraft, MemoryPatch, RecordEntry, Resolved,
 };
-use crate::model::{DatabaseQuery, File, Member, MemberKind, Memory, PAGES, PageRequest};
+use crate::model::{DatabaseQuery, File, Member, MemberKind, Memory, MemoryVersion, PAGES, PageRequest};
 use crate::scope::Caller;
 
 pub(crate) fn server(memories: Memories, verifier: Verifier) -> MemoryServiceServer<Rpc> {
@@ -140,6 +141,43 @@ impl MemoryService for Rpc {
         let change_position = self.memories.remove_member(&caller, &asked.memory, &asked.member_id).await?;
         Ok(Response::new(RemoveMemberResponse { change_position }))
     }
+
+    async fn list_memory_versions(
+        &self,
+        request: Request<ListMemoryVersionsRequest>,
+    ) -> Result<Response<ListMemoryVersionsResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let ask = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
+        let page = self.memories.versions(&caller, &asked.memory, ask).await?;
+        let versions = page.items.into_iter().map(encode_version).collect();
+        let (next_page_token, total_size) = (page.next, page.total);
+        Ok(Response::new(ListMemoryVersionsResponse { versions, next_page_token, total_size }))
+    }
+
+    async fn get_memory_version(
+        &self,
+        request: Request<GetMemoryVersionRequest>,
+    ) -> Result<Response<GetMemoryVersionResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.get_ref();
+        let (version, was) = self.memories.version(&caller, &asked.memory, asked.version).await?;
+        let version = proto::MemoryVersion { memory: Some(encode(was)), ..encode_version(version) };
+        Ok(Response::new(GetMemoryVersionResponse { version: Some(version) }))
+    }
+
+    async fn restore_memory_version(
+        &self,
+        request: Request<RestoreMemoryVersionRequest>,
+    ) -> Result<Response<RestoreMemoryVersionResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let may_remove = authorize(&self.verifier, request.metadata(), Permission::Delete).await.is_ok();
+        let asked = request.into_inner();
+        let restored =
+            self.memories.restore_version(&caller, &asked.memory, asked.version, may_remove).await?;
+        let memory = Some(encode(restored.item));
+        Ok(Response::new(RestoreMemoryVersionResponse { memory, change_position: restored.position }))
+    }
 }
 
 impl Rpc {
@@ -214,6 +252,19 @@ fn encode(memory: Memory) -> proto::Memory {
         members: memory.members.into_iter().map(encode_member).collect(),
         created_at: Some(memory.created_at.to_proto()),
         updated_at: Some(memory.updated_at.to_proto()),
+    }
+}
+
+fn encode_version(version: MemoryVersion) -> proto::MemoryVersion {
+    let author =
+        version.author.map(|author| proto::Author { kind: author.kind, id: author.id, name: author.name });
+    proto::MemoryVersion {
+        version: version.version,
+        name: version.name,
+        member_count: version.members,
+        created_at: Some(version.created_at.to_proto()),
+        created_by: author,
+        memory: None,
     }
 }
 

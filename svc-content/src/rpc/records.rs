@@ -7,11 +7,14 @@ use cairn_proto::content::v1::{self as proto};
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
+use super::databases::encode as encode_database;
 use super::filters::{decode_filter, decode_sort};
 use super::{Mask, authorize, choosing_ids};
-use crate::model::{PAGES, PageRequest, RecordVersion};
+use crate::databases::DatabaseDraft;
+use crate::model::{PAGES, PageRequest, PropertyType, RecordVersion};
 use crate::records::{
-    Backlink, Imported, PropertyNames, RecordDraft, RecordListRequest, Records, Shown, TableDraft,
+    Backlink, DatabaseOfTable, FieldChoice, Imported, MadeOfTable, PropertyNames, RecordDraft,
+    RecordListRequest, Records, RowProblem, Shown, TableDraft, TableField,
 };
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -54,6 +57,24 @@ impl RecordService for Rpc {
         let draft = TableDraft { csv: asked.csv.into(), columns, dry_run: asked.dry_run };
         let imported = self.records.import(&caller, &asked.database_id, &draft).await?;
         Ok(Response::new(encode_imported(imported)))
+    }
+
+    async fn create_database_of_table(
+        &self,
+        request: Request<proto::CreateDatabaseOfTableRequest>,
+    ) -> Answer<proto::CreateDatabaseOfTableResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let database = DatabaseDraft {
+            name: asked.name,
+            description: asked.description,
+            icon: None,
+            folder_id: asked.folder_id,
+            new_id: None,
+        };
+        let fields = asked.fields.into_iter().map(decode_choice).collect();
+        let draft = DatabaseOfTable { database, csv: asked.csv.into(), fields, dry_run: asked.dry_run };
+        Ok(Response::new(encode_made(self.records.create_database(&caller, draft).await?)))
     }
 
     async fn get_record(
@@ -214,19 +235,49 @@ fn encode_imported(imported: Imported) -> proto::ImportRecordsResponse {
         name: column.name,
         property_id: column.property.map(|id| id.to_string()),
     });
-    let problems = imported.problems.into_iter().map(|problem| proto::RowProblem {
-        row: problem.row,
-        column: problem.column,
-        code: problem.code,
-        message: problem.message,
-    });
     proto::ImportRecordsResponse {
         columns: columns.collect(),
         rows: imported.rows,
         first_rows: imported.first_rows.into_iter().map(|cells| proto::TableRow { cells }).collect(),
-        problems: problems.collect(),
+        problems: imported.problems.into_iter().map(encode_problem).collect(),
         wrong_rows: imported.wrong_rows,
         created: imported.created,
+        change_position: imported.position,
+    }
+}
+
+fn encode_problem(problem: RowProblem) -> proto::RowProblem {
+    let RowProblem { row, column, code, message } = problem;
+    proto::RowProblem { row, column, code, message }
+}
+
+fn decode_choice(choice: proto::FieldChoice) -> FieldChoice {
+    FieldChoice {
+        index: choice.index,
+        name: choice.name,
+        kind: PropertyType::from_number(choice.r#type),
+        is_left_out: choice.is_left_out,
+        is_primary: choice.is_primary,
+    }
+}
+
+fn encode_made(made: MadeOfTable) -> proto::CreateDatabaseOfTableResponse {
+    let MadeOfTable { fields, imported, database } = made;
+    let field = |field: TableField| proto::TableField {
+        column: field.column,
+        name: field.name,
+        r#type: field.kind.into(),
+        is_left_out: field.is_left_out,
+        is_primary: field.is_primary,
+        options: u32::try_from(field.options.len()).unwrap_or(u32::MAX),
+    };
+    proto::CreateDatabaseOfTableResponse {
+        fields: fields.into_iter().map(field).collect(),
+        rows: imported.rows,
+        first_rows: imported.first_rows.into_iter().map(|cells| proto::TableRow { cells }).collect(),
+        problems: imported.problems.into_iter().map(encode_problem).collect(),
+        wrong_rows: imported.wrong_rows,
+        database: database.map(encode_database),
         change_position: imported.position,
     }
 }

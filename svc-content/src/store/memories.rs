@@ -116,6 +116,15 @@ statements! {
     const CLOSE_GAP: &str = "UPDATE memory_members SET position = position - 1 \
          WHERE workspace_id = $1 AND memory_id = $2 AND position > $3";
 
+    /// $3 a JSON array of all members in their order.
+    const ORDER_MEMBERS: Dialect = Dialect {
+        sqlite: "UPDATE memory_members SET position = (SELECT key FROM json_each($3) WHERE value = memory_members.id) \
+             WHERE workspace_id = $1 AND memory_id = $2 AND id IN (SELECT value FROM json_each($3))",
+        postgres: "UPDATE memory_members SET position = list.place - 1 \
+             FROM jsonb_array_elements_text(CAST(CAST($3 AS TEXT) AS JSONB)) WITH ORDINALITY AS list (id, place) \
+             WHERE workspace_id = $1 AND memory_id = $2 AND memory_members.id = list.id",
+    };
+
     /// $3 the member, $4 its new position; those from $5 to $6 go $7 places on.
     const MOVE_MEMBER: &str = "UPDATE memory_members SET position = CASE WHEN id = $3 THEN $4 ELSE position + $7 END \
          WHERE workspace_id = $1 AND memory_id = $2 AND position BETWEEN $5 AND $6";
@@ -397,4 +406,10 @@ pub(crate) async fn move_member(tx: &mut Tx, memory: &Memory, member: &Member, t
         step
     )
     .map(drop)
+}
+
+/// Puts all members at the places at which they stand in the memory.
+pub(crate) async fn order_members(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
+    let ids = json_list(memory.members.iter().map(|member| member.id));
+    execute!(tx, ORDER_MEMBERS, Text(memory.workspace_id), Text(memory.id), &ids).map(drop)
 }

@@ -24,6 +24,8 @@ statements! {
         removed_table!("former_properties", "workspace_id, database_id, id", 500),
         removed_table!("databases", "workspace_id, id", 100),
         removed_table!("memory_members", "workspace_id, memory_id, id", 500),
+        // Up to a thousand members each.
+        removed_table!("memory_versions", "workspace_id, memory_id, version", 200),
         removed_table!("memories", "workspace_id, id", 500),
         removed_table!("file_versions", "workspace_id, file_id, version", 500),
         removed_table!("files", "workspace_id, id", 500),

@@ -190,8 +190,12 @@ statements! {
             Memory,
             "memories",
             None,
-            ["DELETE FROM memory_members WHERE workspace_id = $1 \
-              AND memory_id IN (SELECT id FROM memories WHERE workspace_id = $1 AND deletion_id = $2)"]
+            [
+                "DELETE FROM memory_members WHERE workspace_id = $1 \
+                 AND memory_id IN (SELECT id FROM memories WHERE workspace_id = $1 AND deletion_id = $2)",
+                "DELETE FROM memory_versions WHERE workspace_id = $1 \
+                 AND memory_id IN (SELECT id FROM memories WHERE workspace_id = $1 AND deletion_id = $2)"
+            ]
         ),
     ];
 

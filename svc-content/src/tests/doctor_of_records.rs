@@ -93,7 +93,7 @@ const DAMAGES: &[(&str, &str)] = &[
     ("UPDATE memory_members SET query = '{}' WHERE position = 1", KIND),
     ("UPDATE memory_members SET query = '[' WHERE position = 2", QUERY),
     ("UPDATE feed_changes SET op = 2 WHERE kind = 3", MEMORY_FED),
-    ("DELETE FROM memory_members; DELETE FROM memories", MEMORY_FED),
+    ("DELETE FROM memory_versions; DELETE FROM memory_members; DELETE FROM memories", MEMORY_FED),
     ("DELETE FROM trash WHERE kind = 3", MEMORY_TRASHED),
     ("UPDATE memories SET deletion_id = NULL WHERE name = 'gone'", MEMORY_TRASHED),
     ("UPDATE memories SET deleted_at = NULL, deletion_id = NULL WHERE name = 'gone'", MEMORY_TRASHED),

@@ -1,8 +1,11 @@
 //! Tables that become records, on every engine.
 
-use super::tables::Table;
+use super::tables::{Table, named};
 use super::*;
-use crate::records::{Imported, RecordListRequest, TableDraft};
+use crate::model::PropertyType;
+use crate::records::{
+    DatabaseOfTable, FieldChoice, Imported, MadeOfTable, RecordListRequest, Records, TableDraft,
+};
 
 async fn import(
     table: &Table,
@@ -85,5 +88,117 @@ async fn columns_go_where_they_are_told_to() {
         let stranger = Caller { workspace: caller(2).workspace, ..table.caller.clone() };
         let draft = TableDraft { csv: b"Name\nx".to_vec(), ..TableDraft::default() };
         assert_not_found(table.records.import(&stranger, &table.id(), &draft).await, "database");
+    }
+}
+
+async fn make(
+    bench: &Bench,
+    csv: &str,
+    fields: Vec<FieldChoice>,
+    dry_run: bool,
+) -> Result<MadeOfTable, Error> {
+    let draft =
+        DatabaseOfTable { database: named("Tasks", None), csv: csv.as_bytes().to_vec(), fields, dry_run };
+    Records::new(bench.context.clone()).create_database(&bench.caller, draft).await
+}
+
+fn choice(index: u32) -> FieldChoice {
+    FieldChoice { index, ..FieldChoice::default() }
+}
+
+const TASKS: &str = "Points,Task,State,Due,Link,Task,,Seen\n\
+    1,write,Open,2026-11-23,https://example.com/,a,,yes\n\
+    2,read,done,2026-11-24,https://example.com/,b,,no\n\
+    ,'=sum,Open,,,c,,\n\
+    4,mend,Done,,,d,,\n\
+    5,mend,Done,,,d,,\n\
+    6,mend,Done,,,e,,\n";
+
+#[tokio::test]
+async fn a_database_is_made_of_what_the_columns_look_like() {
+    for bench in benches().await {
+        let looked = make(&bench, TASKS, Vec::new(), true).await.unwrap();
+        let found: Vec<_> =
+            looked.fields.iter().map(|one| (one.name.as_str(), one.kind, one.is_left_out)).collect();
+        assert_eq!(
+            found,
+            [
+                ("Points", PropertyType::Number, false),
+                ("Task", PropertyType::Text, false),
+                ("State", PropertyType::Select, false),
+                ("Due", PropertyType::Date, false),
+                ("Link", PropertyType::Url, false),
+                ("Task (2)", PropertyType::Text, false),
+                ("Column 7", PropertyType::Text, true),
+                ("Seen", PropertyType::Boolean, false),
+            ]
+        );
+        assert_eq!(looked.fields[2].options, ["Open", "done"]);
+        assert!(looked.fields[1].is_primary && looked.database.is_none());
+        assert_eq!((looked.imported.rows, looked.imported.wrong_rows, looked.imported.created), (6, 0, 0));
+        let made = make(&bench, TASKS, Vec::new(), false).await.unwrap();
+        let table = Table::on(&bench, made.database.unwrap());
+        let names: Vec<&str> = table.database.properties.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["Task", "Points", "State", "Due", "Link", "Task (2)", "Seen"]);
+        assert_eq!((made.imported.created, table.database.record_count), (6, 6));
+        let titles = table.titles(RecordListRequest::default()).await.0;
+        assert_eq!(titles, ["write", "read", "=sum", "mend", "mend", "mend"]);
+        let read = table.databases.get(&table.caller, &table.id()).await.unwrap();
+        assert_eq!((read.record_count, read.properties), (6, table.database.properties.clone()));
+    }
+}
+
+#[tokio::test]
+async fn columns_become_what_is_chosen() {
+    for bench in benches().await {
+        let csv = "Tags,Name\n\"a, b\",1\nb,2\n";
+        let tags = FieldChoice {
+            kind: Some(PropertyType::MultiSelect),
+            name: Some("Labels".to_owned()),
+            ..choice(0)
+        };
+        let made = make(&bench, csv, vec![tags.clone()], false).await.unwrap();
+        assert_eq!(made.fields[0].options, ["a", "b"]);
+        let database = made.database.unwrap();
+        let kinds: Vec<_> = database.properties.iter().map(|one| (one.name.as_str(), one.kind)).collect();
+        assert_eq!(kinds, [("Name", PropertyType::Text), ("Labels", PropertyType::MultiSelect)]);
+        let left_out = FieldChoice { is_left_out: true, ..choice(0) };
+        let made = make(&bench, csv, vec![left_out.clone()], true).await.unwrap();
+        assert!(made.fields[0].is_left_out && made.fields[1].is_primary);
+
+        let refused = async |fields: Vec<FieldChoice>| violations(make(&bench, csv, fields, true).await);
+        let number = FieldChoice { kind: Some(PropertyType::Number), ..choice(1) };
+        let reference = FieldChoice { kind: Some(PropertyType::Relation), ..choice(0) };
+        let primary = |of: FieldChoice| FieldChoice { is_primary: true, ..of };
+        assert_eq!(refused(vec![choice(9)]).await, pairs(&[("fields[0].index", "invalid")]));
+        assert_eq!(refused(vec![choice(1), choice(1)]).await, pairs(&[("fields[1].index", "duplicate")]));
+        assert_eq!(refused(vec![reference]).await, pairs(&[("fields[0].type", "invalid")]));
+        assert_eq!(refused(vec![primary(number.clone())]).await, pairs(&[("fields[0].type", "invalid")]));
+        assert_eq!(refused(vec![tags, number]).await, pairs(&[("fields", "required")]));
+        assert_eq!(
+            refused(vec![left_out.clone(), FieldChoice { index: 1, ..left_out.clone() }]).await,
+            pairs(&[("fields", "required")])
+        );
+        assert_eq!(refused(vec![primary(left_out)]).await, pairs(&[("fields[0].isPrimary", "invalid")]));
+        assert_eq!(
+            refused(vec![primary(choice(0)), primary(choice(1))]).await,
+            pairs(&[("fields[1].isPrimary", "duplicate")])
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_database_is_made_where_a_row_is_wrong() {
+    for bench in benches().await {
+        let number = FieldChoice { kind: Some(PropertyType::Number), ..choice(1) };
+        let csv = "Name,Points\na,1\nb,many\n";
+        let looked = make(&bench, csv, vec![number.clone()], true).await.unwrap();
+        assert_eq!(places(&looked.imported), [(3, "Points", "wrong_type")]);
+        let refused = violations(make(&bench, csv, vec![number], false).await);
+        assert_eq!(refused, pairs(&[("rows[3].Points", "wrong_type")]));
+        let databases = crate::databases::Databases::new(bench.context.clone());
+        let listed =
+            databases.list(&bench.caller, None, PageRequest::new(PAGES, 0, "").unwrap()).await.unwrap();
+        assert_eq!(listed.total, 0);
     }
 }

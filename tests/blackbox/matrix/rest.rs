@@ -42,6 +42,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("updateMember", "write"),
     named("deleteMember", "delete"),
     shown("exportMemory"),
+    anything("listMemoryVersions", Some("read")),
+    shown("getMemoryVersion"),
+    named("restoreMemoryVersion", "write"),
     shown("searchContext"),
     shown("explainAbsence"),
     absent("getDocumentStatus", "read"),
@@ -49,6 +52,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("getRelatedFiles", "read"),
     shown("listDatabases"),
     named("createDatabase", "write"),
+    named("createDatabaseOfTable", "write"),
     shown("listTrashedDatabases"),
     named("getDatabase", "read"),
     named("updateDatabase", "write"),
@@ -132,7 +136,10 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "createMembers"
         | "updateMember"
         | "deleteMember"
-        | "exportMemory" => memories(operation, stage).await,
+        | "exportMemory"
+        | "listMemoryVersions"
+        | "getMemoryVersion"
+        | "restoreMemoryVersion" => memories(operation, stage).await,
         "queryRecords"
         | "createRecord"
         | "createRecordsOfTable"
@@ -282,6 +289,14 @@ async fn memories(operation: &str, stage: &Stage<'_>) -> Call {
         }
         "deleteMember" => Call::delete(format!("{path}/members/{}", id(&items(&memory["members"])[0]))),
         "exportMemory" => Call::get(format!("{path}/export")),
+        "listMemoryVersions" => Call::get(format!("{path}/versions")),
+        "getMemoryVersion" => Call::get(format!("{path}/versions/1")),
+        "restoreMemoryVersion" => {
+            // Its only member comes back.
+            let member = id(&items(&memory["members"])[0]);
+            stage.workspace.token.delete(&format!("{path}/members/{member}")).await.expect(204);
+            Call::act(format!("{path}/versions/1/restore"))
+        }
         _ => panic!("no way to call {operation}"),
     }
 }
@@ -301,6 +316,10 @@ async fn databases(operation: &str, stage: &Stage<'_>) -> Call {
         "createDatabase" => {
             let body = json!({"name": stage.marker, "folderId": stage.folder});
             return Call::post("/api/v1/databases", body);
+        }
+        "createDatabaseOfTable" => {
+            let body = json!({"name": stage.marker, "folderId": stage.folder, "csv": "Name\na"});
+            return Call::post("/api/v1/databases/csv", body);
         }
         "listTrashedDatabases" => {
             stage.trashed_database().await;

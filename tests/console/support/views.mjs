@@ -223,6 +223,12 @@ export function views(seed) {
       ["file in trash", file(seed.gone), 404],
       ["databases", `${at}/databases`],
       ["databases new", `${at}/databases`, 200, press("New database")],
+      ["databases from a table", `${at}/databases/import`, 200, async page => {
+        const table = "Name,Points,Due\nwrite,1,2026-11-23\nread,2,\n";
+        await page.getByLabel("Table", { exact: true }).setInputFiles({ name: "May.csv", mimeType: "text/csv", buffer: Buffer.from(table) });
+        await press("Upload")(page);
+        await page.getByRole("heading", { name: "What the columns become" }).waitFor();
+      }],
       ["databases new refused", `${at}/databases`, 200, async page => {
         await press("New database")(page);
         const name = page.getByRole("textbox", { name: "Name" }).filter({ visible: true });
@@ -282,6 +288,7 @@ export function views(seed) {
       ["memory of many", `/memories/${seed.broad.id}`],
       ["memory empty", `/memories/${seed.hollow.id}`],
       ["memory publish", `/memories/${seed.hollow.id}`, 200, page => page.getByRole("button", { name: /^Make public/ }).click()],
+      ["memory version", `/memories/${seed.memory.id}/versions/1`],
       ["memory new", `${at}/memories/new`],
       ["memory new refused", `${at}/memories/new`, 200, async page => {
         await page.getByLabel("Name", { exact: true }).fill("Another");
@@ -320,6 +327,7 @@ export function views(seed) {
       ["tokens delete", `${at}/tokens`, 200, page => page.getByRole("button", { name: /^Delete/ }).first().click()],
       ["token", `${at}/tokens/${seed.seedToken.id}`],
       ["files as a token", `${at}/files?as=${seed.seedToken.id}`],
+      ["databases as a token", `${at}/databases?as=${seed.seedToken.id}`],
       ["search as a token", `${at}/search?q=walrus&as=${seed.seedToken.id}`],
       ["freshness", `${at}/freshness`],
       ["tokens new", `${at}/tokens/new`],

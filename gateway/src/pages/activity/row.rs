@@ -127,11 +127,17 @@ pub(super) fn look(entry: &ActivityEntry, pages: &Pages<'_>) -> Markup {
             a href={ (open) "#e-" (entry.id) } data-swap="#activity" { "What it changed" span.sr { " in " (entry.name) } }
         };
     }
-    let versions = entry.database_id.as_deref().filter(|_| entry.version_after.is_some());
-    let versions = versions.filter(|_| kind_of(entry) == TrashKind::Record);
+    let versions = match kind_of(entry) {
+        TrashKind::Record => entry
+            .database_id
+            .as_deref()
+            .map(|database| format!("{}&show=versions", places::record(database, &entry.item_id))),
+        TrashKind::Memory => Some(format!("{}/versions", places::memory(&entry.item_id))),
+        TrashKind::File | TrashKind::Folder | TrashKind::Database => None,
+    };
     html! {
-        @if let Some(database) = versions {
-            a href={ (places::record(database, &entry.item_id)) "&show=versions" } { "Versions" span.sr { " of " (entry.name) } }
+        @if let Some(versions) = versions.filter(|_| entry.version_after.is_some()) {
+            a href=(versions) { "Versions" span.sr { " of " (entry.name) } }
         }
     }
 }

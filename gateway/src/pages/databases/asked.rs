@@ -72,6 +72,8 @@ pub(super) struct Asked {
     pub(super) side: Side,
     /// The record and the property of the cell that is a form.
     pub(super) cell: Option<(String, String)>,
+    /// The id of the token that it is looked at as.
+    pub(super) seen_as: Option<String>,
 }
 
 impl Asked {
@@ -92,6 +94,7 @@ impl Asked {
                 "sort" => asked.orders.extend(order(&value)),
                 "page" => asked.page = value.parse().ok().filter(|page| *page > 0),
                 "record" => asked.record = given(),
+                "as" => asked.seen_as = given(),
                 "show" => asked.side = Side::of(&value),
                 "cell" => {
                     let parts = value.split_once(':');
@@ -130,6 +133,7 @@ impl Asked {
         if let Some((record, field)) = &self.cell {
             add("cell", &format!("{record}:{field}"));
         }
+        add("as", self.seen_as.as_deref().unwrap_or_default());
         query.finish()
     }
 
@@ -149,9 +153,15 @@ impl Asked {
         Self { page: None, ..self.grid() }
     }
 
-    pub(super) fn in_view(view: &View) -> Self {
+    /// Another view, with nothing else asked.
+    pub(super) fn in_view(&self, view: &View) -> Self {
         let view = (!view.is_default).then(|| view.id.clone());
-        Self { view, ..Self::default() }
+        Self { view, seen_as: self.seen_as.clone(), ..Self::default() }
+    }
+
+    /// The same view, with nothing else asked.
+    pub(super) fn whole_view(&self) -> Self {
+        Self { view: self.view.clone(), seen_as: self.seen_as.clone(), ..Self::default() }
     }
 
     pub(super) fn beside(&self, record: &str) -> Self {
@@ -295,7 +305,7 @@ mod tests {
     #[test]
     fn everything_that_is_looked_at_stands_in_the_address() {
         let query = "view=v&q=a+b&filter=f%3Aequals%3Ax%3Ay%26z&filter=g%3Ais_empty%3A&sort=f&sort=g%3Adesc&page=3\
-            &record=r&show=versions";
+            &record=r&show=versions&as=t";
         let asked = Asked::read(query);
         let text = Condition { field: "f".into(), operator: "equals".into(), value: "x:y&z".into() };
         assert_eq!((asked.filters[0].clone(), asked.filters.len()), (text, 2));

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::operations::{databases, locations};
 use crate::pages::file;
+use crate::pages::seeing;
 use crate::pages::visitor::Visitor;
 
 /// A database and its visitor, in the database's workspace.
@@ -37,7 +38,8 @@ impl FromRequestParts<App> for At {
         let is_nowhere = |problem: &Problem| problem.reason == Reason::NotFound;
         let workspace =
             found.map_err(|problem| if is_nowhere(&problem) { no_database() } else { problem })?;
-        Ok(Self { visitor: visitor.enter(parts, workspace).await?, id })
+        let visitor = visitor.enter(parts, workspace).await?;
+        Ok(Self { visitor: seeing::through(visitor, parts).await?, id })
     }
 }
 

@@ -101,7 +101,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
             @if let Some(aside) = aside { (aside) }
         }
     };
-    let crumbs = vec![("Databases".to_owned(), list::address(at.visitor.here()?.id))];
+    let crumbs = vec![("Databases".to_owned(), at.visitor.onward(list::address(at.visitor.here()?.id)))];
     let page = Page::new(&database.name)
         .heading(html! { bdi { (database.name) } })
         .crumbs(crumbs)
@@ -192,7 +192,7 @@ fn summary(database: &Database, told: Told<'_>, problem: Option<&Problem>) -> Ma
 fn none(visitor: &Visitor, database: &Database, asked: &Asked) -> Markup {
     let of_view = asked.view_of(database).is_some_and(|view| !view.filters.is_empty());
     if filters::is_narrowed(asked) || of_view || asked.page.is_some_and(|page| page > 1) {
-        let all = Asked { view: asked.view.clone(), ..Asked::default() };
+        let all = asked.whole_view();
         let action =
             html! { p { a href=(all.address(&database.id)) { "Show the view without further filters" } } };
         return part::empty("No record fits.", &action);
@@ -250,7 +250,7 @@ fn actions(visitor: &Visitor, database: &Database, asked: &Asked, forms: &Popove
         @if visitor.may(Permission::Write) {
             a.button.primary href=(asked.beside(NEW).address(&database.id)) data-key="n" { "New record" }
         }
-        a.button href={ (base) "/fields" } { "Fields" }
+        a.button href=(visitor.onward(format!("{base}/fields"))) { "Fields" }
         a.button href=(export) data-no-prefetch download { "Export CSV" }
         @if visitor.may(Permission::Write) { a.button href={ (base) "/import" } { "Import CSV" } }
         (forms.buttons())

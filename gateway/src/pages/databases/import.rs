@@ -1,9 +1,6 @@
 //! `/databases/{id}/import`: a table that becomes records. What its columns are, and what is wrong with which row, is told before
 //! anything is written; the table travels along in the page, so that nothing is kept of it.
 
-use std::sync::Arc;
-
-use axum::extract::{FromRef, FromRequest, Request};
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::{RowProblem, TableColumn, TableRow};
 use cairn_proto::domain::Permission;
@@ -12,67 +9,15 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::at::{At, Found};
+use super::sent::{CSV, Sent};
 use super::{address, list};
 use crate::answers::{Database, ImportedTable};
-use crate::app::App;
 use crate::error::Error;
-use crate::intake::Intake;
-use crate::multipart::{self, Incomplete};
 use crate::operations::records::{self, ImportTable};
 use crate::pages::form;
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::{Answer, parts as part, words};
-
-const CSV: &str = "csv";
-
-/// A form's fields, in their order; a file is a field too.
-#[derive(Debug, Default)]
-pub(super) struct Sent(Vec<(String, String)>);
-
-impl FromRequest<App> for Sent {
-    type Rejection = Error;
-
-    async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
-        let intake = Arc::<Intake>::from_ref(app);
-        let mut form = multipart::Form::in_memory(request, &intake, Incomplete::of_file(CSV)).await?;
-        let mut fields = Vec::new();
-        while let Some(part) = form.next_part().await? {
-            let name = part.name().to_owned();
-            let text = String::from_utf8(part.bytes().await?.to_vec()).map_err(|_| no_text())?;
-            // The file wins over what an earlier page had.
-            if name != CSV || !text.is_empty() {
-                fields.push((name, text));
-            }
-        }
-        Ok(Self(fields))
-    }
-}
-
-fn no_text() -> Problem {
-    multipart::refusal(CSV, "invalid", "must be UTF-8: save the table as 'CSV UTF-8'")
-}
-
-impl Sent {
-    fn text(&self, name: &str) -> &str {
-        self.0.iter().rev().find(|(of, _)| of == name).map(|(_, text)| text.as_str()).unwrap_or_default()
-    }
-
-    /// The table as it came, but for the line ends that a browser makes of it.
-    fn table(&self) -> String {
-        self.text(CSV).replace("\r\n", "\n")
-    }
-
-    /// Where the form says that columns go, by their places.
-    fn columns(&self) -> Vec<Value> {
-        let column = |(name, field): &(String, String)| {
-            let index: u32 = name.strip_prefix("column-")?.parse().ok()?;
-            let field = Some(field.trim()).filter(|field| !field.is_empty());
-            Some(json!({"index": index, "fieldId": field}))
-        };
-        self.0.iter().filter_map(column).collect()
-    }
-}
 
 pub(super) async fn show(at: At) -> Answer {
     let database = match at.database().await? {
@@ -91,16 +36,16 @@ pub(super) async fn send(at: At, sent: Sent) -> Answer {
     let table = sent.table();
     let imports = sent.text("then") == "import";
     if imports {
-        match read(&at, &table, sent.columns(), false).await {
+        match read(&at, &table, columns(&sent), false).await {
             Ok(_) => return Ok(at.visitor.done(&address(at.id), &Notice::RecordsImported)),
             Err(error) if error.status != StatusCode::BAD_REQUEST => return Err(error),
             // What is wrong is told below, row by row.
             Err(_) => {}
         }
     }
-    match read(&at, &table, sent.columns(), true).await {
+    match read(&at, &table, columns(&sent), true).await {
         Ok(looked) => {
-            let wrong = imports.then(|| wrong_rows(&looked)).flatten();
+            let wrong = imports.then(|| wrong_rows(looked.wrong_rows)).flatten();
             page(&at, &database, wrong.as_ref(), &mapping(&database, &table, &looked))
         }
         Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
@@ -121,12 +66,22 @@ async fn read(at: &At, table: &str, columns: Vec<Value>, dry_run: bool) -> Resul
     Ok(records::import(&at.visitor.context()?, at.id, input).await?.value)
 }
 
-fn wrong_rows(looked: &ImportedTable) -> Option<Problem> {
+/// Where the form says that columns go, by their places.
+fn columns(sent: &Sent) -> Vec<Value> {
+    let column = |(index, field): (u32, &str)| {
+        let field = Some(field.trim()).filter(|field| !field.is_empty());
+        json!({"index": index, "fieldId": field})
+    };
+    sent.numbered("column").map(column).collect()
+}
+
+/// That so many rows keep a table from being taken.
+pub(super) fn wrong_rows(count: u64) -> Option<Problem> {
     let message = format!(
         "{} cannot be taken, so nothing was written: put them right in the table, or leave their columns out",
-        words::count(looked.wrong_rows, "row", "rows")
+        words::count(count, "row", "rows")
     );
-    (looked.wrong_rows > 0).then(|| Problem::new(Reason::ValidationError, message))
+    (count > 0).then(|| Problem::new(Reason::ValidationError, message))
 }
 
 fn page(at: &At, database: &Database, problem: Option<&Problem>, body: &Markup) -> Answer {
@@ -151,11 +106,7 @@ fn choosing(at: &At, database: &Database) -> Markup {
     html! {
         p { "Each row of the table becomes a record of " bdi { (database.name) } ". You see which column goes to which field, and what cannot be taken, before anything is written." }
         form.fields.card method="post" action={ (address(&database.id)) "/import" } enctype="multipart/form-data" {
-            div.field {
-                label for="f-csv" { "Table" }
-                span.hint #csv-hint { "A CSV file in UTF-8 whose first row names its columns: at most 1 000 rows and 2 MB." }
-                input #f-csv type="file" name=(CSV) accept=".csv,text/csv" required aria-describedby="csv-hint";
-            }
+            (file_field())
             div.buttons { button.primary type="submit" { "Upload" } }
         }
     }
@@ -180,9 +131,9 @@ fn mapping(database: &Database, table: &str, looked: &ImportedTable) -> Markup {
                 }
             }
         }
-        (problems(looked))
+        (problems(looked.rows, looked.wrong_rows, &looked.problems))
         h2 { "The first rows" }
-        (first_rows(&looked.columns, &looked.first_rows))
+        (first_rows(&looked.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>(), &looked.first_rows))
         p { a href={ (address(&database.id)) "/import" } { "Choose another table" } }
     }
 }
@@ -203,9 +154,21 @@ fn choice(database: &Database, place: usize, column: &TableColumn) -> Markup {
     }
 }
 
-fn problems(looked: &ImportedTable) -> Markup {
-    if looked.wrong_rows == 0 {
-        return html! { p.quiet { (words::count(looked.rows, "row", "rows")) " can be taken." } };
+/// The field of a form that takes a table.
+pub(super) fn file_field() -> Markup {
+    html! {
+        div.field {
+            label for="f-csv" { "Table" }
+            span.hint #csv-hint { "A CSV file in UTF-8 whose first row names its columns: at most 1 000 rows and 2 MB." }
+            input #f-csv type="file" name=(CSV) accept=".csv,text/csv" required aria-describedby="csv-hint";
+        }
+    }
+}
+
+/// What is wrong with the rows of a table.
+pub(super) fn problems(rows: u64, wrong_rows: u64, problems: &[RowProblem]) -> Markup {
+    if wrong_rows == 0 {
+        return html! { p.quiet { (words::count(rows, "row", "rows")) " can be taken." } };
     }
     let row = |problem: &RowProblem| {
         html! {
@@ -216,15 +179,16 @@ fn problems(looked: &ImportedTable) -> Markup {
             }
         }
     };
-    let rows = html! { @for problem in &looked.problems { (row(problem)) } };
+    let told = html! { @for problem in problems { (row(problem)) } };
     html! {
         h2 { "What cannot be taken" }
-        p { (words::count(looked.wrong_rows, "row", "rows")) " of " (words::grouped(looked.rows)) ". Row 1 is the one with the names of the columns." }
-        (part::table("What cannot be taken", &["Row", "Column", "Why"], &rows))
+        p { (words::count(wrong_rows, "row", "rows")) " of " (words::grouped(rows)) ". Row 1 is the one with the names of the columns." }
+        (part::table("What cannot be taken", &["Row", "Column", "Why"], &told))
     }
 }
 
-fn first_rows(columns: &[TableColumn], first: &[TableRow]) -> Markup {
+/// The first rows below the names of their columns.
+pub(super) fn first_rows(columns: &[&str], first: &[TableRow]) -> Markup {
     let rows = html! {
         @for row in first {
             tr { @for place in 0..columns.len() { td { bdi { (row.cells.get(place).map(|cell| shortened(cell)).unwrap_or_default()) } } } }
@@ -234,7 +198,7 @@ fn first_rows(columns: &[TableColumn], first: &[TableRow]) -> Markup {
         div.frame role="region" tabindex="0" aria-label="The first rows" {
             table {
                 caption.sr { "The first rows" }
-                thead { tr { @for column in columns { th scope="col" { bdi { (column.name) } } } } }
+                thead { tr { @for column in columns { th scope="col" { bdi { (column) } } } } }
                 tbody { (rows) }
             }
         }

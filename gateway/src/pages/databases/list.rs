@@ -15,6 +15,7 @@ use crate::pages::form::{self, Form};
 use crate::pages::frame;
 use crate::pages::notice::Notice;
 use crate::pages::popover::is_of_a_form;
+use crate::pages::seeing::Seeing;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, marks, parts as part, words};
 
@@ -26,7 +27,7 @@ pub(super) fn address(workspace: WorkspaceId) -> String {
 }
 
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
-    list(&visitor, &parts, None).await
+    list(&Seeing::by(&visitor, &parts).await?, &parts, None).await
 }
 
 /// `POST /w/{id}/databases/new`.
@@ -44,12 +45,15 @@ pub(super) async fn create(visitor: Visitor, parts: Parts, form: Form) -> Answer
             let fields = format!("{}/fields", address_of(&made.value.id));
             Ok(visitor.done(&fields, &Notice::Created))
         }
-        Err(problem) if is_of_a_form(&problem) => list(&visitor, &parts, Some((&problem, &form))).await,
+        Err(problem) if is_of_a_form(&problem) => {
+            list(&Seeing::of(&visitor, None).await?, &parts, Some((&problem, &form))).await
+        }
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn list(visitor: &Visitor, parts: &Parts, failed: Option<(&Problem, &Form)>) -> Answer {
+async fn list(seeing: &Seeing, parts: &Parts, failed: Option<(&Problem, &Form)>) -> Answer {
+    let visitor = &seeing.visitor;
     let here = visitor.here()?;
     let context = visitor.context()?;
     let trail = marks(parts);
@@ -58,18 +62,20 @@ async fn list(visitor: &Visitor, parts: &Parts, failed: Option<(&Problem, &Form)
     let listed = match listed {
         // A mark of a list that has changed since: the list begins anew.
         Err(problem) if !problem.violations.is_empty() && !trail.is_empty() => {
-            return Ok(crate::pages::see_other(&address(here.id)));
+            return Ok(crate::pages::see_other(&visitor.onward(address(here.id))));
         }
         listed => listed?,
     };
     let tree = tree?;
     let path = address(here.id);
-    let pages = part::Pages::of(&path, &[], trail, PAGE, &listed);
+    let kept: Vec<(&str, &str)> = seeing.token().map(|token| ("as", token)).into_iter().collect();
+    let pages = part::Pages::of(&path, &kept, trail, PAGE, &listed);
     // What is wrong is linked to the fields of the form below, which is drawn for those who may send it.
     let labels = [("name", "Name"), ("description", "Description")];
     let labels: &[_] = if visitor.may(Permission::Write) { &labels } else { &[] };
     let body = html! {
         (part::summary(failed.map(|(problem, _)| problem), labels))
+        (seeing.form(&path))
         @if listed.items.is_empty() { (none(visitor)) } @else {
             (table(visitor, &tree, &listed))
             (part::pages(&pages))
@@ -81,12 +87,11 @@ async fn list(visitor: &Visitor, parts: &Parts, failed: Option<(&Problem, &Form)
     };
     let mut page = frame::Page::new("Databases");
     if visitor.may(Permission::Write) && failed.is_none() {
-        page = page.actions(folders::popover(
-            "new",
-            "New database",
-            Some("n"),
-            &creation(&path, &tree, None, None),
-        ));
+        let form = creation(&path, &tree, None, None);
+        page = page.actions(html! {
+            a.button href={ (path) "/import" } { "New from CSV" }
+            (folders::popover("new", "New database", Some("n"), &form))
+        });
     }
     let page = if failed.is_some() { page.failed() } else { page };
     Ok(page.show(visitor, &body))
@@ -117,7 +122,7 @@ fn table(visitor: &Visitor, tree: &folders::Tree, listed: &Page<Database>) -> Ma
         @for one in &listed.items {
             tr {
                 th scope="row" {
-                    a href=(address_of(&one.id)) { bdi { (one.name) } }
+                    a href=(visitor.onward(address_of(&one.id))) { bdi { (one.name) } }
                     @if let Some(description) = &one.description { span.hint { bdi { (description) } } }
                 }
                 td.number { (words::grouped(one.record_count)) }

@@ -13,9 +13,11 @@ mod import;
 mod list;
 mod model;
 mod names;
+mod of_table;
 mod record;
 mod rows;
 mod save;
+mod sent;
 mod tabs;
 mod told;
 mod values;
@@ -35,6 +37,8 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .get(MEMBER, "/w/{id}/databases", list::show)
         .post(MEMBER, "/w/{id}/databases/new", list::create)
+        .get(MEMBER, "/w/{id}/databases/import", of_table::show)
+        .post(MEMBER.up_to(FILE_BYTES).patient(), "/w/{id}/databases/import", of_table::send)
         .get(PERSON, "/databases/{id}", grid::show)
         .get(PERSON.patient(), "/databases/{id}/csv", export::csv)
         .get(PERSON, "/databases/{id}/import", import::show)

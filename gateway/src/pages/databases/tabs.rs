@@ -32,7 +32,7 @@ pub(super) fn tabs(
     html! {
         nav.tabs aria-label="Views" {
             @for view in &database.views {
-                a href=(Asked::in_view(view).address(&database.id)) aria-current=[is_current(view).then_some("page")] { bdi { (view.name) } }
+                a href=(asked.in_view(view).address(&database.id)) aria-current=[is_current(view).then_some("page")] { bdi { (view.name) } }
             }
         }
         // With a record beside there is one form to think of, and one field of each name.

@@ -35,7 +35,9 @@ pub(super) async fn create(at: At, form: Form) -> Answer {
         Err(problem) => Err(problem),
     };
     match made {
-        Ok(made) => Ok(at.visitor.done(&Asked::in_view(&made.value).address(&database.id), &Notice::Created)),
+        Ok(made) => Ok(at
+            .visitor
+            .done(&Asked::default().in_view(&made.value).address(&database.id), &Notice::Created)),
         Err(problem) => refused(&at, &asked, Some((tabs::SAVE, &form)), problem).await,
     }
 }
@@ -59,9 +61,9 @@ pub(super) async fn update(PartOf { at, id }: PartOf<ViewId>, form: Form) -> Ans
         Err(problem) => Err(problem),
     };
     match changed {
-        Ok(changed) => {
-            Ok(at.visitor.done(&Asked::in_view(&changed.value).address(&database.id), &Notice::Saved))
-        }
+        Ok(changed) => Ok(at
+            .visitor
+            .done(&Asked::default().in_view(&changed.value).address(&database.id), &Notice::Saved)),
         Err(problem) => {
             let sent = (!is_of_filters).then_some((tabs::CHANGE, &form));
             refused(&at, &asked, sent, problem).await

@@ -10,6 +10,7 @@ use super::outside::Document;
 use crate::app::App;
 use crate::error::Error;
 use crate::operations::locations;
+use crate::pages::seeing;
 use crate::pages::visitor::Visitor;
 
 /// A document and its visitor, in the document's workspace.
@@ -33,7 +34,8 @@ impl FromRequestParts<App> for At {
         let is_nowhere = |problem: &Problem| problem.reason == Reason::NotFound;
         let (workspace, kind) =
             found.map_err(|problem| if is_nowhere(&problem) { no_document() } else { problem })?;
-        Ok(Self { visitor: visitor.enter(parts, workspace).await?, id, kind })
+        let visitor = visitor.enter(parts, workspace).await?;
+        Ok(Self { visitor: seeing::through(visitor, parts).await?, id, kind })
     }
 }
 

@@ -67,7 +67,7 @@ fn actions(at: &At, document: &Document) -> Markup {
         @if let Some(url) = document.url.as_deref().and_then(web) {
             a.button href=(url) rel="noopener noreferrer" { "Open the original" }
         }
-        @if document.text.is_some() { a.button href={ (base) "/download" } { "Download" } }
+        @if document.text.is_some() { a.button href=(at.visitor.onward(format!("{base}/download"))) { "Download" } }
         @if at.is_ingested() && at.visitor.may(Permission::Delete) {
             (part::opens("delete", "Delete", ""))
             (part::dialog("delete", "Delete this document for good?", &html! {
@@ -152,6 +152,7 @@ fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Mark
     };
     let reading = Reading {
         page: &page,
+        visitor: &at.visitor,
         content: &text.content,
         hash: Some(&text.content_hash),
         language: text.language(),
@@ -163,8 +164,8 @@ fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Mark
     html! {
         @if is_rendered {
             nav.tabs aria-label="Views" {
-                a href=(page) aria-current=[(!is_source).then_some("page")] { "Read" }
-                a href={ (page) "?view=source" } aria-current=[is_source.then_some("page")] { "Source" }
+                a href=(at.visitor.onward(&page)) aria-current=[(!is_source).then_some("page")] { "Read" }
+                a href=(at.visitor.onward(format!("{page}?view=source"))) aria-current=[is_source.then_some("page")] { "Source" }
             }
         }
         (notice)
@@ -217,6 +218,7 @@ pub(super) async fn read_now(at: At) -> Answer {
             let used = words::count(u64::from(used), "request", "requests");
             let reading = Reading {
                 page: &address(at.id),
+                visitor: &at.visitor,
                 content: &read.content,
                 hash: None,
                 language: by_name(document.path.as_deref().unwrap_or_default()),

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::operations::{files, locations, trash};
 use crate::pages::frame::Page;
 use crate::pages::parts as part;
+use crate::pages::seeing;
 use crate::pages::trash::to_restore;
 use crate::pages::visitor::Visitor;
 use crate::pages::words;
@@ -50,7 +51,8 @@ pub(in crate::pages) async fn located(
     let found = locations::locate_among(&visitor.person, among, kind, id).await;
     let workspace =
         found.map_err(|problem| if problem.reason == Reason::NotFound { missing() } else { problem })?;
-    Ok((visitor.enter(parts, workspace).await?, id))
+    let visitor = visitor.enter(parts, workspace).await?;
+    Ok((seeing::through(visitor, parts).await?, id))
 }
 
 fn no_file() -> Problem {

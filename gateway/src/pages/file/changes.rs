@@ -23,19 +23,21 @@ pub(super) async fn list(
     let paging = Paging { limit: Some(PAGE), cursor: trail.last().cloned() };
     let listed = file_versions::list(context, id, paging).await?;
     let path = address(id);
-    let pages = part::Pages::of(&path, &[("view", "changes")], trail, PAGE, &listed);
-    let rows = html! { @for version in &listed.items { (row(file, version)) } };
+    let mut query = vec![("view", "changes")];
+    query.extend(at.visitor.seen_as().map(|seen| ("as", seen.id.as_str())));
+    let pages = part::Pages::of(&path, &query, trail, PAGE, &listed);
+    let rows = html! { @for version in &listed.items { (row(at, file, version)) } };
     Ok(html! {
         (part::table("Versions", &["Version", "When", "Who", "Size"], &rows))
         (part::pages(&pages))
     })
 }
 
-fn row(file: &File, version: &FileVersion) -> Markup {
+fn row(at: &At, file: &File, version: &FileVersion) -> Markup {
     html! {
         tr {
             th scope="row" {
-                a href={ (address(&file.id)) "/versions/" (version.version) } { "Version " (version.version) }
+                a href=(at.visitor.onward(format!("{}/versions/{}", address(&file.id), version.version))) { "Version " (version.version) }
                 @if version.content_hash == file.content_hash { " " (part::badge(part::Tone::Plain, "Now")) }
             }
             td { (part::time(&version.created_at)) }

@@ -80,12 +80,12 @@ impl View {
     }
 }
 
-fn tabs(id: &str, current: Option<View>) -> Markup {
+fn tabs(visitor: &Visitor, id: &str, current: Option<View>) -> Markup {
     html! {
         nav.tabs aria-label="Views" {
             @for (view, name, label) in View::ALL {
                 @let query = if name.is_empty() { String::new() } else { format!("?view={name}") };
-                a href={ (address(id)) (query) } aria-current=[(current == Some(view)).then_some("page")] { (label) }
+                a href=(visitor.onward(format!("{}{query}", address(id)))) aria-current=[(current == Some(view)).then_some("page")] { (label) }
             }
         }
     }
@@ -146,7 +146,7 @@ fn actions(visitor: &Visitor, file: &File, forms: &Popovers<'_>, ask: Option<&As
         @if visitor.may(Permission::Write) { a.button href=(edit) data-key="e" { "Edit" } }
         (forms.buttons())
         (part::copy_link())
-        a.button href={ (base) "/download" } { "Download" }
+        a.button href=(visitor.onward(format!("{base}/download"))) { "Download" }
         @if visitor.may(Permission::Delete) {
             (part::action(&format!("{base}/delete"), "Move to trash", "", &[]))
         }

@@ -58,13 +58,14 @@ pub(super) async fn failed(at: &At, refused: Refused<'_>) -> Answer {
 async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'_>>) -> Answer {
     let context = at.visitor.context()?;
     let view = View::of(looking.view.as_deref().unwrap_or_default());
-    let tree = folders::Tree::of(&context).await?;
+    let seen_as = at.visitor.seen_as().map(|seen| seen.id.as_str());
+    let tree = folders::Tree::of(&context).await?.seen_as(seen_as);
     let ask = looking.ask.as_deref().and_then(AskAgain::parse);
     let body = match view {
         View::Read | View::Source => {
             let (lines, hash) = (looking.lines.as_deref(), looking.hash.as_deref());
             let cited = cited::read(&context, file, lines, hash, looking.quote.as_deref()).await?;
-            html! { (warning(at, file)) (reading(file, view, &looking, &cited)) }
+            html! { (warning(at, file)) (reading(at, file, view, &looking, &cited)) }
         }
         View::Changes => changes::list(&context, at, file, looking.from).await?,
         View::Uses => uses::show(&context, at, file, &tree).await,
@@ -81,7 +82,7 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
             @if matches!(at.visitor.notice, Some(Notice::Saved | Notice::SavedOdd)) {
                 p.notice { "Searches find it as it is now as soon as it is marked as searchable above. " a href={ "/w/" (at.visitor.here()?.id) "/search" } { "Ask again" } }
             }
-            (tabs(&file.id, Some(view)))
+            (tabs(&at.visitor, &file.id, Some(view)))
             (body)
         }
     };
@@ -109,11 +110,12 @@ fn facts(file: &File) -> Markup {
     }
 }
 
-fn reading(file: &File, view: View, looking: &Looking, cited: &Cited) -> Markup {
+fn reading(at: &At, file: &File, view: View, looking: &Looking, cited: &Cited) -> Markup {
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let page = address(&file.id);
     let reading = Reading {
         page: &page,
+        visitor: &at.visitor,
         content: file.content.as_deref().unwrap_or_default(),
         hash: Some(&file.content_hash),
         language: language(file),

@@ -75,20 +75,20 @@ pub(super) async fn show(at: At, Number(number): Number, Query(looking): Query<L
     let is_now = version.content_hash == file.content_hash;
     let kinds = [("", "What it changed"), ("now", "What has changed since"), ("text", "Text")];
     let body = html! {
-        (tabs(&file.id, None))
+        (tabs(&at.visitor, &file.id, None))
         h2 { "Version " (number) @if is_now { " " (part::badge(part::Tone::Plain, "Now")) } }
         p.quiet { (part::time(&version.created_at)) " by " (changes::who(&version)) " · " (words::bytes(version.size_bytes)) }
         div.buttons {
             @if !is_now && at.visitor.may(Permission::Write) {
                 (part::action(&format!("{here}/restore"), "Restore this version", "", &[("hash", &file.content_hash)]))
             }
-            @if let Some(older) = around.older { a.button rel="prev" href={ (address(at.id)) "/versions/" (older) } { "Older" } }
-            @if let Some(newer) = around.newer { a.button rel="next" href={ (address(at.id)) "/versions/" (newer) } { "Newer" } }
+            @if let Some(older) = around.older { a.button rel="prev" href=(at.visitor.onward(format!("{}/versions/{older}", address(at.id)))) { "Older" } }
+            @if let Some(newer) = around.newer { a.button rel="next" href=(at.visitor.onward(format!("{}/versions/{newer}", address(at.id)))) { "Newer" } }
         }
         nav.tabs aria-label="Of this version" {
             @for (name, label) in kinds {
                 @let query = if name.is_empty() { String::new() } else { format!("?show={name}") };
-                a href={ (here) (query) } aria-current=[(name == wanted).then_some("page")] { (label) }
+                a href=(at.visitor.onward(format!("{here}{query}"))) aria-current=[(name == wanted).then_some("page")] { (label) }
             }
         }
         (shown)

@@ -104,7 +104,6 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
         (part::summary(told.problem, labels))
         (told.more)
         (forms.open())
-        (seeing.note(&folders::address(workspace, current)))
         div.files {
             (tree.markup(workspace, current))
             div {
@@ -239,7 +238,7 @@ fn table(
             tr {
                 @let value = format!("file:{}", one.id);
                 td { @if may_select { input type="checkbox" name="item" form="many" value=(value) checked[is_selected(&value)] aria-label={ "Select " (one.name) }; } }
-                th scope="row" { a href=(file::address(&one.id)) { bdi { (one.name) } } }
+                th scope="row" { a href=(visitor.onward(file::address(&one.id))) { bdi { (one.name) } } }
                 td { (FileType::from_number(one.file_type).unwrap_or_default().as_str()) }
                 td { @for tag in &one.tags { span.badge { bdi { (tag) } } " " } }
                 td.number { (words::bytes(one.size_bytes)) }

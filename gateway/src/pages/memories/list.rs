@@ -9,12 +9,15 @@ use crate::answers::Memory;
 use crate::operations::{Paging, memories};
 use crate::pages::frame::Page;
 use crate::pages::parts::{self as part, Pages, Tone};
+use crate::pages::seeing::Seeing;
 use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, is_stale, marks, words};
 
 const PAGE_SIZE: u32 = 50;
 
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
+    let seeing = Seeing::by(&visitor, &parts).await?;
+    let visitor = &seeing.visitor;
     let here = visitor.here()?.id;
     let path = format!("/w/{here}/memories");
     let trail = marks(&parts);
@@ -22,25 +25,27 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let listed = match memories::list(&visitor.context()?, paging).await {
         // A mark of a list that has changed since: the list begins anew.
         Err(problem) if is_stale(&problem, &trail) => {
-            return Ok(see_other(&path));
+            return Ok(see_other(&visitor.onward(path)));
         }
         listed => listed?,
     };
-    let pages = Pages::of(&path, &[], trail, PAGE_SIZE, &listed);
+    let kept: Vec<(&str, &str)> = seeing.token().map(|token| ("as", token)).into_iter().collect();
+    let pages = Pages::of(&path, &kept, trail, PAGE_SIZE, &listed);
     let body = html! {
+        (seeing.form(&path))
         @if listed.items.is_empty() {
             (part::empty("A memory is what agents load whole: files and folders that belong together, and when to use them.", &html! {
                 p { a href="/docs/guides" { "How agents use memories" } }
             }))
         } @else {
-            (table(&visitor, &listed.items))
+            (table(visitor, &listed.items))
             (part::pages(&pages))
         }
     };
     let actions = html! {
         @if visitor.may(Permission::Write) { a.button.primary href={ (path) "/new" } data-key="n" { "New memory" } }
     };
-    Ok(Page::new("Memories").actions(actions).show(&visitor, &body))
+    Ok(Page::new("Memories").actions(actions).show(visitor, &body))
 }
 
 fn table(visitor: &Visitor, memories: &[Memory]) -> Markup {
@@ -49,7 +54,7 @@ fn table(visitor: &Visitor, memories: &[Memory]) -> Markup {
         @for memory in memories {
             tr {
                 th scope="row" {
-                    a href=(address(&memory.id)) { bdi { (memory.name) } }
+                    a href=(visitor.onward(address(&memory.id))) { bdi { (memory.name) } }
                     @if memory.is_public { " " (part::badge(Tone::Warn, "Public")) }
                 }
                 td { @if let Some(when) = &memory.use_when { span.when dir="auto" { (when) } } @else { span.quiet { "not said" } } }

@@ -7,6 +7,7 @@ mod list;
 mod picker;
 mod public;
 mod show;
+mod versions;
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{MemberKind, Permission};
@@ -38,6 +39,9 @@ pub(super) fn routes() -> Routes {
         .post(PERSON, "/memories/{id}/unlist", change::unlist)
         .post(PERSON, "/memories/{id}/delete", change::delete)
         .post(PERSON, "/memories/{id}/restore", change::restore)
+        .get(PERSON, "/memories/{id}/versions", versions::list)
+        .get(PERSON, "/memories/{id}/versions/{version}", versions::one)
+        .post(PERSON, "/memories/{id}/versions/{version}/restore", versions::restore)
         .get(ANYBODY, "/m/{id}", public::show)
 }
 

@@ -60,13 +60,13 @@ async fn shown(at: &At, looked_for: &str, problem: Option<&Problem>) -> Answer {
         h2 #f-members { "Members" }
         (members(visitor, &memory)?)
         (picker)
-        @if !may_write { (part::not_in_role(visitor.here()?.role.as_str())) }
+        @if !may_write && visitor.seen_as().is_none() { (part::not_in_role(visitor.here()?.role.as_str())) }
         (left_out(&memory))
         (public(visitor, &memory))
         h2 { "What an agent reads" }
         (texts(&memory))
     };
-    let list = format!("/w/{}/memories", visitor.here()?.id);
+    let list = visitor.onward(format!("/w/{}/memories", visitor.here()?.id));
     let page = Page::new(&memory.name)
         .heading(html! { bdi { (memory.name) } })
         .crumbs(vec![("Memories".to_owned(), list)])
@@ -79,6 +79,7 @@ fn actions(visitor: &Visitor, memory: &ResolvedMemory) -> Markup {
     let base = address(&memory.id);
     html! {
         @if visitor.may(Permission::Write) { a.button href={ (base) "/edit" } data-key="e" { "Edit" } }
+        a.button href=(visitor.onward(format!("{base}/versions"))) { "Versions" }
         @if visitor.may(Permission::Delete) { (part::action(&format!("{base}/delete"), "Move to trash", "", &[])) }
     }
 }
@@ -119,7 +120,7 @@ fn members(visitor: &Visitor, memory: &ResolvedMemory) -> Result<Markup, Error> 
         @for (at, member) in memory.members.iter().enumerate() {
             tr {
                 td.number { (at + 1) }
-                th scope="row" { (titled(workspace, member)) }
+                th scope="row" { (titled(visitor, workspace, member)) }
                 td { (kind(member.kind)) }
                 td.number { (member.entries.len()) }
                 td.number { (words::grouped(member.tokens)) }
@@ -131,7 +132,7 @@ fn members(visitor: &Visitor, memory: &ResolvedMemory) -> Result<Markup, Error> 
 }
 
 /// The name of what a member refers to, with the way there.
-fn titled(workspace: WorkspaceId, member: &ResolvedMember) -> Markup {
+fn titled(visitor: &Visitor, workspace: WorkspaceId, member: &ResolvedMember) -> Markup {
     let Some(title) = &member.title else {
         return html! { span.quiet { "gone, or out of reach" } };
     };
@@ -144,7 +145,7 @@ fn titled(workspace: WorkspaceId, member: &ResolvedMember) -> Markup {
     };
     html! {
         @match target {
-            Some(target) => { a href=(target) { bdi { (title) } } }
+            Some(target) => { a href=(visitor.onward(target)) { bdi { (title) } } }
             None => { bdi { (title) } }
         }
     }

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use self::parts::Part;
 pub(super) use self::stale::Stale;
 use super::text::{self, Language, Lines, Relative, Style};
+use super::visitor::Visitor;
 use super::words;
 
 /// A text, and how it is looked at.
@@ -15,6 +16,8 @@ use super::words;
 pub(super) struct Reading<'a> {
     /// The page's address, without its query.
     pub(super) page: &'a str,
+    /// Who reads it.
+    pub(super) visitor: &'a Visitor,
     pub(super) content: &'a str,
     /// Of the whole text; without it lines cannot be cited from here.
     pub(super) hash: Option<&'a str>,
@@ -71,7 +74,7 @@ impl Reading<'_> {
             return html! {};
         }
         let name = if self.is_source { "view=source&" } else { "" };
-        let page = |line: usize| format!("{}?{name}line={line}", self.page);
+        let page = |line: usize| self.visitor.onward(format!("{}?{name}line={line}", self.page));
         html! {
             nav.pages aria-label=(label) {
                 @if let Some(previous) = part.previous { a.button rel="prev" href=(page(previous)) { "Previous" } }

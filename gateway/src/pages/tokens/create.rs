@@ -9,13 +9,11 @@ use cairn_proto::domain::Permission;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::address;
-use super::reach;
+use super::{address, paths, reach};
 use crate::answers::{Folder, Token, TokenReach};
-use crate::error::Error;
 use crate::operations::tokens::{self, CreateToken};
 use crate::operations::views::{Seen, WishedToken};
-use crate::operations::{Paging, folders};
+use crate::operations::{Context, Paging, folders};
 use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
 use crate::pages::parts::{self, Field};
@@ -25,6 +23,8 @@ use crate::pages::{Answer, words};
 const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
 /// So many folders can be chosen from.
 const MOST_FOLDERS: u32 = 200;
+/// What the field of further folders is called.
+const BY_PATH: &str = "Folders by their paths";
 /// The number of a form: when it was shown.
 pub(super) const NUMBER: &str = "number";
 
@@ -33,6 +33,10 @@ pub(super) struct Typed {
     pub(super) name: String,
     permissions: Vec<Permission>,
     folders: Vec<String>,
+    /// Further folders by their paths, one a line.
+    paths: String,
+    /// The ids of these, once they are known.
+    named: Vec<String>,
     end: String,
     number: i64,
 }
@@ -47,6 +51,8 @@ impl Typed {
                 .filter(|one| visitor.may(*one))
                 .collect(),
             folders: Vec::new(),
+            paths: String::new(),
+            named: Vec::new(),
             end: end.get(..10).unwrap_or_default().to_owned(),
             number: visitor.now().as_micros(),
         }
@@ -57,6 +63,8 @@ impl Typed {
             name: form.trimmed("name").to_owned(),
             permissions: form.all("permissions").filter_map(|word| word.parse().ok()).collect(),
             folders: form.all("folders").map(ToOwned::to_owned).collect(),
+            paths: form.text(paths::FIELD).trim().to_owned(),
+            named: Vec::new(),
             end: form.trimmed("expiresAt").to_owned(),
             number: form.text(NUMBER).parse().unwrap_or_else(|_| visitor.now().as_micros()),
         }
@@ -69,9 +77,23 @@ impl Typed {
             name: token.name.clone(),
             permissions: token.permissions.clone(),
             folders: token.scope.folder_ids.clone().unwrap_or_default(),
+            paths: String::new(),
+            named: Vec::new(),
             end: end.unwrap_or_default().to_owned(),
             number: form.text(NUMBER).parse().unwrap_or_else(|_| visitor.now().as_micros()),
         }
+    }
+
+    /// Finds the folders that are named by their paths.
+    async fn find(&mut self, context: &Context) -> Result<(), Problem> {
+        self.named = paths::ids(context, &self.paths).await?;
+        Ok(())
+    }
+
+    /// The ids of the folders, however they were chosen.
+    fn scope(&self) -> Vec<&str> {
+        let named = self.named.iter().filter(|id| !self.folders.contains(id));
+        self.folders.iter().chain(named).map(String::as_str).collect()
     }
 
     /// The same input as the API takes. A day ends with its last second, UTC.
@@ -79,8 +101,9 @@ impl Typed {
         let permissions: Vec<_> = self.permissions.iter().map(|one| one.as_str()).collect();
         let mut fields = json!({"name": self.name, "permissions": permissions});
         if let Some(fields) = fields.as_object_mut() {
-            if !self.folders.is_empty() {
-                fields.insert("scope".to_owned(), json!({"type": "folders", "folderIds": self.folders}));
+            let folders = self.scope();
+            if !folders.is_empty() {
+                fields.insert("scope".to_owned(), json!({"type": "folders", "folderIds": folders}));
             }
             if !self.end.is_empty() {
                 fields.insert("expiresAt".to_owned(), json!(format!("{}T23:59:59Z", self.end)));
@@ -98,8 +121,9 @@ impl Typed {
             permissions.push(Permission::Read.as_str());
         }
         let mut fields = json!({"permissions": permissions});
-        if let Some(fields) = fields.as_object_mut().filter(|_| !self.folders.is_empty()) {
-            fields.insert("scope".to_owned(), json!({"type": "folders", "folderIds": self.folders}));
+        let folders = self.scope();
+        if let Some(fields) = fields.as_object_mut().filter(|_| !folders.is_empty()) {
+            fields.insert("scope".to_owned(), json!({"type": "folders", "folderIds": folders}));
         }
         form::input(fields)
     }
@@ -113,9 +137,11 @@ pub(super) async fn ask(visitor: Visitor) -> Answer {
 /// Makes a token and shows it. The same form sent again makes nothing: a reload of the page with the secret sends it.
 pub(super) async fn create(visitor: Visitor, form: Form) -> Answer {
     let here = visitor.here()?;
-    let typed = Typed::read(&form, &visitor);
-    let input = match typed.input() {
+    let mut typed = Typed::read(&form, &visitor);
+    let found = typed.find(&visitor.context()?).await;
+    let input = match found.and_then(|()| typed.input()) {
         Ok(input) => input,
+        Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
         Err(problem) => return form_page(&visitor, &typed, Some(&problem), None).await,
     };
     if form.has(NUMBER) && is_made(&visitor, here, &typed, None).await? {
@@ -149,26 +175,36 @@ pub(super) async fn is_made(
 
 /// Tells what the token would reach, before it is made.
 pub(super) async fn preview(visitor: Visitor, form: Form) -> Answer {
-    let typed = Typed::read(&form, &visitor);
-    let counted = async {
-        let view = visitor.see(Seen::Wished(typed.wished()?)).await?;
-        Ok::<_, Error>(view.reach(&visitor.context()?).await?)
+    let context = visitor.context()?;
+    let mut typed = Typed::read(&form, &visitor);
+    let reach = match typed.find(&context).await {
+        Ok(()) => {
+            let view = visitor.see(Seen::Wished(typed.wished()?)).await?;
+            Ok(view.reach(&context).await?)
+        }
+        Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
+        Err(problem) => Err(problem),
     };
-    form_page(&visitor, &typed, None, Some(&counted.await?)).await
+    form_page(&visitor, &typed, None, Some(&reach)).await
 }
 
 async fn form_page(
     visitor: &Visitor,
     typed: &Typed,
     problem: Option<&Problem>,
-    reach: Option<&TokenReach>,
+    reach: Option<&Result<TokenReach, Problem>>,
 ) -> Answer {
     let here = visitor.here()?;
     let paging = Paging { limit: Some(MOST_FOLDERS), cursor: None };
     let folders = folders::list(&visitor.context()?, folders::Selection::default(), paging).await?;
     let allowed: Vec<_> = Permission::ALL.into_iter().filter(|one| visitor.may(*one)).collect();
-    let labels =
-        [("name", "Name"), ("permissions", "Permissions"), ("scope", "Folders"), ("expiresAt", "Last day")];
+    let labels = [
+        ("name", "Name"),
+        ("permissions", "Permissions"),
+        ("scope", "Folders"),
+        (paths::FIELD, BY_PATH),
+        ("expiresAt", "Last day"),
+    ];
     let body = html! {
         (parts::summary(problem, &labels))
         form.fields method="post" action=(address(here.id)) {
@@ -185,8 +221,17 @@ async fn form_page(
                 }
                 p.hint { "It can never do more than your own role here, " (here.role.as_str()) ", now or later." }
             }
-            @if !folders.items.is_empty() { (scope(&folders.items, typed)) }
-            p #reach role="status" { @if let Some(reach) = reach { (reach::sentences(reach)) } }
+            @if !folders.items.is_empty() {
+                (scope(&folders.items, folders.next.is_some(), typed))
+                (Field::text(paths::FIELD, BY_PATH).optional().value(&typed.paths).hint("One a line, such as /Plans/2027: besides those above.").problem(problem).area(2))
+            }
+            div #reach role="status" {
+                @match reach {
+                    Some(Ok(reach)) => { p { (reach::sentences(reach)) } (reach::folders(reach)) }
+                    Some(Err(problem)) => { p.said { (words::told(problem)) } }
+                    None => {}
+                }
+            }
             (Field::date("expiresAt", "Last day").optional().value(&typed.end).hint("UTC. Empty: it never ends.").problem(problem).render())
             div.buttons {
                 button.primary type="submit" { "Create token" }
@@ -200,11 +245,11 @@ async fn form_page(
     Ok(page.show(visitor, &body))
 }
 
-fn scope(folders: &[Folder], typed: &Typed) -> Markup {
+fn scope(folders: &[Folder], are_more: bool, typed: &Typed) -> Markup {
     html! {
         fieldset #f-scope {
             legend { "Folders" }
-            p.hint { "With everything below them. None chosen: the whole workspace." }
+            p.hint { "With everything below them. None chosen: the whole workspace." @if are_more { " These are the first " (MOST_FOLDERS) "." } }
             @for (at, folder) in folders.iter().enumerate() {
                 div.option {
                     input id={ "in-" (at) } type="checkbox" name="folders" value=(folder.id) checked[typed.folders.contains(&folder.id)];

@@ -2,18 +2,22 @@
 
 mod create;
 mod one;
+mod paths;
 mod reach;
 mod replace;
 
+use cairn_chassis::call::Channel;
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::domain::Permission;
 use cairn_proto::ids::{TokenId, WorkspaceId};
 use maud::{Markup, html};
 use serde_json::json;
 
+use super::folders::Tree;
 use super::form;
 use super::frame::Page;
 use super::notice::Notice;
+use super::own_sessions;
 use super::parts::{self, Tone};
 use super::visitor::{Here, Visitor};
 use super::{Answer, MEMBER, words};
@@ -21,6 +25,9 @@ use crate::answers::{ScopeType, Token};
 use crate::extract::PathIds;
 use crate::operations::tokens::{self, UpdateToken};
 use crate::routes::Routes;
+
+/// Of the folders of a token, so many are named in its row.
+const MOST_PATHS: usize = 3;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -46,12 +53,18 @@ async fn show(visitor: Visitor) -> Answer {
     let now = visitor.now();
     // Those that live first; within both the newest, as they come.
     listed.sort_by_key(|token| !lives(token, now));
+    // For the paths of their folders.
+    let tree = if listed.iter().any(|token| token.scope.folder_ids.is_some()) {
+        Tree::of(&visitor.context()?).await?
+    } else {
+        Tree::default()
+    };
     let new = html! { a.button.primary href={ (address(here.id)) "/new" } data-key="n" { "New token" } };
     let body = html! {
         @if listed.is_empty() {
             (parts::empty("A token lets a program in, with what you allow it.", &html! { p { a href={ "/w/" (here.id) "/connect" } { "Connect an agent without one" } } }))
         } @else {
-            (table(&visitor, here, &listed, now))
+            (table(&visitor, here, &listed, &tree))
         }
     };
     Ok(Page::new("Tokens").actions(new).show(&visitor, &body))
@@ -65,15 +78,16 @@ fn has_ended(token: &Token, now: Timestamp) -> bool {
     token.expires_at.as_deref().and_then(Timestamp::parse_rfc3339).is_some_and(|end| end <= now)
 }
 
-fn table(visitor: &Visitor, here: &Here, listed: &[Token], now: Timestamp) -> Markup {
+fn table(visitor: &Visitor, here: &Here, listed: &[Token], tree: &Tree) -> Markup {
+    let now = visitor.now();
     let rows = html! {
         @for token in listed {
             tr {
                 th scope="row" { a href={ (address(here.id)) "/" (token.id) } { bdi { (token.name) } } span.hint { "…" (token.last_four) @if token.owner_id != visitor.user.id { ", another member's" } } }
                 td { (permitted(&token.permissions)) }
-                td { (reach(token)) }
+                td { (reach(token, tree)) }
                 td { (standing(token, now)) }
-                td { (parts::time_or(token.last_used_at.as_deref(), "never")) }
+                td { (last_use(token)) }
                 td { (parts::time_or(token.expires_at.as_deref(), "no end")) }
                 td { (deeds(visitor, here, token)) }
             }
@@ -100,10 +114,41 @@ fn permitted(permissions: &[Permission]) -> String {
     permissions.iter().map(|permission| permission.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn reach(token: &Token) -> String {
-    match (token.scope.r#type, &token.scope.folder_ids) {
-        (ScopeType::Folders, Some(folders)) => words::count(folders.len() as u64, "folder", "folders"),
-        (ScopeType::Folders | ScopeType::All, _) => "The whole workspace".to_owned(),
+fn reach(token: &Token, tree: &Tree) -> Markup {
+    let (ScopeType::Folders, Some(folders)) = (token.scope.r#type, &token.scope.folder_ids) else {
+        return html! { "The whole workspace" };
+    };
+    let paths: Vec<&str> =
+        folders.iter().filter_map(|id| tree.get(id)).map(|folder| folder.path.as_str()).collect();
+    let others = folders.len() - paths.len().min(MOST_PATHS);
+    html! {
+        @for path in paths.iter().take(MOST_PATHS) { bdi { (path) } br; }
+        @if paths.is_empty() { (words::count(others as u64, "folder", "folders")) }
+        @else if others > 0 { (words::count(others as u64, "other folder", "other folders")) }
+    }
+}
+
+/// When it was used last, with what and by which door. What a program calls itself proves nothing.
+fn last_use(token: &Token) -> Markup {
+    let client = token.last_client.as_deref().map(own_sessions::agent);
+    let door = token.last_channel.as_deref().and_then(door);
+    html! {
+        (parts::time_or(token.last_used_at.as_deref(), "never"))
+        @match (client, door) {
+            (Some(client), door) => { span.hint { "by " bdi { (client) } @if let Some(door) = door { ", " (door) } } }
+            (None, Some(door)) => { span.hint { "by something that did not name itself, " (door) } }
+            (None, None) => {}
+        }
+    }
+}
+
+fn door(channel: &str) -> Option<&'static str> {
+    match channel.parse() {
+        Ok(Channel::Rest) => Some("over the API"),
+        Ok(Channel::Mcp) => Some("over MCP"),
+        Ok(Channel::Grpc) => Some("over gRPC"),
+        Ok(Channel::Console) => Some("in the console"),
+        Err(()) => None,
     }
 }
 

@@ -5,7 +5,7 @@ use cairn_proto::ids::{TokenId, WorkspaceId};
 use maud::html;
 use serde_json::json;
 
-use super::{address, deeds, permitted, reach, standing};
+use super::{address, deeds, last_use, permitted, reach, standing};
 use crate::answers::Token;
 use crate::error::Error;
 use crate::extract::PathIds;
@@ -74,17 +74,19 @@ async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Re
         p {
             "See as this token: "
             a href={ "/w/" (here.id) "/search?as=" (id) } { "search" } ", "
-            a href={ (folders::address(here.id, None)) "?as=" (id) } { "files" } "."
+            a href={ (folders::address(here.id, None)) "?as=" (id) } { "files" } ", "
+            a href={ "/w/" (here.id) "/databases?as=" (id) } { "databases" } ", "
+            a href={ "/w/" (here.id) "/memories?as=" (id) } { "memories" } "."
         }
         dl.facts {
             dt { "Ends with" } dd { code { "…" (token.last_four) } }
             dt { "May" } dd { (permitted(&token.permissions)) }
             @if !reach.folder_paths.is_empty() {
                 dt { "Folders" }
-                dd { ul { @for path in &reach.folder_paths { li { bdi { (path) } } } } }
+                dd { (reach::folders(&reach)) }
             }
             dt { "Made" } dd { (parts::time(&token.created_at)) }
-            dt { "Last used" } dd { (parts::time_or(token.last_used_at.as_deref(), "never")) }
+            dt { "Last used" } dd { (last_use(token)) }
             dt { "Ends" } dd { (parts::time_or(token.expires_at.as_deref(), "no end")) }
         }
         @if visitor.question_log_days().is_some() {

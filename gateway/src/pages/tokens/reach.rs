@@ -24,6 +24,15 @@ pub(super) fn sentences(reach: &TokenReach) -> Markup {
     }
 }
 
+/// Where the folders stand that it is limited to.
+pub(super) fn folders(reach: &TokenReach) -> Markup {
+    html! {
+        @if !reach.folder_paths.is_empty() {
+            ul { @for path in &reach.folder_paths { li { bdi { (path) } } } }
+        }
+    }
+}
+
 fn reads(reach: &TokenReach) -> String {
     let files = words::count(reach.files, "file", "files");
     let databases = words::count(reach.databases, "database", "databases");

@@ -1,0 +1,96 @@
+//! Which values the columns of a table most likely have. A guess is only where people begin: they see it before anything is
+//! written.
+
+use std::collections::HashSet;
+
+use super::values::is_web_address;
+use crate::model::{Day, PropertyType, fold};
+
+/// Of so many different texts at most, values are choices among them.
+const MOST_CHOICES: usize = 12;
+/// How often each choice comes at least, on average.
+const LEAST_REPEATS: usize = 3;
+/// Longer texts are sentences, not choices.
+const MOST_CHARS_OF_A_CHOICE: usize = 40;
+/// Whatever has more digits is an id, and would not be kept to the last of them.
+const MOST_DIGITS: usize = 15;
+
+/// The type that fits all of these cells; empty ones fit any.
+pub(super) fn kind<'a>(cells: impl Iterator<Item = &'a str>) -> PropertyType {
+    let cells: Vec<&str> = cells.map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let all = |fits: fn(&str) -> bool| cells.iter().all(|cell| fits(cell));
+    if cells.is_empty() {
+        PropertyType::Text
+    } else if all(is_boolean) {
+        PropertyType::Boolean
+    } else if all(is_number) {
+        PropertyType::Number
+    } else if all(|cell| Day::read(cell).is_some()) {
+        PropertyType::Date
+    } else if all(is_web_address) {
+        PropertyType::Url
+    } else if are_choices(&cells) {
+        PropertyType::Select
+    } else {
+        PropertyType::Text
+    }
+}
+
+fn is_boolean(cell: &str) -> bool {
+    ["true", "false", "yes", "no"].iter().any(|word| cell.eq_ignore_ascii_case(word))
+}
+
+/// Plain decimals. What begins with a zero or a plus is a code or a telephone, which a number would spoil.
+fn is_number(cell: &str) -> bool {
+    let digits = cell.strip_prefix('-').unwrap_or(cell);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_code = whole != "0" && whole.starts_with('0');
+    are_digits(whole) && are_digits(fraction) && !is_code && whole.len() + fraction.len() <= MOST_DIGITS
+}
+
+fn are_choices(cells: &[&str]) -> bool {
+    let mut choices = HashSet::new();
+    for cell in cells {
+        if cell.contains(char::is_control) || cell.chars().count() > MOST_CHARS_OF_A_CHOICE {
+            return false;
+        }
+        choices.insert(fold(cell));
+        if choices.len() > MOST_CHOICES {
+            return false;
+        }
+    }
+    choices.len() * LEAST_REPEATS <= cells.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_look_like_what_all_of_their_cells_are() {
+        for (cells, expected) in [
+            (&[][..], PropertyType::Text),
+            (&["", " "], PropertyType::Text),
+            (&["yes", "", "NO"], PropertyType::Boolean),
+            (&["1", "-2.50", "0", " 0.5 "], PropertyType::Number),
+            (&["1", "x"], PropertyType::Text),
+            (&["01067"], PropertyType::Text),
+            (&["+49351"], PropertyType::Text),
+            (&["1e5"], PropertyType::Text),
+            (&["1234567890123456"], PropertyType::Text),
+            (&["1,5"], PropertyType::Text),
+            (&["NaN"], PropertyType::Text),
+            (&["2026-11-23", "2026-11-20T12:00:00Z"], PropertyType::Date),
+            (&["2026-13-01"], PropertyType::Text),
+            (&["https://example.com/a"], PropertyType::Url),
+            (&["example.com"], PropertyType::Text),
+            (&["Open", "open", "OPEN"], PropertyType::Select),
+            (&["Open", "Done", "Open", "Done", "Open", "Done"], PropertyType::Select),
+            (&["Open", "Done", "Open", "Done", "Open"], PropertyType::Text),
+            (&["a\nb", "a\nb", "a\nb"], PropertyType::Text),
+        ] {
+            assert_eq!(kind(cells.iter().copied()), expected, "{cells:?}");
+        }
+    }
+}
