@@ -81,7 +81,7 @@ async fn no_secret_shows_in_debug_output_or_on_the_disk() {
         let invited = world.invite(&owner, "new@example.com", role).await.secret;
         let signed_in =
             world.service.sessions.create(&Device::default(), &world.first.email, PASSWORD).await.unwrap();
-        let issued = world.service.tokens.exchange(&world.first.token).await.unwrap();
+        let issued = world.service.tokens.exchange(&world.first.token, &call()).await.unwrap();
         let draft = crate::tokens::Draft {
             name: "agent".to_owned(),
             permissions: vec![Some(cairn_chassis::identity::Permission::Read)],

@@ -163,7 +163,7 @@ async fn managing_tokens_needs_a_signed_in_person() {
         let message = ListTokensRequest { workspace_id: world.workspace() };
         let nobody = world.tokens().list_tokens(Request::new(message.clone())).await;
         assert_eq!(reason(nobody), Reason::Unauthorized);
-        let issued = world.service.tokens.exchange(&world.first.token).await.unwrap();
+        let issued = world.service.tokens.exchange(&world.first.token, &call()).await.unwrap();
         let token = Call::within(MINUTE).with_identity(&issued.identity).request(message);
         assert_eq!(reason(world.tokens().list_tokens(token).await), Reason::Forbidden, "{}", world.engine);
     }

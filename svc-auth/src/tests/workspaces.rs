@@ -90,7 +90,7 @@ async fn a_token_sees_the_one_workspace_that_it_opens() {
     for world in worlds().await {
         let owner = world.owner().await;
         let other = world.create(&owner, "Other").await.unwrap().workspace.unwrap().id;
-        let issued = world.service.tokens.exchange(&world.first.token).await.unwrap();
+        let issued = world.service.tokens.exchange(&world.first.token, &call()).await.unwrap();
         let token = Person { id: owner.id, identity: issued.identity };
         let membership = world.get(&token, &world.workspace()).await.unwrap();
         assert_eq!(membership.role(), ProtoRole::Unspecified);

@@ -318,6 +318,7 @@ fn of_the_item(error: Error) -> Result<Error, Error> {
         | Error::MayNotPublish(_) => Ok(error),
         Error::LeftOut(_)
         | Error::NoTargets(_)
+        | Error::MayNotRemove
         | Error::SlugTaken(_)
         | Error::VersionConflict { .. }
         | Error::RecordConflict { .. }
