@@ -17,7 +17,7 @@ One secret by reference: as a variable, or as the file that NAME_FILE names (sec
 (dict "root" $ "name" "CAIRN_REDIS_URL" "secret" "redis" "key" "url" "optional" false)
 */}}
 {{- define "cairn.secretVariable" -}}
-{{- if and (eq .root.Values.secrets.as "files") (not .optional) (hasPrefix "CAIRN_" .name) }}
+{{- if and (eq .root.Values.secrets.as "files") (not .optional) }}
 - name: {{ .name }}_FILE
   value: /etc/cairn/secrets/{{ .name }}
 {{- else }}

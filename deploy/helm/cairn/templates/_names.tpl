@@ -47,7 +47,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- if $secrets }}
 imagePullSecrets:
 {{- range $secrets }}
-  - name: {{ kindIs "string" . | ternary . (get (kindIs "map" . | ternary . dict) "name") }}
+  - {{ kindIs "map" . | ternary . (dict "name" .) | toJson }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -10,7 +10,7 @@
 {{- $files := list }}
 {{- if eq $values.secrets.as "files" }}
 {{- range (include "cairn.secretReferences" $context | fromJson).list }}
-{{- if and (not .optional) (hasPrefix "CAIRN_" .name) }}{{ $files = append $files . }}{{ end }}
+{{- if not .optional }}{{ $files = append $files . }}{{ end }}
 {{- end }}
 {{- end }}
 {{- $hasTls := and $values.tls.enabled (ne $component "single") }}
