@@ -83,6 +83,7 @@ have_kube_linter() {
     GOBIN="$cache/bin" GOFLAGS=-p=1 nice go install golang.stackrox.io/kube-linter/cmd/kube-linter@v0.8.3
 }
 
+# shellcheck disable=SC2329 # given to `check`
 lint_rendered() {
     local values
     for values in deploy/helm/cairn/ci/*-values.yaml deploy/helm/examples/*.yaml; do
@@ -91,6 +92,7 @@ lint_rendered() {
     done
 }
 
+# shellcheck disable=SC2329 # given to `check`
 lint_values() {
     local values status=0 said
     for values in deploy/helm/cairn/ci/*-values.yaml deploy/helm/examples/*.yaml; do
