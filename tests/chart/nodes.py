@@ -18,7 +18,9 @@ READY_SECONDS = 0.5
 
 
 def ask(method, path, body=None, kind="application/json"):
-    request = urllib.request.Request(SERVER + path, method=method, data=json.dumps(body).encode() if body is not None else None)
+    request = urllib.request.Request(
+        SERVER + path, method=method, data=json.dumps(body).encode() if body is not None else None
+    )
     request.add_header("Authorization", f"Bearer {TOKEN}")
     request.add_header("Content-Type", kind)
     try:
@@ -41,16 +43,34 @@ def now():
 
 def make_nodes():
     for number, zone in enumerate(("a", "b", "a")):
-        labels = {"kubernetes.io/hostname": f"node-{number}", "topology.kubernetes.io/zone": zone, "kubernetes.io/arch": "amd64"}
-        ask("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number}", "labels": labels}})
+        labels = {
+            "kubernetes.io/hostname": f"node-{number}",
+            "topology.kubernetes.io/zone": zone,
+            "kubernetes.io/arch": "amd64",
+        }
+        ask(
+            "POST",
+            "/api/v1/nodes",
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number}", "labels": labels}},
+        )
     beat()
 
 
 def beat():
     room = {"cpu": "16", "memory": "64Gi", "pods": "110", "ephemeral-storage": "100Gi"}
-    ready = {"type": "Ready", "status": "True", "reason": "Played", "message": "", "lastHeartbeatTime": now(), "lastTransitionTime": now()}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Played",
+        "message": "",
+        "lastHeartbeatTime": now(),
+        "lastTransitionTime": now(),
+    }
     for number in range(3):
-        merge(f"/api/v1/nodes/node-{number}/status", {"status": {"capacity": room, "allocatable": room, "conditions": [ready]}})
+        merge(
+            f"/api/v1/nodes/node-{number}/status",
+            {"status": {"capacity": room, "allocatable": room, "conditions": [ready]}},
+        )
         merge(f"/api/v1/nodes/node-{number}", {"spec": {"taints": None}})
 
 
@@ -110,7 +130,11 @@ def play(seen):
             ask("DELETE", path, {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}})
             continue
         first, number = seen.setdefault(metadata["uid"], (time.monotonic(), len(seen)))
-        if pod["status"].get("phase") == "Pending" and "podIP" not in pod["status"] and time.monotonic() - first > READY_SECONDS:
+        if (
+            pod["status"].get("phase") == "Pending"
+            and "podIP" not in pod["status"]
+            and time.monotonic() - first > READY_SECONDS
+        ):
             merge(path + "/status", {"status": status_of(pod, number)})
 
 

@@ -73,7 +73,9 @@ def pods(found):
     """The templates of all pods, by kind and name."""
     kinds = ("Deployment", "StatefulSet", "Job", "DaemonSet", "CronJob")
     return {
-        f"{item['kind']}/{item['metadata']['name']}": item["spec"]["template"] for item in found if item["kind"] in kinds
+        f"{item['kind']}/{item['metadata']['name']}": item["spec"]["template"]
+        for item in found
+        if item["kind"] in kinds
     }
 
 
@@ -99,7 +101,16 @@ def value_sets():
 
 def sources():
     """The texts of the code that runs, without tests."""
-    folders = ["src", "chassis/src", "gateway/src", "svc-auth", "svc-content", "svc-ingest", "svc-retrieval", "svc-sync"]
+    folders = [
+        "src",
+        "chassis/src",
+        "gateway/src",
+        "svc-auth",
+        "svc-content",
+        "svc-ingest",
+        "svc-retrieval",
+        "svc-sync",
+    ]
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.rs")):
             if not re.search(r"/(tests|testing|benches|fuzz|target)(/|\.rs)", str(path)):

@@ -104,7 +104,11 @@ class Schemas(unittest.TestCase):
             "tls.enabled": ["tls.enabled=true"],
             "mode: mesh": ["database.existingSecret=pg"],
             "gateway.terminationGracePeriodSeconds": [*mesh, "gateway.terminationGracePeriodSeconds=20"],
-            "gateway.autoscaling.minReplicas": [*mesh, "gateway.autoscaling.enabled=true", "gateway.autoscaling.minReplicas=20"],
+            "gateway.autoscaling.minReplicas": [
+                *mesh,
+                "gateway.autoscaling.enabled=true",
+                "gateway.autoscaling.minReplicas=20",
+            ],
             "baseUrl": ["ingress.enabled=true"],
             "httpRoute.parentRefs": ["httpRoute.enabled=true", "baseUrl=https://a.example"],
             "assets.existingSecret": ["assets.url=s3://key@bucket"],
@@ -228,7 +232,7 @@ class Pods(unittest.TestCase):
         first, second = (objects(*MESH, f"image.tag={tag}") for tag in ("one", "two"))
         for one, other in zip(first, second, strict=True):
             self.assertEqual(one["metadata"]["name"], other["metadata"]["name"])
-            self.assertEqual(one["spec"].get("selector") if "spec" in one else 0, other["spec"].get("selector") if "spec" in other else 0)
+            self.assertEqual(one.get("spec", {}).get("selector"), other.get("spec", {}).get("selector"))
         here = {(item["kind"], item["metadata"]["name"]) for item in first}
         self.assertFalse(here & {(item["kind"], item["metadata"]["name"]) for item in objects(*MESH, release="other")})
 
@@ -255,7 +259,11 @@ class Edges(unittest.TestCase):
             self.assertEqual(set(components), CALLS[caller], caller)
             self.assertEqual(ports, STORES[caller] | {53}, caller)
             for called in CALLS[caller]:
-                entry = next(rule for rule in found[f"release-cairn-{called}"]["spec"]["ingress"] if rule["ports"][0]["port"] == "grpc")
+                entry = next(
+                    rule
+                    for rule in found[f"release-cairn-{called}"]["spec"]["ingress"]
+                    if rule["ports"][0]["port"] == "grpc"
+                )
                 allowed = {peer["podSelector"]["matchLabels"][COMPONENT] for peer in entry["from"]}
                 self.assertEqual(allowed, {name for name in SERVICES if called in CALLS[name]}, called)
 
@@ -272,6 +280,14 @@ class Edges(unittest.TestCase):
         found = kind("NetworkPolicy", objects(values=CHART / "ci/everything-values.yaml"))
         peers = found["release-cairn-auth"]["spec"]["ingress"][0]["from"]
         self.assertIn({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "programs"}}}, peers)
+        found = objects(*MESH, "gateway.grpcFrom[0].podSelector.matchLabels.program=here")
+        self.assertIn("--grpc-listen", service("gateway", found)["args"])
+        self.assertIn(8701, [port["port"] for port in kind("Service", found)["release-cairn-gateway"]["spec"]["ports"]])
+        rules = kind("NetworkPolicy", found)["release-cairn-gateway"]["spec"]["ingress"]
+        self.assertIn(
+            {"podSelector": {"matchLabels": {"program": "here"}}},
+            [peer for rule in rules for peer in rule.get("from", [])],
+        )
 
     def test_services_lead_where_they_should(self):
         found = kind("Service", objects(*MESH))
@@ -280,9 +296,13 @@ class Edges(unittest.TestCase):
             self.assertEqual(spec["clusterIP"], "None")
             self.assertEqual((spec["ports"][0]["name"], spec["ports"][0]["appProtocol"]), ("grpc", "kubernetes.io/h2c"))
         front = found["release-cairn-gateway"]["spec"]
-        self.assertEqual([(port["name"], port["port"], port["targetPort"]) for port in front["ports"]], [("http", 80, "http")])
+        self.assertEqual(
+            [(port["name"], port["port"], port["targetPort"]) for port in front["ports"]], [("http", 80, "http")]
+        )
         found = objects(values=CHART / "ci/everything-values.yaml")
-        backend = kind("Ingress", found)["release-cairn-gateway"]["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]
+        backend = kind("Ingress", found)["release-cairn-gateway"]["spec"]["rules"][0]["http"]["paths"][0]["backend"][
+            "service"
+        ]
         self.assertEqual(backend, {"name": "release-cairn-gateway", "port": {"name": "http"}})
         backend = kind("HTTPRoute", found)["release-cairn-gateway"]["spec"]["rules"][0]["backendRefs"]
         self.assertEqual(backend, [{"name": "release-cairn-gateway", "port": 80}])
@@ -312,7 +332,8 @@ class Secrets(unittest.TestCase):
     def test_with_yours_nothing_is_made(self):
         settings = (*MESH, "secrets.existingSecret=mine")
         self.assertFalse(kind("Secret", objects(*settings)))
-        self.assertEqual(text(*settings), helm("template", "release", str(CHART), "--namespace", "here", "--debug=false", *(word for setting in settings for word in ("--set", setting)))[1])
+        again = [word for setting in settings for word in ("--set", setting)]
+        self.assertEqual(text(*settings), helm("template", "release", str(CHART), *again, "--namespace", "here")[1])
 
     def test_they_come_by_reference_and_only_where_they_are_used(self):
         found = objects(values=CHART / "ci/everything-values.yaml")
@@ -343,7 +364,9 @@ class Secrets(unittest.TestCase):
         told = environment(container)
         self.assertEqual(told["CAIRN_DATABASE_URL_FILE"]["value"], "/etc/cairn/secrets/CAIRN_DATABASE_URL")
         self.assertFalse([name for name, variable in told.items() if "secretKeyRef" in variable.get("valueFrom", {})])
-        self.assertIn({"name": "secrets", "mountPath": "/etc/cairn/secrets", "readOnly": True}, container["volumeMounts"])
+        self.assertIn(
+            {"name": "secrets", "mountPath": "/etc/cairn/secrets", "readOnly": True}, container["volumeMounts"]
+        )
 
     def test_mutual_tls(self):
         found = objects(*MESH, "tls.enabled=true", "tls.issuerRef.name=mesh")
@@ -364,7 +387,9 @@ class Modes(unittest.TestCase):
         found = objects()
         stateful = kind("StatefulSet", found)["release-cairn-single"]["spec"]
         self.assertEqual(stateful["replicas"], 1)
-        self.assertEqual(stateful["persistentVolumeClaimRetentionPolicy"], {"whenDeleted": "Retain", "whenScaled": "Retain"})
+        self.assertEqual(
+            stateful["persistentVolumeClaimRetentionPolicy"], {"whenDeleted": "Retain", "whenScaled": "Retain"}
+        )
         labels = stateful["volumeClaimTemplates"][0]["metadata"]["labels"]
         self.assertFalse([label for label in labels if "version" in label or "chart" in label])
         self.assertIn("--quiet", service("single", found)["args"])
@@ -385,7 +410,9 @@ class Modes(unittest.TestCase):
 
     def test_helm_test_is_a_job_that_asks(self):
         job = kind("Job", objects())["release-cairn-test"]
-        self.assertEqual(job["metadata"]["annotations"]["helm.sh/hook-delete-policy"], "before-hook-creation,hook-succeeded")
+        self.assertEqual(
+            job["metadata"]["annotations"]["helm.sh/hook-delete-policy"], "before-hook-creation,hook-succeeded"
+        )
         steps = [container["args"][0] for container in containers(job["spec"]["template"])]
         self.assertEqual(steps, ["health", "sync", "search", "exec", "sync", "health"])
         job = kind("Job", objects("secrets.existingSecret=mine"))["release-cairn-test"]

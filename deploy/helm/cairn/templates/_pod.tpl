@@ -80,6 +80,11 @@ spec:
         - name: {{ $portName }}
           containerPort: {{ $self.port }}
           protocol: TCP
+        {{- if and (eq $component "gateway") $service.grpcFrom }}
+        - name: grpc
+          containerPort: 8701
+          protocol: TCP
+        {{- end }}
         - name: admin
           containerPort: 9090
           protocol: TCP
