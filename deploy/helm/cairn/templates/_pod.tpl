@@ -93,7 +93,8 @@ spec:
         httpGet: {path: /readyz, port: admin}
         periodSeconds: 5
         timeoutSeconds: 3
-        failureThreshold: {{ ternary 60 36 (eq $component "single") }}
+        # An index of another schema is built anew at the start.
+        failureThreshold: {{ ternary 60 36 (has $component (list "single" "retrieval")) }}
       readinessProbe:
         httpGet: {path: /readyz, port: admin}
         periodSeconds: 5
