@@ -59,6 +59,7 @@ else
     echo "skipped: systemd-analyze: not installed"
 fi
 
+: >"$work/log"
 python3 -u -m http.server --bind 127.0.0.1 --directory "$work/one" 0 >"$work/log" 2>&1 &
 server=$!
 for _ in $(seq 50); do
