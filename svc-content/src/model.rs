@@ -28,9 +28,7 @@ pub(crate) use cairn_chassis::bodies::{Body, MAX_CONTENT_BYTES, content_hash};
 pub(crate) use cairn_chassis::paging::{Cursor, Page, PageRequest};
 pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
 
-pub(crate) use self::activity::{
-    Activity, ActivityEntry, ActivityId, Actor, Former, FormerMember, Operation, WriteId,
-};
+pub(crate) use self::activity::{Activity, ActivityEntry, ActivityId, Actor, Former, Operation, WriteId};
 pub(crate) use self::asset::{Asset, StoredObject};
 pub(crate) use self::author::Author;
 pub(crate) use self::cell::{Cell, Day, cells, micros_key, place_key, searched, text_key};
@@ -40,7 +38,9 @@ pub(crate) use self::document::Document;
 pub(crate) use self::file::{File, FileVersion};
 pub(crate) use self::filter::{Condition, Filter, Test};
 pub(crate) use self::folder::Folder;
-pub(crate) use self::memory::{DatabaseQuery, Member, MemberTarget, Memory, MemoryState, MemoryVersion};
+pub(crate) use self::memory::{
+    DatabaseQuery, FormerMember, Member, MemberTarget, Memory, MemoryState, MemoryVersion,
+};
 pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
 pub(crate) use self::record::{Record, RecordVersion, Values};
 pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState, States, StatesAsked};

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_proto::domain::ActivityAction;
-use cairn_proto::ids::{DatabaseId, DocumentId, FolderId, MemberId};
+use cairn_proto::ids::{DatabaseId, DocumentId, FolderId};
 use serde::{Deserialize, Serialize};
 
-use super::{Author, DatabaseQuery, MemberKind};
+use super::{Author, FormerMember};
 
 /// Which entry. They sort as they happened; entries of one item as they were written, whatever the clocks say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,18 +114,6 @@ impl Operation {
     pub(crate) fn read(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, spelled)| *spelled == text).map(|(one, _)| one)
     }
-}
-
-/// A member that a memory got, or lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FormerMember {
-    /// The member itself.
-    pub(crate) member: MemberId,
-    /// What it refers to.
-    pub(crate) kind: MemberKind,
-    pub(crate) id: DocumentId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) query: Option<DatabaseQuery>,
 }
 
 /// One thing that an update changed, with what it was before where that is kept nowhere else.

@@ -5,7 +5,7 @@ use cairn_proto::domain::SortOrder;
 use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Author, FormerMember, MemberKind};
+use super::{Author, MemberKind};
 
 /// What a member refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -108,6 +108,18 @@ pub(crate) struct MemoryVersion {
     pub(crate) created_at: Timestamp,
     /// Absent when nobody knows.
     pub(crate) author: Option<Author>,
+}
+
+/// A member as it was, where it is no more or as of a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FormerMember {
+    /// The member itself.
+    pub(crate) member: MemberId,
+    /// What it refers to.
+    pub(crate) kind: MemberKind,
+    pub(crate) id: DocumentId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) query: Option<DatabaseQuery>,
 }
 
 impl From<&Memory> for MemoryState {

@@ -6,8 +6,8 @@ use cairn_proto::ids::FolderId;
 use serde_json::json;
 
 use super::list::{self, Told};
-use super::many::{FIELDS, MANY};
 use super::narrowed::Narrowed;
+use super::selection::{FIELDS, MANY};
 use crate::operations::files::{self, CreateFile};
 use crate::operations::folders::{self as folder_operations, CreateFolder, UpdateFolder};
 use crate::pages::form::{self, Form};

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::beside::Beside;
-use super::many::{self, MANY};
 use super::narrowed::Narrowed;
+use super::selection::{self, MANY};
 use crate::answers::{File, Folder, optional_time};
 use crate::error::Error;
 use crate::extract::Query;
@@ -251,7 +251,7 @@ fn table(
     let columns = ["", "Name", "Type", "Tags", "Size", "Changed", "Changed by", "Searchable"];
     Ok(html! {
         (part::table("Files", &columns, &rows))
-        @if may_select { (many::bar(visitor, tree, narrowed, files.total, Filled::new(MANY, refused))?) }
+        @if may_select { (selection::bar(visitor, tree, narrowed, files.total, Filled::new(MANY, refused))?) }
     })
 }
 

@@ -2,7 +2,7 @@
 //! done; the rest is done at once and can be taken back.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
-use cairn_proto::domain::{Permission, TrashKind};
+use cairn_proto::domain::TrashKind;
 use cairn_proto::ids::{FileId, WorkspaceId};
 use http::request::Parts;
 use maud::{Markup, html};
@@ -10,6 +10,7 @@ use maud::{Markup, html};
 use super::change;
 use super::list::{self, Told};
 use super::narrowed::Narrowed;
+use super::selection::MANY;
 use crate::answers::{ChangedItems, SkippedItem};
 use crate::error::Error;
 use crate::operations::bulk::{self, Chosen, ChosenItem, Deed, MatchingFiles};
@@ -18,48 +19,13 @@ use crate::pages::form::Form;
 use crate::pages::frame::Page;
 use crate::pages::notice::{Change, Changed, Notice};
 use crate::pages::parts as part;
-use crate::pages::popover::{Filled, is_of_a_form};
+use crate::pages::popover::is_of_a_form;
 use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, folders, words};
 
-/// The form about what is selected.
-pub(super) const MANY: &str = "many";
 /// How many of those that match are named before it is done, and how many of those that were left.
 const NAMED: usize = 10;
 const MOST_LEFT: usize = 19;
-/// The fields of the form by the names that the service has for them.
-pub(super) const FIELDS: [(&str, &str); 3] =
-    [("add", "tag-selected"), ("remove", "tag-selected"), ("items", "item")];
-
-/// What can be done with those that are selected.
-pub(super) fn bar(
-    visitor: &Visitor,
-    tree: &folders::Tree,
-    narrowed: &Narrowed<'_>,
-    total: u64,
-    filled: Filled<'_>,
-) -> Result<Markup, Error> {
-    let action = format!("{}/many", folders::address(visitor.here()?.id, None));
-    Ok(html! {
-        form #many .many method="post" action=(action) aria-label="With those that are selected" {
-            @for (name, value) in narrowed.fields() { input type="hidden" name=(name) value=(value); }
-            @if total > 1 {
-                div.option {
-                    input #f-all type="checkbox" name="all" value="yes" checked[filled.form().is_some_and(|form| form.has("all"))];
-                    label for="f-all" { "All " (words::grouped(total)) " files that match" }
-                }
-            }
-            @if visitor.may(Permission::Delete) { button type="submit" name="do" value="trash" data-key="#" { "Move selected to trash" } }
-            @if visitor.may(Permission::Write) {
-                (tree.choice_by_key("to", filled.choice("to", narrowed.folder()), None, Some("m")))
-                button type="submit" name="do" value="move" { "Move selected" }
-                (filled.field(part::Field::text("tag-selected", "Tag").optional(), "").id("f-tag-selected").render())
-                button type="submit" name="do" value="tag" { "Tag selected" }
-                button type="submit" name="do" value="untag" { "Remove tag" }
-            }
-        }
-    })
-}
 
 /// Does to those that are selected what the form says. All that match are shown first.
 pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {

@@ -6,6 +6,7 @@ mod list;
 mod many;
 mod narrowed;
 mod open;
+mod selection;
 mod upload;
 
 use super::MEMBER;

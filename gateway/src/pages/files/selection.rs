@@ -1,0 +1,47 @@
+//! The bar of the list: what can be done with those that are selected.
+
+use cairn_proto::domain::Permission;
+use maud::{Markup, html};
+
+use super::narrowed::Narrowed;
+use crate::error::Error;
+use crate::pages::parts as part;
+use crate::pages::popover::Filled;
+use crate::pages::visitor::Visitor;
+use crate::pages::{folders, words};
+
+/// The form about what is selected.
+pub(super) const MANY: &str = "many";
+/// The fields of the form by the names that the service has for them.
+pub(super) const FIELDS: [(&str, &str); 3] =
+    [("add", "tag-selected"), ("remove", "tag-selected"), ("items", "item")];
+
+/// What can be done with those that are selected.
+pub(super) fn bar(
+    visitor: &Visitor,
+    tree: &folders::Tree,
+    narrowed: &Narrowed<'_>,
+    total: u64,
+    filled: Filled<'_>,
+) -> Result<Markup, Error> {
+    let action = format!("{}/many", folders::address(visitor.here()?.id, None));
+    Ok(html! {
+        form #many .many method="post" action=(action) aria-label="With those that are selected" {
+            @for (name, value) in narrowed.fields() { input type="hidden" name=(name) value=(value); }
+            @if total > 1 {
+                div.option {
+                    input #f-all type="checkbox" name="all" value="yes" checked[filled.form().is_some_and(|form| form.has("all"))];
+                    label for="f-all" { "All " (words::grouped(total)) " files that match" }
+                }
+            }
+            @if visitor.may(Permission::Delete) { button type="submit" name="do" value="trash" data-key="#" { "Move selected to trash" } }
+            @if visitor.may(Permission::Write) {
+                (tree.choice_by_key("to", filled.choice("to", narrowed.folder()), None, Some("m")))
+                button type="submit" name="do" value="move" { "Move selected" }
+                (filled.field(part::Field::text("tag-selected", "Tag").optional(), "").id("f-tag-selected").render())
+                button type="submit" name="do" value="tag" { "Tag selected" }
+                button type="submit" name="do" value="untag" { "Remove tag" }
+            }
+        }
+    })
+}
