@@ -6,7 +6,7 @@ use std::str::FromStr;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_proto::domain::ActivityAction;
-use cairn_proto::ids::{DatabaseId, DocumentId, FolderId};
+use cairn_proto::ids::{DatabaseId, FolderId};
 use serde::{Deserialize, Serialize};
 
 use super::{Author, FormerMember};
