@@ -118,10 +118,8 @@ fn wanted(question: &GoldenQuestion) -> Markup {
 
 /// The lines that were pinned, with their words, where the document's page has lines.
 fn pinned_at(question: &GoldenQuestion, page: &str) -> String {
-    let has_lines =
-        matches!(question.kind, DocumentKind::File | DocumentKind::SourceDocument | DocumentKind::Ingested);
     let stood = question.start_line.zip(question.end_line).zip(question.content_hash.as_deref());
-    match stood.filter(|_| has_lines) {
+    match stood.filter(|_| places::has_lines(question.kind)) {
         Some(((start, end), hash)) => {
             let quote = places::quoted(question.quote.as_deref().unwrap_or_default());
             format!("{page}?lines={start}-{end}&hash={hash}{quote}#L{start}")

@@ -20,6 +20,11 @@ pub(crate) fn of(kind: DocumentKind, id: &str, database: Option<&str>) -> Option
     }
 }
 
+/// Whether the page about such a thing has lines that an address can cite.
+pub(crate) const fn has_lines(kind: DocumentKind) -> bool {
+    matches!(kind, DocumentKind::File | DocumentKind::SourceDocument | DocumentKind::Ingested)
+}
+
 /// The address of a file's page.
 pub(crate) fn file(id: impl Display) -> String {
     format!("/file/{id}")

@@ -283,12 +283,13 @@ fn address(
 ) -> Option<String> {
     let page = places::of(citation.kind, &citation.id, database)?;
     let again = again.filter(|_| citation.kind == DocumentKind::File);
-    Some(match (citation.start_line, citation.end_line) {
-        (Some(start), Some(end)) => {
+    let stood = citation.start_line.zip(citation.end_line);
+    Some(match stood.filter(|_| places::has_lines(citation.kind)) {
+        Some((start, end)) => {
             let lines = format!("{page}?lines={start}-{end}&hash={}{quote}", citation.content_hash);
             format!("{}#L{start}", asking::carried(&lines, again))
         }
-        _ => asking::carried(&page, again),
+        None => asking::carried(&page, again),
     })
 }
 
@@ -377,9 +378,39 @@ fn output(answer: &ScriptAnswer) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use cairn_proto::retrieval::v1::SubqueryTrace;
+    use cairn_proto::retrieval::v1::{self as proto, SubqueryTrace};
 
     use super::*;
+    use crate::answers::Links;
+
+    #[test]
+    fn only_pages_that_have_lines_are_asked_for_them() {
+        let address = |kind: DocumentKind| {
+            let location = proto::Location { start_line: 2, end_line: 3, ..proto::Location::default() };
+            let citation = proto::Citation {
+                id: "i".to_owned(),
+                kind: kind.into(),
+                content_hash: "blake3:1".to_owned(),
+                location: Some(location),
+                ..proto::Citation::default()
+            };
+            let result = proto::Result {
+                citation: Some(citation),
+                database_id: (kind == DocumentKind::Record).then(|| "d".to_owned()),
+                ..proto::Result::default()
+            };
+            let answer = proto::SearchContextResponse {
+                results: vec![result],
+                ..proto::SearchContextResponse::default()
+            };
+            let answer = SearchAnswer::read(answer, &Links::new(None));
+            address_of(&answer.results[0], None).unwrap()
+        };
+        assert_eq!(address(DocumentKind::File), "/file/i?lines=2-3&hash=blake3:1#L2");
+        assert_eq!(address(DocumentKind::Ingested), "/documents/i?lines=2-3&hash=blake3:1#L2");
+        assert_eq!(address(DocumentKind::Record), "/databases/d?record=i");
+        assert_eq!(address(DocumentKind::Memory), "/memories/i");
+    }
 
     #[test]
     fn a_score_is_drawn_and_told() {

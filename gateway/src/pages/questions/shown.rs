@@ -51,13 +51,11 @@ pub(super) fn standing(passage: &ReplayedPassage, again: Option<&AskAgain>) -> M
 fn lines_of(page: &str, passage: &ReplayedPassage, again: Option<&AskAgain>) -> String {
     let (first, last) = (passage.start_line, passage.end_line);
     let again = again.filter(|_| passage.kind == DocumentKind::File);
-    match passage.kind {
-        DocumentKind::File | DocumentKind::SourceDocument | DocumentKind::Ingested => {
-            let lines = format!("{page}?lines={first}-{last}&hash={}", passage.content_hash);
-            format!("{}#L{first}", asking::carried(&lines, again))
-        }
-        DocumentKind::Record | DocumentKind::Memory => page.to_owned(),
+    if !places::has_lines(passage.kind) {
+        return page.to_owned();
     }
+    let lines = format!("{page}?lines={first}-{last}&hash={}", passage.content_hash);
+    format!("{}#L{first}", asking::carried(&lines, again))
 }
 
 #[cfg(test)]
