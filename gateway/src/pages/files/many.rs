@@ -12,7 +12,6 @@ use super::list::{self, Told};
 use super::narrowed::Narrowed;
 use super::selection::MANY;
 use crate::answers::{ChangedItems, SkippedItem};
-use crate::error::Error;
 use crate::operations::bulk::{self, Chosen, ChosenItem, Deed, MatchingFiles};
 use crate::operations::{Context, files};
 use crate::pages::form::Form;
