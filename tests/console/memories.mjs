@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
-import { Workspace } from "./support/server.mjs";
+import { eventually, Workspace } from "./support/server.mjs";
 import { member } from "./support/tables.mjs";
 
 const holds = page => page.getByRole("region", { name: "Members" }).getByRole("rowheader");
@@ -103,8 +103,11 @@ test("what was asked is counted, in a chart and in its table", async () => {
   await workspace.file("ferry.md", "The ferry leaves at six.\n");
   await workspace.searchable("ferry");
   await browse({ as: workspace.owner }, async page => {
-    await open(page, `${workspace.at}/analytics?days=7`);
-    await page.getByText("Retrievals", { exact: true }).first().waitFor();
+    // A question is counted a moment after it was answered.
+    await eventually("the question counted", async () => {
+      await open(page, `${workspace.at}/analytics?days=7`);
+      return await page.getByText("Retrievals", { exact: true }).count() > 0;
+    });
     for (const summary of await page.getByRole("main").locator("summary").all()) await summary.click();
     await isSound(page);
     assert.ok(await page.getByRole("main").getByRole("table").count() > 0);
