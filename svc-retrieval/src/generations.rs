@@ -144,6 +144,7 @@ impl Generations {
         let follow = async {
             current.indexer.run(replaced.clone()).await;
             // So that nothing here keeps it open.
+            drop(current);
         };
         let measure = async {
             tokio::select! {

@@ -222,6 +222,6 @@ async fn names_of_files_are_offered_for_links(deployment: &Deployment) {
     assert_eq!(list.matches("<li>").count(), 1, "no folder: {list}");
     let editor = page(&workspace, &format!("/file/{file}/edit")).await;
     assert!(editor.contains(&format!("data-names=\"/w/{}/go\"", workspace.id)), "{editor}");
-    let stranger = deployment.workspace().await;
-    assert_eq!(stranger.session.get(&format!("{go}&q=wombat")).await.status, 404);
+    let stranger = people::join(&deployment.workspace().await, "owner").await.session;
+    assert_eq!(stranger.get(&format!("{go}&q=wombat")).await.status, 404);
 }
