@@ -179,7 +179,8 @@ async fn a_document_is_tried_again_by_those_who_may_write(deployment: &Deploymen
     assert_eq!(text(&tried, "indexStatus"), "failed");
     eventually("a run has tried it again", async || {
         let run = source.run().await;
-        (runs().await == 2 && run["counters"]["failed"] == 1).then_some(())
+        // A file that was written a moment ago is read by the listing as well.
+        (runs().await == 2 && run["counters"]["failed"].as_u64() >= Some(1)).then_some(())
     })
     .await;
     source.change(json!({"paused": true})).await.expect(200);

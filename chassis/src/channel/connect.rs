@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
+use super::cause;
 use crate::tls;
 
 /// How long the other side may take to take a connection, and to shake hands over it.
@@ -106,6 +107,10 @@ impl Connector {
             }
             Err(error) => {
                 self.standing.failed(Instant::now());
+                // An outage ends by itself, a wrong certificate does not.
+                if let Some(distrust) = cause::<rustls::Error>(&error) {
+                    tracing::warn!(address = %self.address, error = %distrust, "a service of the mesh cannot be reached over TLS");
+                }
                 Err(unreachable(error))
             }
         }

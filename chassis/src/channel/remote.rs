@@ -13,7 +13,7 @@ use tower::Service as _;
 
 use super::balance::{Balance, Peer, Target, UnderWay};
 use super::body::{Sendable, whole};
-use super::connect::Secured;
+use super::connect::{Secured, Unreachable};
 use super::names::Name;
 use super::retry::{self, Budget};
 use super::{AddressError, Error, RETRY_AFTER, cause};
@@ -153,8 +153,9 @@ fn unreachable() -> Status {
 /// What the transport could not do is a service that is not there, whatever tonic makes of the many ways in which a
 /// connection ends. What it can tell apart, such as a timeout, stays.
 fn from_transport(error: Failure) -> Error {
-    // An outage ends by itself, a wrong certificate does not.
-    if let Some(distrust) = cause::<rustls::Error>(&error) {
+    // A certificate that is refused after the handshake, as TLS 1.3 does; what fails within it is told where it is made.
+    let is_told = cause::<Unreachable>(&error).is_some();
+    if let Some(distrust) = cause::<rustls::Error>(&error).filter(|_| !is_told) {
         tracing::warn!(error = %distrust, "a service of the mesh cannot be reached over TLS");
     }
     let is_late = cause::<TimeoutExpired>(&error).is_some();
