@@ -94,7 +94,7 @@ impl Cluster {
             }
             members.push(Member { service, address, admin, data, database, process: None });
         }
-        let redis = redis::server(redis::Mode::Alone).await;
+        let redis = if cfg!(feature = "redis") { redis::server(redis::Mode::Alone).await } else { None };
         if let Some(socket) = redis.as_ref().map(redis::Server::url) {
             let path = socket.strip_prefix("unix://").unwrap().into();
             let (link, at) = Link::over_tcp("redis", Upstream::Unix(path)).await;
