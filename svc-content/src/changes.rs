@@ -108,10 +108,8 @@ impl Covered {
 
     /// Whether the item stood in these folders before or after that write.
     fn was_touched(&self, entry: &ActivityEntry) -> bool {
-        let stood = |former: &Former| match former {
-            Former::Folder(folder) => self.holds(*folder),
-            _ => false,
-        };
+        let stood =
+            |former: &Former| if let Former::Folder(folder) = former { self.holds(*folder) } else { false };
         let itself = entry.what.kind == Kind::Folder && self.holds(entry.what.item_id.parse().ok());
         itself || self.holds(entry.what.folder_id) || entry.what.former.iter().any(stood)
     }

@@ -295,10 +295,10 @@ fn stood(history: &[ActivityEntry], moment: Moment, present: Facts) -> Standing 
     // Back through the later ones: what each was before.
     for entry in later {
         for former in &entry.what.former {
-            match former {
-                Former::Tags(tags) => facts.tags.clone_from(tags),
-                Former::Description(text) => facts.description.clone_from(text),
-                _ => {}
+            if let Former::Tags(tags) = former {
+                facts.tags.clone_from(tags);
+            } else if let Former::Description(text) = former {
+                facts.description.clone_from(text);
             }
         }
     }
@@ -311,10 +311,10 @@ fn stood(history: &[ActivityEntry], moment: Moment, present: Facts) -> Standing 
         }
         (None, Some(next)) => {
             facts.name = next.what.former_name().unwrap_or(&next.what.name).to_owned();
-            let former = next.what.former.iter().find_map(|former| match former {
-                Former::Folder(folder) => Some(*folder),
-                _ => None,
-            });
+            let former =
+                next.what.former.iter().find_map(|former| {
+                    if let Former::Folder(folder) = former { Some(*folder) } else { None }
+                });
             facts.folder = former.unwrap_or(next.what.folder_id);
             facts.version = later.iter().rev().find_map(|entry| entry.what.version_before);
         }

@@ -41,14 +41,13 @@ pub(super) async fn get(context: &Context, request: &Request) -> Result<Map<Stri
     let memory = memories::get(context, name.to_owned()).await;
     let memory = memory.map_err(|problem| refused(name, &problem))?;
     let text = tools::memory_text(&memory);
-    let mut result = json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]});
-    if let (Some(about), Some(fields)) = (&memory.use_when, result.as_object_mut()) {
-        fields.insert("description".to_owned(), Value::from(about.as_str()));
+    let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+    let mut result = Map::new();
+    result.insert("messages".to_owned(), Value::Array(vec![message]));
+    if let Some(about) = memory.use_when {
+        result.insert("description".to_owned(), Value::from(about));
     }
-    Ok(match result {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    })
+    Ok(result)
 }
 
 fn prompt(memory: &Memory) -> Value {

@@ -173,7 +173,7 @@ impl World<'_> {
 async fn run(bench: &Bench, caller: &Caller, steps: &[Step]) {
     let start = Timestamp::from_seconds(1_800_000_000);
     let clock = Arc::new(ManualClock::new(start));
-    let context = bench.by_clock(clock.clone());
+    let context = bench.by_clock(Arc::<ManualClock>::clone(&clock));
     let mut world = World {
         bench,
         caller,
