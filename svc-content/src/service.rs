@@ -18,6 +18,7 @@ use tonic::service::Routes;
 use crate::activity::{Activities, Undoing, run_retention};
 use crate::assets::{AssetLocation, AssetStore, Assets};
 use crate::batch::Batches;
+use crate::changes::Changes;
 use crate::context::Context;
 use crate::databases::Databases;
 use crate::documents::Documents;
@@ -27,6 +28,7 @@ use crate::locations::Locations;
 use crate::memories::Memories;
 use crate::outside::Outside;
 use crate::overview::Overviews;
+use crate::past::Past;
 use crate::records::Records;
 use crate::removal::Removal;
 use crate::trash::Trash;
@@ -52,6 +54,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::content::v1::tree_service_server::SERVICE_NAME,
     cairn_proto::content::v1::usage_service_server::SERVICE_NAME,
     cairn_proto::document::v1::document_service_server::SERVICE_NAME,
+    cairn_proto::feed::v1::change_service_server::SERVICE_NAME,
     cairn_proto::feed::v1::feed_service_server::SERVICE_NAME,
     shared_storage::SERVICE_NAME,
 ];
@@ -124,7 +127,11 @@ impl Service {
             .add_service(rpc::databases::server(Databases::new(self.context.clone()), verifier()))
             .add_service(rpc::records::server(Records::new(self.context.clone()), verifier()))
             .add_service(rpc::documents::server(Documents::new(self.context.clone()), verifier()))
-            .add_service(rpc::versions::server(Versions::new(self.context.clone()), verifier()))
+            .add_service(rpc::versions::server(
+                Versions::new(self.context.clone()),
+                Past::new(self.context.clone()),
+                verifier(),
+            ))
             .add_service(rpc::assets::server(self.assets.clone(), verifier()))
             .add_service(rpc::batch::server(Batches::new(self.context.clone()), verifier()))
             .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))
@@ -139,6 +146,11 @@ impl Service {
             .add_service(rpc::usage::server(Accounts::new(self.context.clone()), verifier()))
             .add_service(shared_storage::Rpc::server(
                 Arc::new(Accounts::new(self.context.clone())),
+                verifier(),
+            ))
+            .add_service(rpc::changes::server(
+                self.context.feed.clone(),
+                Changes::new(self.context.clone()),
                 verifier(),
             ))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))

@@ -35,6 +35,7 @@ use crate::{Error, rpc, store};
 /// The full names of the gRPC services that [`Service::routes`] serves.
 pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::document::v1::document_service_server::SERVICE_NAME,
+    cairn_proto::feed::v1::change_service_server::SERVICE_NAME,
     cairn_proto::feed::v1::feed_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::indexing_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::ingest_service_server::SERVICE_NAME,
@@ -111,6 +112,7 @@ impl Service {
             .add_service(rpc::sources::server(sources, verifier()))
             .add_service(rpc::tree::server(Trees::new(context()), verifier()))
             .add_service(shared_storage::Rpc::server(Arc::new(Accounts::new(context())), verifier()))
+            .add_service(rpc::changes::server(self.context.feed.clone(), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 
