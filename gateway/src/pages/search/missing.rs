@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Asked, address, list, number, question};
+use super::{Asked, LABELS, Narrowing, address, list, number, question};
 use crate::answers::{Absence, AbsenceCheck, Citation, MissedDocument};
 use crate::extract::Query;
 use crate::operations::absence::{self, ExplainAbsence};
@@ -18,13 +18,14 @@ use crate::operations::{Context, Paging, trash};
 use crate::pages::frame::Page;
 use crate::pages::parts as part;
 use crate::pages::visitor::Visitor;
-use crate::pages::{Answer, folders, form, places, words};
+use crate::pages::{Answer, form, places, words};
 use crate::schema::inputs;
 
 inputs!(Looking);
 
 /// What the fields of the input are called here.
-const NAMES: [(&str, &str); 3] = [("query", "q"), ("folderId", "folder"), ("documentId", "find")];
+const NAMES: [(&str, &str); 4] =
+    [("query", "q"), ("folderId", "folder"), ("sourceIds", "source"), ("documentId", "find")];
 /// Files that are offered for a name.
 const MOST_OFFERED: usize = 20;
 /// What is in trash is looked through so far.
@@ -38,6 +39,7 @@ pub(super) struct Looking {
     strategy: Option<String>,
     mode: Option<String>,
     folder: Option<String>,
+    source: Option<String>,
     /// A part of the file's name, its link, or its id.
     find: Option<String>,
     /// The id of the file that was picked.
@@ -46,8 +48,8 @@ pub(super) struct Looking {
 
 impl Looking {
     fn into_parts(self) -> (Asked, String, Option<String>) {
-        let Self { q, strategy, mode, folder, find, document } = self;
-        let asked = Asked { q, strategy, mode, folder, ..Asked::default() };
+        let Self { q, strategy, mode, folder, source, find, document } = self;
+        let asked = Asked { q, strategy, mode, folder, source, ..Asked::default() };
         (asked, find.unwrap_or_default().trim().to_owned(), document.filter(|id| !id.is_empty()))
     }
 }
@@ -57,7 +59,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     let context = visitor.context()?;
     let search = format!("/w/{}/search", visitor.here()?.id);
     let (asked, find, picked) = looking.into_parts();
-    let tree = folders::Tree::of(&context).await?;
+    let places = Narrowing::of(&context).await?;
     let document = picked.or_else(|| named(&find));
     let told = match &document {
         Some(document) if !asked.query().is_empty() => {
@@ -71,21 +73,24 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
         false => None,
     };
     let base = format!("{search}/absence");
+    // What is there is picked by its path from then on, what is not by the id that was given.
+    let known = told.as_ref().and_then(|told| told.as_ref().ok()?.document.as_ref());
+    let picked_name = known.map(|known| known.path.clone()).or_else(|| document.clone());
     let body = html! {
         p.quiet { "Every search goes through the same steps. Pick the file that you miss, and see what each of them does to it." }
         form.filter role="search" method="get" action=(base) {
-            (question(&asked, &tree))
+            (question(&asked, &places))
             div.field {
                 label for="f-find" { "File" }
                 span.hint #f-find-hint { "A part of its name, its link, or its id." }
-                input #f-find type="search" name="find" value=(document.as_deref().unwrap_or(&find)) maxlength="1000" autocomplete="off" aria-describedby="f-find-hint";
+                input #f-find type="search" name="find" value=(picked_name.as_deref().unwrap_or(&find)) maxlength="1000" autocomplete="off" aria-describedby="f-find-hint";
             }
             button.primary type="submit" { "Look" }
         }
         @if document.is_some() && asked.query().is_empty() { p.notice role="status" { "Type the question, too: the checks are about a question and a file." } }
         @match &told {
             None => {}
-            Some(Err(problem)) => (part::summary(Some(problem), &[("q", "Question"), ("folder", "Folder"), ("strategy", "Strategy"), ("mode", "Mode"), ("find", "File")])),
+            Some(Err(problem)) => (part::summary(Some(problem), &[&LABELS[..], &[("find", "File")]].concat())),
             Some(Ok(absence)) => (verdict(absence, &asked, &search)),
         }
         @if let Some((offers, problems)) = &offers {
@@ -138,8 +143,13 @@ fn named(text: &str) -> Option<String> {
 
 /// What was chosen for the search, as fields of a form.
 pub(super) fn chosen(asked: &Asked) -> impl Iterator<Item = (&'static str, &str)> {
-    let all =
-        [("q", &asked.q), ("strategy", &asked.strategy), ("mode", &asked.mode), ("folder", &asked.folder)];
+    let all = [
+        ("q", &asked.q),
+        ("strategy", &asked.strategy),
+        ("mode", &asked.mode),
+        ("folder", &asked.folder),
+        ("source", &asked.source),
+    ];
     all.into_iter().filter_map(|(name, value)| {
         value.as_deref().filter(|value| !value.is_empty()).map(|value| (name, value))
     })
@@ -223,6 +233,9 @@ fn verdict(absence: &Absence, asked: &Asked, search: &str) -> Markup {
         @for note in &absence.coverage { p.notice { (words::sentence(&note.message)) } }
         h2 { "What the search does to it" }
         ol.checks { @for check in &absence.checks { li { (checked(check)) } } }
+        @if absence.checks.iter().any(|check| check.verdict == Verdict::Skipped) {
+            p.quiet { "What was not looked at comes after something that keeps the document out already." }
+        }
         p { a.button href={ (search) (query_of(asked, None)) } { "Back to the results" } }
     }
 }
@@ -268,7 +281,7 @@ fn checked(check: &AbsenceCheck) -> Markup {
     };
     html! {
         b { (label(&check.code)) } " " (part::badge(tone, word)) " "
-        span dir="auto" { (check.message) }
+        @if check.verdict != Verdict::Skipped { span dir="auto" { (check.message) } }
         @if let Some(copy) = &check.copy_of { " " (shown_instead(copy)) }
         @if !check.advice.is_empty() && check.verdict == Verdict::Weak { span.hint { (check.advice) } }
         @if !check.words.is_empty() {
