@@ -1,7 +1,7 @@
 //! `/w/{id}/search/absence`: why a search does not return a file. The file is picked by its name, its link or its id.
 
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::{TrashKind, Verdict};
+use cairn_proto::domain::{DocumentKind, TrashKind, Verdict};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,6 +28,8 @@ const NAMES: [(&str, &str); 4] =
     [("query", "q"), ("folderId", "folder"), ("sourceIds", "source"), ("documentId", "find")];
 /// Files that are offered for a name.
 const MOST_OFFERED: usize = 20;
+/// Files of a name that are looked through for a path.
+const MOST_LOOKED_THROUGH: usize = 100;
 /// What is in trash is looked through so far.
 const MOST_TRASHED: u32 = 200;
 
@@ -61,6 +63,13 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     let (asked, find, picked) = looking.into_parts();
     let places = Narrowing::of(&context).await?;
     let document = picked.or_else(|| named(&find));
+    let offers = match document.is_none() && !find.is_empty() {
+        true => Some(offers(&visitor, &context, &find).await),
+        false => None,
+    };
+    let of_path = offers.as_ref().and_then(|(offers, _)| offers.iter().find(|offer| offer.path == find));
+    let document = document.or_else(|| of_path.map(|offer| offer.id.clone()));
+    let offers = offers.filter(|_| document.is_none());
     let told = match &document {
         Some(document) if !asked.query().is_empty() => {
             let told = explained(&context, &asked, document).await;
@@ -68,13 +77,10 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
         }
         _ => None,
     };
-    let offers = match document.is_none() && !find.is_empty() {
-        true => Some(offers(&visitor, &context, &find).await),
-        false => None,
-    };
     let base = format!("{search}/absence");
-    // What is there is picked by its path from then on, what is not by the id that was given.
+    // A file is picked by its path from then on, anything else by its id.
     let known = told.as_ref().and_then(|told| told.as_ref().ok()?.document.as_ref());
+    let known = known.filter(|known| known.kind == DocumentKind::File);
     let picked_name = known.map(|known| known.path.clone()).or_else(|| document.clone());
     let body = html! {
         p.quiet { "Every search goes through the same steps. Pick the file that you miss, and see what each of them does to it." }
@@ -173,9 +179,10 @@ struct Offer {
     is_trashed: bool,
 }
 
-/// Files of that name, live ones first. A part that fails leaves the other.
-async fn offers(visitor: &Visitor, context: &Context, name: &str) -> (Vec<Offer>, Vec<Problem>) {
+/// Files of that name, or whose path holds it when it has folders in it, live ones first. A part that fails leaves the other.
+async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer>, Vec<Problem>) {
     let paging = Paging { limit: Some(MOST_TRASHED), cursor: None };
+    let name = typed.rsplit('/').next().unwrap_or(typed);
     let (live, trashed) = tokio::join!(live(context, name), trash::list(&visitor.person, paging));
     let (mut offers, mut problems) = (Vec::new(), Vec::new());
     match live {
@@ -192,12 +199,19 @@ async fn offers(visitor: &Visitor, context: &Context, name: &str) -> (Vec<Offer>
         }
         Err(problem) => problems.push(problem),
     }
+    if typed.contains('/') {
+        let words = typed.to_lowercase();
+        offers.retain(|offer| offer.path.to_lowercase().contains(&words));
+    }
     offers.truncate(MOST_OFFERED);
     (offers, problems)
 }
 
 async fn live(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
-    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST_OFFERED}))?;
+    if name.is_empty() {
+        return Ok(Vec::new());
+    }
+    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST_LOOKED_THROUGH}))?;
     let found = files::search(context, input).await?.items.into_iter();
     Ok(found.map(|file| Offer { id: file.id, path: file.path, is_trashed: false }).collect())
 }
