@@ -105,13 +105,13 @@ pub(crate) struct Citation {
     /// The last line, inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) end_line: Option<u32>,
-    heading_path: Vec<String>,
+    pub(crate) heading_path: Vec<String>,
     /// Of the whole stored document that the lines were counted in.
     pub(crate) content_hash: String,
     sync_mode: SyncMode,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
-    updated_at: Option<String>,
+    pub(crate) updated_at: Option<String>,
 }
 
 /// The piece of the document. Neighbouring pieces that were found are one result: it has the lines of all, and names
