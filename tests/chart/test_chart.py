@@ -11,6 +11,7 @@ import yaml
 from rendering import (
     CHART,
     COMPONENT,
+    FOREIGN,
     MESH,
     ROOT,
     SERVICES,
@@ -43,8 +44,6 @@ STORES = {
     "retrieval": {5432, 6334},
     "sync": {5432},
 }
-# Groups that kubernetes_validate has no schemas of.
-FOREIGN = ("gateway.networking.k8s.io", "monitoring.coreos.com", "cert-manager.io")
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
