@@ -5,6 +5,7 @@
 #
 #   tests/chart/cluster.sh           builds what is missing, then runs all checks
 #   tests/chart/cluster.sh --build   builds only
+#   tests/chart/cluster.sh --is-built   says by its status whether nothing is missing
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -45,6 +46,10 @@ build() {
     chmod -R u+w "$work" && rm -rf "$work"
 }
 
+if [ "${1:-}" = --is-built ]; then
+    [ -x "$bin/etcd" ]
+    exit
+fi
 build
 [ "${1:-}" = --build ] && exit
 

@@ -1,6 +1,7 @@
 """What the tests of the chart share: renderings, and looks into them."""
 
 import functools
+import json
 import pathlib
 import re
 import subprocess
@@ -12,6 +13,8 @@ CHART = ROOT / "deploy/helm/cairn"
 EXAMPLES = ROOT / "deploy/helm/examples"
 SERVICES = ["gateway", "auth", "content", "ingest", "retrieval", "sync"]
 COMPONENT = "app.kubernetes.io/component"
+# Groups that Kubernetes itself does not have.
+FOREIGN = ("gateway.networking.k8s.io", "monitoring.coreos.com", "cert-manager.io")
 # A mesh with every store.
 MESH = (
     "mode=mesh",
@@ -115,3 +118,13 @@ def sources():
         for path in sorted((ROOT / folder).rglob("*.rs")):
             if not re.search(r"/(tests|testing|benches|fuzz|target)(/|\.rs)", str(path)):
                 yield path.read_text()
+
+
+def main():
+    """Prints the objects of foreign groups that any values render, for custom_resources.mjs."""
+    rendered = [item for values in value_sets() for item in objects(values=values)]
+    print(json.dumps([item for item in rendered if item["apiVersion"].startswith(FOREIGN)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ import yaml
 from rendering import (
     CHART,
     COMPONENT,
+    FOREIGN,
     MESH,
     ROOT,
     SERVICES,
@@ -43,8 +44,6 @@ STORES = {
     "retrieval": {5432, 6334},
     "sync": {5432},
 }
-# Groups that kubernetes_validate has no schemas of.
-FOREIGN = ("gateway.networking.k8s.io", "monitoring.coreos.com", "cert-manager.io")
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -215,6 +214,28 @@ class Pods(unittest.TestCase):
         self.assertEqual(spec["topologySpreadConstraints"][0]["topologyKey"], "zone")
         self.assertIn("release-more", kind("ConfigMap", found))
 
+    def test_the_same_ones_reach_every_component(self):
+        values = {
+            "podLabels.tier": "a",
+            "podAnnotations.note": "b",
+            "nodeSelector.kind": "c",
+            "priorityClassName": "d",
+            "tolerations[0].key": "e",
+            "affinity.nodeAffinity.f": "f",
+            "extraArgs[0]": "--g",
+            "extraEnv[0].name": "H",
+            "extraEnvFrom[0].configMapRef.name": "i",
+            "extraVolumes[0].name": "j",
+            "extraVolumeMounts[0].mountPath": "/k",
+        }
+        for component, mode in [(name, MESH) for name in SERVICES] + [("single", ())]:
+            settings = [f"{component}.{key}={value}-{component}" for key, value in values.items()]
+            settings.append(f"{component}.extraVolumeMounts[0].name=j-{component}")
+            found = pods(objects(*mode, *settings)).values()
+            reached = next(str(pod) for pod in found if pod["metadata"]["labels"][COMPONENT] == component)
+            missing = [key for key, value in values.items() if f"'{value}-{component}'" not in reached]
+            self.assertEqual(missing, [], component)
+
     def test_image_and_labels_reach_everything(self):
         found = objects(values=CHART / "ci/everything-values.yaml")
         for item in found:
@@ -357,6 +378,18 @@ class Secrets(unittest.TestCase):
                 self.assertIn("secretKeyRef", environment(service(name, found))[variable]["valueFrom"])
         own = environment(service("auth", found))["CAIRN_DATABASE_URL"]["valueFrom"]["secretKeyRef"]
         self.assertEqual(own, {"name": "pg-auth", "key": "uri"})
+
+    def test_no_value_of_one_stands_anywhere_else(self):
+        status, said, error = helm("install", "r", str(CHART), "--dry-run=client")
+        self.assertEqual(status, 0, error)
+        manifests, notes = said[said.index("---") :].split("NOTES:", 1)
+        found = [item for item in yaml.safe_load_all(manifests) if item]
+        kept = [value for item in found if item["kind"] == "Secret" for value in item["data"].values()]
+        rest = str([item for item in found if item["kind"] != "Secret"]) + notes
+        self.assertEqual(len(kept), 4)
+        for value in kept:
+            self.assertNotIn(value, rest)
+            self.assertNotIn(base64.b64decode(value).decode(), rest)
 
     def test_or_as_files(self):
         found = objects(*MESH, "secrets.as=files")
