@@ -8,6 +8,7 @@ mod documentation;
 mod embedder;
 mod ending;
 mod environment;
+mod memory;
 mod oidc;
 mod protection;
 mod qdrant;

@@ -63,6 +63,8 @@ pub struct Config {
     pub reach: Reach,
     /// What credentials of sources are sealed with; without it none can be kept.
     pub keyring: Option<Arc<Keyring>>,
+    /// Bytes at most for documents of sources that were read a moment ago.
+    pub provider_bodies: u64,
 }
 
 /// The service.
@@ -81,14 +83,14 @@ impl Service {
     /// # Errors
     /// When the database cannot be reached or written, or was written by a newer version.
     pub async fn open(config: Config, ambient: Ambient) -> Result<Self, Error> {
-        let keyring = config.keyring.clone();
+        let (keyring, bodies) = (config.keyring.clone(), config.provider_bodies);
         let connect: Arc<dyn Connect> = Arc::new(config.reach.clone());
         let context = open(config, &ambient).await?;
         let extractor = Extractor::start(Settings::default());
         let extractions = Extractions::new(context.clone(), extractor.clone());
         let entropy = Arc::clone(&ambient.entropy);
         let machine = Machine::new(context.clone(), connect, extractor, keyring, entropy);
-        let live = Live::new(machine.clone(), Extractor::start(of_questions()));
+        let live = Live::new(machine.clone(), Extractor::start(of_questions()), bodies);
         let verifier = ambient.verifier.refusing(context.suspensions.clone());
         Ok(Self { context, extractions, machine, live, verifier })
     }

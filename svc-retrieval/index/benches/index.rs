@@ -96,7 +96,7 @@ async fn run(options: &Options) -> anyhow::Result<()> {
     write(&filling, &documents).await?;
     filling.index.release_memory()?;
     println!("memory after a time of rest: {:.0} MiB beyond the empty process", resident()? - empty);
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 async fn fill(
