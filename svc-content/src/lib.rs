@@ -9,6 +9,7 @@ mod assets;
 mod batch;
 mod change;
 mod checks;
+mod columns;
 mod context;
 mod databases;
 mod doctor;
