@@ -12,7 +12,6 @@ use crate::records::{RecordListRequest, Records, TableDraft};
 const MANY: usize = 1_500;
 const WRITERS: usize = 6;
 const WRITES: usize = 12;
-const READY_LIMIT: Duration = Duration::from_secs(60);
 
 fn with(bench: &Bench, bytes: usize) -> (Records, Shelf) {
     let columns = Shelf::new(bytes);
@@ -33,14 +32,6 @@ async fn large(bench: &Bench) -> Table {
         table.records.import(&bench.caller, &table.id(), &draft).await.unwrap();
     }
     table
-}
-
-async fn ready(shelf: &Shelf) {
-    let began = tokio::time::Instant::now();
-    while shelf.held() == 0 {
-        assert!(began.elapsed() < READY_LIMIT, "the database is never read");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,45 +69,6 @@ async fn everybody_reads_what_was_written_through_any_process() {
         for (_, shelf) in &processes {
             assert_eq!(shelf.held(), 1);
         }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_large_database_is_read_behind_the_requests() {
-    for bench in benches().await {
-        let table = large(&bench).await;
-        let (records, shelf) = with(&bench, COLUMNS_BYTES);
-        let (engine, _) = with(&bench, 0);
-        let mut number = MANY;
-        // Written while it is being read, and behind that.
-        for _ in 0..40 {
-            table.make(json!({"Name": format!("row {number}"), "Points": number})).await;
-            number += 1;
-            for word in ["row 14", "1499", ""] {
-                let ask = RecordListRequest { offset: 3, ..search(word) };
-                let answered = records.list(&bench.caller, &table.id(), ask.clone()).await.unwrap();
-                let expected = engine.list(&bench.caller, &table.id(), ask).await.unwrap();
-                assert_eq!(answered, expected, "{} {word} of {number}", bench.engine());
-            }
-        }
-        ready(&shelf).await;
-        let listed = records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
-        assert_eq!(listed.total, number as u64);
-        // More at once than columns are told one by one is read anew, and right meanwhile.
-        let field = table.field("Points");
-        let patch = crate::databases::properties::PropertyPatch {
-            name: Some("Score".to_owned()),
-            ..Default::default()
-        };
-        for round in 0..5 {
-            let patch = crate::databases::properties::PropertyPatch {
-                name: patch.name.as_ref().map(|name| format!("{name} {round}")),
-                ..patch.clone()
-            };
-            table.databases.update_property(&bench.caller, &table.id(), &field, patch).await.unwrap();
-        }
-        let listed = records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
-        assert_eq!(listed.total, number as u64);
     }
 }
 
