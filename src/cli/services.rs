@@ -132,6 +132,7 @@ impl ServiceOptions {
             trash_retention: self.content.trash_retention(),
             assets: self.content.assets_or(site.folder.join(ASSETS_FOLDER)),
             limits: self.content.asset_limits.clone().unwrap_or_default(),
+            columns_bytes: self.content.columns_bytes(),
         })
     }
 

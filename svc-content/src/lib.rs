@@ -10,6 +10,7 @@ mod batch;
 mod change;
 mod changes;
 mod checks;
+mod columns;
 mod context;
 mod databases;
 mod doctor;
