@@ -86,5 +86,5 @@ fn at_most_three_places_are_marked_and_none_twice() {
 fn a_comment_in_code_is_no_heading() {
     let code = "# Settings of the service, read at its start\nlimit = 10\n\n# Retries of a failed call are made twice as slow each time\nretries = 3\n";
     let places = marked("/settings.py", code, "how are retries made slow");
-    assert_eq!((places[0].1, places[0].2.len()), (4, 0));
+    assert!(places[0].0 <= 4 && places[0].1 >= 4 && places[0].2.is_empty(), "{places:?}");
 }
