@@ -105,6 +105,7 @@ mod scope;
 mod search;
 mod search_freshness;
 mod search_input;
+mod search_lines;
 mod search_narrowed;
 mod search_results;
 mod search_scores;

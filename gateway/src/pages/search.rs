@@ -273,7 +273,7 @@ fn found(
     html! {
         section.result aria-label={ "Result " (place) } {
             h2 { (place) ". " (seen(&result.citation, address_of(result, again))) (heading(&result.citation)) }
-            pre.passage tabindex="0" dir="auto" { (result.content) }
+            pre.passage tabindex="0" dir="auto" { (marked(result)) }
             div.about {
                 p {
                     (bar(result.score))
@@ -283,6 +283,18 @@ fn found(
                 @if let Some(trace) = &result.trace { (traced(place, trace)) }
                 @if let Some(pin) = pin { (pin) }
             }
+        }
+    }
+}
+
+/// The passage, with the lines marked that answer.
+fn marked(result: &SearchResult) -> Markup {
+    let first = result.citation.start_line.unwrap_or(1);
+    let answers =
+        |line: u32| result.highlights.iter().any(|place| place.start_line <= line && line <= place.end_line);
+    html! {
+        @for (line, text) in (first..).zip(result.content.split_inclusive('\n')) {
+            @if answers(line) && !text.trim().is_empty() { mark { (text) } } @else { (text) }
         }
     }
 }
@@ -397,6 +409,8 @@ fn list(kind: &str) -> String {
     match kind {
         "lex" | "keyword" => "Words (keyword)".to_owned(),
         "vec" | "semantic" => "Meaning (semantic)".to_owned(),
+        "pieces" => "Nearest words".to_owned(),
+        "feedback" => "Like the best".to_owned(),
         other => words::capital(other),
     }
 }

@@ -188,7 +188,7 @@ async fn write(filling: &Filling) -> anyhow::Result<f64> {
     let mut prepared = Vec::new();
     for (number, mut document) in (1_u128 << 64..).zip(corpus::documents(None, 0..WRITES as usize)?) {
         document.text.truncate(900);
-        prepared.push(prepare(&filling.embedder, &document, number).await?);
+        prepared.push(prepare(&filling.embedder, &document, number));
     }
     let mut fresh = Duration::ZERO;
     for document in prepared {
