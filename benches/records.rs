@@ -1,9 +1,11 @@
 //! What a page of a database's records costs the server over HTTP: `cargo bench --bench records -- --help`.
 
+#[expect(dead_code, reason = "files are written by other benches")]
 #[path = "support/api.rs"]
 mod api;
 #[path = "support/report.rs"]
 mod report;
+#[expect(dead_code, reason = "the heap alone is told by other benches")]
 #[path = "support/server.rs"]
 mod server;
 
@@ -125,8 +127,11 @@ async fn main() -> anyhow::Result<()> {
     }
     peer(&mut table, &options, data.path()).await?;
     table.print();
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
+
+/// Which property, which of its values, and the value as a number, as a text, and as a text that is only searched.
+type Cell<'a> = (usize, i64, Option<f64>, Option<&'a str>, Option<&'a str>);
 
 /// The database and what its parts are called.
 struct Sample {
@@ -340,7 +345,7 @@ impl Row {
             notes: notes.join(" "),
             points: (u64::from(number) * 7_919 % u64::from(records)) as u32,
             day: 18_262 + i64::from(number) % DAYS,
-            is_done: number % 3 == 0,
+            is_done: number.is_multiple_of(3),
             status: place % STATUSES.len(),
             tags: [place % TAGS.len(), (place + 3) % TAGS.len()],
         }
@@ -398,7 +403,7 @@ async fn fill(data: &Path, sample: &Sample, records: u32, with_cells: bool) -> a
         }
         let points = row.points.to_string();
         let micros = (row.day * MICROS_A_DAY) as f64;
-        let cells: [(usize, i64, Option<f64>, Option<&str>, Option<&str>); 8] = [
+        let cells: [Cell<'_>; 8] = [
             (0, 0, None, Some(&name), None),
             (1, 0, None, Some(&notes), None),
             (2, 0, Some(f64::from(row.points)), None, Some(&points)),

@@ -18,6 +18,7 @@ mod error;
 mod events;
 mod extract;
 mod follow;
+mod followers;
 mod grpc;
 mod guard;
 mod guide_pages;

@@ -4,6 +4,8 @@
 //! versions of a file keep its contents. So a file as it was is its newest entry by then, and its folders' newest. What is asked
 //! for must be readable now: nobody is shown more of the past than of the present (ADR 96).
 
+use std::time::Duration;
+
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{FileId, FolderId};
 
@@ -18,6 +20,8 @@ const MOST_ENTRIES: i64 = 20_000;
 const LONGEST_HASH: usize = 128;
 /// As deep as folders go.
 const DEEPEST: usize = 128;
+const MICROS_PER_MILLI: i64 = 1_000;
+const REST_OF_MILLISECOND: Duration = Duration::from_micros(999);
 
 /// When.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +33,15 @@ pub(crate) enum Moment {
 }
 
 impl Moment {
+    /// At that time. Answers tell times to the millisecond, so one of these stands for all of its millisecond: what was written
+    /// at a time that an answer told is seen at that time.
+    pub(crate) fn at(time: Timestamp) -> Self {
+        match time.as_micros() % MICROS_PER_MILLI {
+            0 => Self::At(time.plus(REST_OF_MILLISECOND)),
+            _ => Self::At(time),
+        }
+    }
+
     /// Whether a write was made by then.
     fn has_seen(self, entry: &ActivityEntry) -> bool {
         match self {
@@ -136,7 +149,7 @@ impl Past {
     ) -> Result<(File, String), Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         let found = store::versions::get(db, workspace, file.id, version.version).await?;
-        let (found, body) = found.ok_or_else(|| Error::no_file(&file.id.to_string()))?;
+        let (found, body) = found.ok_or_else(|| Error::no_file(file.id.to_string()))?;
         let file = File { content_hash: found.content_hash, size_bytes: found.size_bytes, ..file };
         Ok((file, body.into_text()?))
     }

@@ -22,7 +22,7 @@ use super::envelope::Request;
 use super::failure::Failure;
 use super::resources::{self, Named};
 use crate::answers::Change;
-use crate::follow::{Door, Follower, Round};
+use crate::followers::{Door, Follower, Round};
 use crate::operations::Context;
 use crate::operations::changes::{self, Asked};
 use crate::rest::changes::unbuffered;

@@ -60,7 +60,7 @@ struct Question {
 
 impl Records {
     /// A page from columns, for what the transaction sees.
-    pub(super) async fn from_columns(
+    pub(super) async fn in_columns(
         &self,
         tx: &mut Tx,
         database: &Database,

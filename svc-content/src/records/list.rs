@@ -95,7 +95,7 @@ impl Records {
         let mut tries = 0;
         loop {
             let mut tx = self.context.db.begin_read().await?;
-            let answer = self.from_columns(&mut tx, database, selection, wanted, limit).await?;
+            let answer = self.in_columns(&mut tx, database, selection, wanted, limit).await?;
             let place = match answer {
                 Answer::Ahead if tries < MAX_TRIES => {
                     tries += 1;

@@ -75,7 +75,7 @@ impl FileVersionService for Rpc {
         let GetPastFileRequest { file_id, when } = request.into_inner();
         let (file, content) = match when {
             Some(When::AsOf(time)) => {
-                self.past.file(&caller, &file_id, Moment::At(Timestamp::from_proto(&time))).await?
+                self.past.file(&caller, &file_id, Moment::at(Timestamp::from_proto(&time))).await?
             }
             Some(When::AfterChange(position)) => {
                 self.past.file(&caller, &file_id, Moment::After(position)).await?

@@ -45,7 +45,7 @@ async fn a_change_names_its_writer_and_version() {
 #[tokio::test]
 async fn a_deletion_tells_all_that_went_and_one_writer() {
     for bench in benches().await {
-        let folder = bench.folder("f", None).await;
+        let (folder, other) = (bench.folder("f", None).await, bench.folder("g", None).await);
         bench.file("a.md", Some(folder.id)).await;
         let (before, writer) = (bench.head().await, token(&bench, "writer"));
         bench.folders.delete(&writer, &folder.id.to_string()).await.unwrap();
@@ -54,7 +54,6 @@ async fn a_deletion_tells_all_that_went_and_one_writer() {
         assert!(seen.iter().all(|one| one.op == Op::Delete && one.author.as_ref().unwrap().name == "writer"));
         // Of the token's folders, all of it.
         assert_eq!(bench.seen_by(&bench.scoped(&[folder.id]), before).await.len(), 2);
-        let other = bench.folder("g", None).await;
         assert_eq!(bench.seen_by(&bench.scoped(&[other.id]), before).await.len(), 0);
     }
 }

@@ -6,12 +6,14 @@ use serde_json::json;
 
 use super::tables::Table;
 use super::*;
+use crate::databases::properties::PropertyPatch;
 use crate::records::{RecordListRequest, Records, TableDraft};
 
 /// More than a request reads by itself.
 const MANY: usize = 1_500;
 const WRITERS: usize = 6;
 const WRITES: usize = 12;
+const READY_LIMIT: Duration = Duration::from_secs(60);
 
 fn with(bench: &Bench, bytes: usize) -> (Records, Shelf) {
     let columns = Shelf::new(bytes);
@@ -32,6 +34,16 @@ async fn large(bench: &Bench) -> Table {
         table.records.import(&bench.caller, &table.id(), &draft).await.unwrap();
     }
     table
+}
+
+/// Asks until the database is held: a database that is written to while it is read may be given up, and read anew later.
+async fn ready(bench: &Bench, table: &Table, records: &Records, shelf: &Shelf) {
+    let began = tokio::time::Instant::now();
+    while shelf.held() == 0 {
+        assert!(began.elapsed() < READY_LIMIT, "the database is never read");
+        records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,6 +81,39 @@ async fn everybody_reads_what_was_written_through_any_process() {
         for (_, shelf) in &processes {
             assert_eq!(shelf.held(), 1);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_database_is_read_behind_the_requests() {
+    for bench in benches().await {
+        let table = large(&bench).await;
+        let (records, shelf) = with(&bench, COLUMNS_BYTES);
+        let (engine, _) = with(&bench, 0);
+        let mut number = MANY;
+        // Written while it is being read, and behind that.
+        for _ in 0..40 {
+            table.make(json!({"Name": format!("row {number}"), "Points": number})).await;
+            number += 1;
+            for word in ["row 14", "1499", ""] {
+                let ask = RecordListRequest { offset: 3, ..search(word) };
+                let answered = records.list(&bench.caller, &table.id(), ask.clone()).await.unwrap();
+                let expected = engine.list(&bench.caller, &table.id(), ask).await.unwrap();
+                assert_eq!(answered, expected, "{} {word} of {number}", bench.engine());
+            }
+        }
+        ready(&bench, &table, &records, &shelf).await;
+        let listed = records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
+        assert_eq!(listed.total, number as u64);
+        // More at once than columns are told one by one is read anew, and right meanwhile.
+        let field = table.field("Points");
+        for round in 0..5 {
+            let name = Some(format!("Score {round}"));
+            let patch = PropertyPatch { name, ..PropertyPatch::default() };
+            table.databases.update_property(&bench.caller, &table.id(), &field, patch).await.unwrap();
+        }
+        let listed = records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
+        assert_eq!(listed.total, number as u64);
     }
 }
 
