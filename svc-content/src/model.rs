@@ -43,7 +43,7 @@ pub(crate) use self::memory::{
     DatabaseQuery, FormerMember, Member, MemberTarget, Memory, MemoryState, MemoryVersion,
 };
 pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
-pub(crate) use self::record::{Record, RecordVersion, Values};
+pub(crate) use self::record::{Kept, Record, RecordVersion, Values};
 pub(crate) use self::selection::{Order, Selection, Word};
 pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState, States, StatesAsked};
 pub(crate) use self::text::fold;

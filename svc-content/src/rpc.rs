@@ -24,8 +24,10 @@ use cairn_chassis::call::Call;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_chassis::status::Problem;
 use cairn_chassis::wording;
+use cairn_proto::content::v1 as proto;
 use tonic::metadata::MetadataMap;
 
+use crate::model::Author;
 use crate::scope::Caller;
 
 async fn authorize(
@@ -72,6 +74,10 @@ impl Mask {
     fn names(&self, field: &str) -> bool {
         self.named.iter().any(|named| named == field)
     }
+}
+
+fn author(author: Author) -> proto::Author {
+    proto::Author { kind: author.kind, id: author.id, name: author.name }
 }
 
 /// The patch of a request: the fields that may be updated, which bear the same name in both; each is there when the

@@ -52,6 +52,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0018_undo"),
     migration!("0019_listed_memories"),
     migration!("0021_memory_versions"),
+    migration!("0022_trash_by_author"),
     lifecycle::MIGRATION,
 ];
 

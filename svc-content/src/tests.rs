@@ -256,3 +256,39 @@ async fn every_statement_prepares() {
         sql::prepare_all(&bench.context.db, &store::statements()).await.unwrap();
     }
 }
+
+/// Parts of statements that are to read all rows of a table or of a workspace.
+const READ_ALL: &[&str] = &[
+    // Few rows, looked at now and then.
+    "FROM workspace_states WHERE suspended",
+    "FROM workspace_states WHERE changed_at < $1",
+    // A workspace is removed in parts, whichever rows come first.
+    " WHERE workspace_id = $1 LIMIT $2",
+    // What is counted or added up is read.
+    "SELECT COUNT(*) FROM assets WHERE",
+    "SELECT COUNT(*) FROM databases WHERE",
+    "SELECT COUNT(*) FROM files WHERE",
+    "SELECT COUNT(*) FROM folders WHERE",
+    "SELECT COUNT(*) FROM memories WHERE",
+    "SELECT COUNT(*) FROM trash WHERE",
+    "SUM(size_bytes)",
+    // A name is searched in all of them, a time or tags compared with all.
+    "COUNT(*) OVER () AS total",
+    "updated_at > $2 AND",
+    // A workspace has few databases and memories, and few who act there.
+    "FROM databases WHERE workspace_id = $1 AND deleted_at IS NOT NULL",
+    "FROM memories WHERE workspace_id = $1",
+    "WITH RECURSIVE actors",
+    // The newest come first by the key.
+    "FROM feed_changes WHERE workspace_id = $1 ORDER BY position DESC LIMIT $2",
+    // The doctor looks at all.
+    "FROM memory_members WHERE query IS NOT NULL",
+];
+
+#[tokio::test]
+async fn no_statement_reads_all_to_find_some() {
+    for bench in benches().await {
+        let whole = sql::whole_reads(&bench.context.db, &store::statements(), READ_ALL).await.unwrap();
+        assert!(whole.is_empty(), "{whole:#?}");
+    }
+}

@@ -15,12 +15,14 @@ use crate::Error;
 use crate::change::Change;
 use crate::context::Context;
 use crate::folders::MAX_DEPTH;
-use crate::model::{Activity, Deletion, Former, Operation, Page, PageRequest};
+use crate::model::{Activity, Author, Deletion, Former, Operation, Page, PageRequest};
 use crate::scope::Caller;
 use crate::{memories, records, store};
 
 /// How many deletions one sweep looks at before it looks again.
 const SWEPT_AT_ONCE: i64 = 100;
+/// As many as are told to have done something: see [`crate::activity`].
+const MOST_DELETERS: i64 = 200;
 
 /// A deletion in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,28 +55,41 @@ impl Trash {
         Self { context, retention }
     }
 
-    /// Deletions, the latest first.
+    /// Deletions, the latest first; by one principal or by all.
     pub(crate) async fn list(
         &self,
         caller: &Caller,
+        principal: Option<&str>,
         request: PageRequest,
     ) -> Result<Page<TrashEntry>, Error> {
         require_whole(caller)?;
+        if principal.is_some_and(|id| id.contains('\0')) {
+            // Nobody is called so, and PostgreSQL takes no NUL.
+            return Ok(request.page(Vec::new(), 0, |_| Default::default()));
+        }
         let (at, id) = match &request.after {
             None => (Timestamp::from_micros(i64::MAX), ""),
             Some(cursor) => (read_place(&cursor.name)?, cursor.id.as_str()),
         };
         let db = &self.context.db;
         let _turn = db.reading_fairly(caller.workspace).await?;
-        let found = store::trash::list(db, caller.workspace, (at, id), request.fetch()).await?;
+        let found = store::trash::list(db, caller.workspace, principal, (at, id), request.fetch()).await?;
         let total = match request.known_total(found.len()) {
             Some(total) => total,
-            None => store::trash::count(db, caller.workspace).await?,
+            None => store::trash::count(db, caller.workspace, principal).await?,
         };
         let listed = found.into_iter().map(|deletion| self.entry(deletion)).collect();
         Ok(request.page(listed, total, |listed| {
             (listed.deletion.at.as_micros().to_string(), listed.deletion.id.to_string())
         }))
+    }
+
+    /// Who deleted what is in trash.
+    pub(crate) async fn deleters(&self, caller: &Caller) -> Result<Vec<Author>, Error> {
+        require_whole(caller)?;
+        let db = &self.context.db;
+        let _turn = db.reading_fairly(caller.workspace).await?;
+        Ok(store::trash::deleters(db, caller.workspace, MOST_DELETERS).await?)
     }
 
     /// The deletion that has an item: its own, or that of what it went along with.

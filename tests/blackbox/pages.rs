@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::callers::Session;
-use crate::support::http::{Reply, each, id, items};
+use crate::support::http::{Reply, each, id, items, text};
 use crate::support::oauth::encoded;
 use crate::support::people::{self, PASSWORD, Person};
 use crate::support::prelude::*;
@@ -234,7 +234,12 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
     }
     let renamed = send(&members[4].1, &format!("{base}/settings/rename"), &[("name", "Mine")]).await;
     assert_page(&renamed, 403, "renaming as viewer");
-    assert!(renamed.text().contains("viewer") && renamed.text().contains("owner"), "{}", renamed.text());
+    let people = format!("/api/workspaces/{}/members", workspace.id);
+    let people = workspace.session.get(&people).await.expect(200).json();
+    let owner = items(&people).iter().find(|one| text(one, "role") == "owner").expect("an owner");
+    for part in ["viewer".to_owned(), format!("<bdi>{}</bdi> (owner)", text(owner, "name"))] {
+        assert!(renamed.text().contains(&part), "no {part}: {}", renamed.text());
+    }
 }
 
 /// Every page that a page links to is one of the lists above, and every form is answered.

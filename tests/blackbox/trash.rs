@@ -19,6 +19,7 @@ scenarios![
     a_folder_scope_holds_in_the_trash,
     what_went_along_names_what_it_went_with,
     the_trash_tells_who_deleted_and_where_an_item_is,
+    the_trash_is_narrowed_to_who_deleted,
 ];
 
 impl Workspace {
@@ -381,4 +382,38 @@ async fn the_trash_tells_who_deleted_and_where_an_item_is(deployment: &Deploymen
     assert_eq!(item["deletedBy"]["kind"], "token");
     assert_eq!(items(&workspace.in_trash().await)[0]["deletedBy"], item["deletedBy"]);
     stranger.session.get(&told).await.expect_error(404, "NOT_FOUND");
+}
+
+async fn the_trash_is_narrowed_to_who_deleted(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let theirs = workspace.file_id("theirs.md", None, "x").await;
+    let own = workspace.file_id("own.md", None, "x").await;
+    let agent = people::join(&workspace, "editor").await;
+    let token = agent.token(&workspace, &["read", "write", "delete"]).await;
+    token.delete(&format!("/api/v1/files/{theirs}")).await.expect(204);
+    workspace.put_into_trash("files", &own).await;
+
+    let deleters = workspace.session.get(&workspace.trash("/deleters")).await.expect(200).json();
+    let name = |one: &Value| text(one, "name");
+    let mine = items(&deleters).iter().find(|one| name(one) == "mine").expect("the agent's token is listed");
+    assert_eq!((items(&deleters).len(), text(mine, "kind")), (2, "token".into()), "{deleters}");
+    let narrowed = workspace.trash(&format!("?principal={}", id(mine)));
+    let listed = workspace.session.get(&narrowed).await.expect(200);
+    assert_eq!(listed.header("x-total-count"), Some("1"));
+    assert_eq!(each(&listed.json(), "id"), [theirs.as_str()]);
+    assert_eq!(workspace.session.get(&workspace.trash("?principal=x")).await.expect(200).json(), json!([]));
+
+    let path = format!("/w/{}/trash?who={}", workspace.id, id(mine));
+    let page = workspace.session.get(&path).await.expect(200).text();
+    assert!(page.contains("theirs.md") && !page.contains("own.md"), "{page}");
+    let nobody = workspace.session.get(&format!("/w/{}/trash?who=x", workspace.id)).await.expect(200).text();
+    assert!(nobody.contains("Nothing of theirs is in trash."), "{nobody}");
+
+    // What came back has no deleter in trash any more.
+    workspace.restore("file", &theirs).await.expect(200);
+    let deleters = workspace.session.get(&workspace.trash("/deleters")).await.expect(200).json();
+    assert_eq!(items(&deleters).iter().filter(|one| name(one) == "mine").count(), 0, "{deleters}");
+    let outsider = deployment.workspace().await;
+    outsider.session.get(&workspace.trash("/deleters")).await.expect_error(404, "NOT_FOUND");
+    workspace.token.get(&workspace.trash("/deleters")).await.expect_error(401, "UNAUTHORIZED");
 }

@@ -3,26 +3,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
-import { base, eventually, Workspace } from "./support/server.mjs";
+import { eventually, Workspace } from "./support/server.mjs";
 
 const WAYS = [["with the mouse", {}], ["in a narrow window", { viewport: NARROW }], ["without a script", { javaScriptEnabled: false }]];
 const QUESTION = "when does the ferry to the lighthouse leave";
 const GAP = "what does the ticket of the ferry cost";
 
-/** A token's own calls. */
-async function agent(workspace, name) {
-  const { token } = await workspace.owner.call("POST", `/api/workspaces/${workspace.id}/tokens`, { name, permissions: ["read", "write", "delete"] });
-  return async (method, path, body) => {
-    const headers = { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) };
-    const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
-    assert.ok(answer.ok, `${method} ${path}: ${answer.status}`);
-  };
-}
-
 for (const [how, way] of WAYS) {
   test(`all that an agent did is taken back, and what was edited since is left alone ${how}`, async () => {
     const workspace = await Workspace.open();
-    const call = await agent(workspace, "Wild agent");
+    const call = await workspace.agent("Wild agent");
     const [kept, gone, changed] = [await workspace.file("kept.md", "one\n"), await workspace.file("gone.md", "two\n"), await workspace.file("changed.md", "three\n")];
     await call("DELETE", `/api/v1/files/${gone.id}`);
     await call("PATCH", `/api/v1/files/${changed.id}`, { content: "ruined\n" });

@@ -2,26 +2,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { browse, NARROW, open } from "./support/browser.mjs";
+import { button, focused, tabTo } from "./support/keys.mjs";
 import { Workspace } from "./support/server.mjs";
 import { ALL_TYPES, Table } from "./support/tables.mjs";
-
-const MOST_TABS = 80;
-
-/** Presses Tab until that is in focus, and sees that the focus shows. */
-async function tabTo(page, target) {
-  for (let presses = 0; presses < MOST_TABS; presses += 1) {
-    await page.keyboard.press("Tab");
-    const isThere = await target.first().evaluate(element => element === document.activeElement).catch(() => false);
-    if (!isThere) continue;
-    const outline = await target.first().evaluate(element => getComputedStyle(element).outlineStyle);
-    assert.notEqual(outline, "none", "the focus is not to be seen");
-    return;
-  }
-  assert.fail(`Tab does not reach ${target}`);
-}
-
-const button = (page, name) => page.getByRole("button", { name, exact: true }).filter({ visible: true });
-const focused = page => page.evaluate(() => document.activeElement.textContent.trim());
 
 test("somebody signs in, makes a file and deletes it without a mouse", async () => {
   const workspace = await Workspace.open();

@@ -90,7 +90,7 @@ for (const [how, way] of WAYS) {
       await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
       await says(page, way, "Rolled back");
       if (way.javaScriptEnabled !== false) await isSound(page);
-      assert.equal((await workspace.call("GET", "/api/v1/files")).files?.length ?? 0, 0);
+      assert.deepEqual(await workspace.call("GET", "/api/v1/files"), []);
     });
   });
 

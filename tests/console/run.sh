@@ -83,7 +83,7 @@ if [ -n "$paint" ]; then
 fi
 # The walk in parts, each with a browser of its own, two of them at once: the first looks at every page, the others do what
 # people do, which is waiting for the most part.
-parts=(pages "files memories" "journeys without_script media" "databases keyboard" "hostile outside deeds")
+parts=(pages "files memories" "journeys without_script media" "databases keyboard" "hostile outside deeds keys_outside")
 export -f walk
 export here work npm
 failed=0

@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres, Transaction};
 use super::config::Target;
 use super::sqlite::{self, Keep};
 use super::watch::{self, Usage, Watch};
-use super::{Config, Dialect, Error, Kind, Migration, migrate};
+use super::{Config, Dialect, Error, Kind, Migration, migrate, statistics};
 use crate::deadline;
 use crate::fair_semaphore::{Busy, FairSemaphore, Permit, Share};
 
@@ -132,6 +132,7 @@ impl Db {
             Target::Postgres(url) => Self::Postgres(open_postgres(url, service, config.connections)?),
         };
         migrate::run(&db, service, migrations).await?;
+        statistics::tell_once(&db).await?;
         Ok(db)
     }
 
@@ -408,6 +409,8 @@ fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<P
         ("statement_timeout", POSTGRES_STATEMENT_LIMIT),
         // Ours are short statements: compiling one costs more than it ever saves.
         ("jit", "off"),
+        // A table that has grown since it was last analysed looks small, and would be read in full.
+        ("enable_seqscan", "off"),
     ]);
     let pool = PoolOptions::new()
         .max_connections(connections)

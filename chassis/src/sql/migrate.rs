@@ -11,7 +11,7 @@
 use sqlx::FromRow;
 
 use super::standing::{Applied, Standing};
-use super::{Db, Engine, Error};
+use super::{Db, Engine, Error, statistics};
 use crate::on_db;
 
 /// The release that migrates, for whoever meets its migrations later.
@@ -184,6 +184,9 @@ pub(super) async fn run(db: &Db, service: &'static str, migrations: &[Migration]
     let found = compared(db, rows, migrations);
     for migration in found.to_apply(service)? {
         apply(db, &mut tx, service, migration).await?;
+    }
+    if let Engine::Sqlite(connection) = tx.engine() {
+        statistics::tell(connection).await?;
     }
     tx.commit().await
 }

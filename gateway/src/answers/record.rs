@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::sync::OnceLock;
 
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -21,7 +23,7 @@ pub(crate) struct Record {
     database_id: String,
     /// By property id; options stand by their names.
     #[schema(value_type = Object)]
-    pub(crate) values: Map<String, Value>,
+    pub(crate) values: Values,
     /// To tools: the names of the properties that the values are of, by their ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object, required = false)]
@@ -39,6 +41,37 @@ pub(crate) struct Record {
     pub(crate) updated_at: String,
 }
 
+/// The values of a record. Most answers pass them on as a service has written them; they are read where one is asked for.
+#[derive(Debug)]
+pub(crate) struct Values {
+    text: Box<RawValue>,
+    read: OnceLock<Map<String, Value>>,
+}
+
+impl Values {
+    fn new(text: String, of: impl Display) -> Result<Self, Problem> {
+        let unreadable =
+            |what: &dyn Display| Problem::internal(format!("the values of {of} cannot be read: {what}"));
+        let text = RawValue::from_string(text).map_err(|error| unreadable(&error))?;
+        if !text.get().starts_with('{') {
+            return Err(unreadable(&"they are no object"));
+        }
+        Ok(Self { text, read: OnceLock::new() })
+    }
+
+    /// The value of a property, by its id.
+    pub(crate) fn get(&self, id: &str) -> Option<&Value> {
+        // It was looked through when it came.
+        self.read.get_or_init(|| serde_json::from_str(self.text.get()).unwrap_or_default()).get(id)
+    }
+}
+
+impl Serialize for Values {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
+
 /// What a service answers as values. An answer that cannot be read is no empty record: the log says which it is.
 fn values(text: &str, of: impl Display) -> Result<Map<String, Value>, Problem> {
     serde_json::from_str(text)
@@ -50,7 +83,7 @@ impl TryFrom<proto::Record> for Record {
 
     fn try_from(record: proto::Record) -> Result<Self, Problem> {
         Ok(Self {
-            values: values(&record.values_json, format_args!("record {}", record.id))?,
+            values: Values::new(record.values_json, format_args!("record {}", record.id))?,
             property_names: BTreeMap::new(),
             id: record.id,
             database_id: record.database_id,
@@ -160,7 +193,9 @@ mod tests {
     #[test]
     fn values_that_cannot_be_read_are_no_empty_record() {
         let whole = proto::Record { values_json: "{\"a\":1}".into(), ..proto::Record::default() };
-        assert_eq!(Record::try_from(whole.clone()).unwrap().values.len(), 1);
+        let read = Record::try_from(whole.clone()).unwrap();
+        assert_eq!((read.values.get("a"), read.values.get("b")), (Some(&Value::from(1)), None));
+        assert_eq!(serde_json::to_string(&read.values).unwrap(), "{\"a\":1}");
         let broken = proto::Record { values_json: "{\"a\":".into(), ..whole };
         assert_eq!(Record::try_from(broken.clone()).unwrap_err().reason, Reason::Internal);
         let page = proto::ListRecordsResponse { records: vec![broken], ..Default::default() };

@@ -96,6 +96,7 @@ pub(crate) fn routes() -> Routes {
         .api(MEMBER.patient(), routes!(questions::ask_again))
         .api(manager("deleting questions from the log"), routes!(questions::delete))
         .api(MEMBER, routes!(trash::list))
+        .api(MEMBER, routes!(trash::deleters))
         .api(MEMBER, routes!(trash::get))
         .api(MEMBER, routes!(trash::remove))
         .api(MEMBER, routes!(trash::restore))

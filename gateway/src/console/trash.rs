@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answer;
-use crate::answers::{Links, RestoredItem, TrashItem};
+use crate::answers::{Author, Links, RestoredItem, TrashItem};
 use crate::error::Error;
 use crate::extract::Query;
 use crate::json_body::JsonBody;
@@ -34,6 +34,8 @@ pub(super) struct ListTrash {
     limit: Option<u32>,
     /// Where to go on: from the `Link` header of the page before.
     cursor: Option<String>,
+    /// Only what this person, token or grant deleted, by id.
+    principal: Option<String>,
 }
 
 /// An item of the path `/api/workspaces/{id}/trash/{kind}/{itemId}…`.
@@ -67,7 +69,17 @@ pub(super) async fn list(
     Query(query): Query<ListTrash>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(trash::list(&person, page).await?, &uri, &links))
+    Ok(paging::respond(trash::list(&person, query.principal, page).await?, &uri, &links))
+}
+
+/// List who deleted what is in trash.
+#[utoipa::path(
+    get, path = "/api/workspaces/{id}/trash/deleters", operation_id = "listDeleters", tag = "Trash",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    responses((status = 200, description = "People, tokens and grants, by id; at most 200.", body = Vec<Author>)),
+)]
+pub(super) async fn deleters(person: Person) -> Answer {
+    Ok(JsonBody(trash::deleters(&person).await?).into_response())
 }
 
 /// Read how an item came to be in trash.

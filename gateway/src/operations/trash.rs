@@ -7,18 +7,29 @@ use cairn_proto::domain::TrashKind;
 
 use super::person::Person;
 use super::{Page, Paging, Written, answered, present};
-use crate::answers::{RestoredItem, TrashItem};
+use crate::answers::{Author, RestoredItem, TrashItem};
 use crate::change;
 use crate::upstreams::Upstreams;
 
-/// What is in trash, the latest deletion first.
-pub(crate) async fn list(person: &Person, page: Paging) -> Result<Page<TrashItem>, Problem> {
+/// What is in trash, the latest deletion first; what one principal deleted, or all.
+pub(crate) async fn list(
+    person: &Person,
+    principal: Option<String>,
+    page: Paging,
+) -> Result<Page<TrashItem>, Problem> {
     let request = person.call.request(proto::ListTrashRequest {
         page_size: page.limit.unwrap_or_default(),
         page_token: page.cursor.unwrap_or_default(),
+        principal_id: principal,
     });
     let listed = answered(person.upstreams.trash().list_trash(request).await)?;
     Ok(Page::read(listed.items, listed.next_page_token, listed.total_size))
+}
+
+/// Who deleted what is in trash.
+pub(crate) async fn deleters(person: &Person) -> Result<Vec<Author>, Problem> {
+    let request = person.call.request(proto::ListDeletersRequest {});
+    Ok(answered(person.upstreams.trash().list_deleters(request).await)?.deleters)
 }
 
 /// The deletion that has an item: its own, or that of what it went along with.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use axum::response::Response;
+use cairn_proto::domain::Role;
 use http::{HeaderMap, Method, StatusCode, header};
 use maud::{Markup, html};
 
@@ -16,15 +17,18 @@ use super::look::Look;
 use super::parts;
 use super::sign_in;
 use super::typed::{self, Typed};
-use super::visitor::{Here, Seen, see_other};
+use super::visitor::{Here, Seen, Visitor, see_other};
 use super::words;
 use crate::class::{Class, Surface};
 use crate::error::Error;
 use crate::health::standing;
+use crate::operations::members;
 use crate::upstreams::Upstreams;
 
 /// A longer value of a field is shown as a text.
 const MOST_BYTES_OF_A_LINE: usize = 80;
+/// As many as a sentence names.
+const MOST_OWNERS: usize = 3;
 
 /// A request of a browser for a page, kept for the case that the page fails.
 #[derive(Debug)]
@@ -46,6 +50,8 @@ struct Circumstances {
     away: Vec<&'static str>,
     /// The fields of the form that was sent.
     typed: Vec<(String, String)>,
+    /// Names of people who may do what the visitor may not.
+    owners: Vec<String>,
 }
 
 impl Asked {
@@ -85,6 +91,9 @@ impl Asked {
             let most = if is_known { typed::MOST_BYTES } else { typed::MOST_UNKNOWN_BYTES };
             circumstances.typed = typed.fields(most).await.unwrap_or_default();
         }
+        if let Some(visitor) = self.seen.visitor().filter(|_| error.status == StatusCode::FORBIDDEN) {
+            circumstances.owners = owners(&visitor).await;
+        }
         self.tell(error, request_id, &circumstances)
     }
 
@@ -110,7 +119,7 @@ impl Asked {
         };
         match visitor {
             Some(visitor) => {
-                let role = error_role(error, visitor.here_if_any());
+                let role = error_role(error, visitor.here_if_any(), &circumstances.owners);
                 let body = html! { (role) (body) };
                 let visitor = visitor.without_notice();
                 Page::new(told.title).with_error(error.status).show(&visitor, &body)
@@ -225,11 +234,26 @@ impl Told {
 }
 
 /// Who could do what the visitor may not.
-fn error_role(error: &Error, here: Option<&Here>) -> Markup {
+fn error_role(error: &Error, here: Option<&Here>, owners: &[String]) -> Markup {
     let Some(here) = here.filter(|_| error.status == StatusCode::FORBIDDEN) else { return html! {} };
     html! {
-        p { "Your role in " bdi { (here.name) } " is " strong { (here.role.as_str()) } ". Ask an owner to do it, or for another role." }
+        p {
+            "Your role in " bdi { (here.name) } " is " strong { (here.role.as_str()) } ". Ask "
+            @if owners.is_empty() { "an owner" } @else {
+                @for (at, name) in owners.iter().enumerate() { @if at > 0 { " or " } bdi { (name) } }
+                " (owner)"
+            }
+            " to do it, or for another role."
+        }
     }
+}
+
+/// Some of those who own the workspace that the visitor is in; none where nobody can say.
+async fn owners(visitor: &Visitor) -> Vec<String> {
+    let Some(here) = visitor.here_if_any() else { return Vec::new() };
+    let members = members::list(&visitor.person, here.id).await.unwrap_or_default();
+    let owners = members.into_iter().filter(|member| member.role == Some(Role::Owner));
+    owners.map(|owner| owner.name).take(MOST_OWNERS).collect()
 }
 
 fn seconds(wait: Duration) -> u64 {
@@ -287,7 +311,7 @@ mod tests {
         );
         error.status = StatusCode::SERVICE_UNAVAILABLE;
         error.retry_after = Some(Duration::from_secs(7));
-        let circumstances = Circumstances { away: vec!["content"], typed: Vec::new() };
+        let circumstances = Circumstances { away: vec!["content"], ..Circumstances::default() };
         let html = text(asked(Method::GET, "/w/1?a=b", None).tell(&error, "r", &circumstances)).await;
         assert!(html.contains("data-retry=\"7\"") && html.contains("href=\"/w/1?a=b\""), "{html}");
         assert!(html.contains("<strong>content</strong>: Files, databases"), "{html}");
@@ -299,7 +323,7 @@ mod tests {
         error.status = StatusCode::SERVICE_UNAVAILABLE;
         let typed = [("hash", "blake3:1"), ("content", "</textarea>\r\n\r\nmine")];
         let typed = typed.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let circumstances = Circumstances { away: Vec::new(), typed };
+        let circumstances = Circumstances { typed, ..Circumstances::default() };
         let html = text(asked(Method::POST, "/file/1/edit", None).tell(&error, "r", &circumstances)).await;
         assert!(html.contains("method=\"post\" action=\"/file/1/edit\""), "{html}");
         assert!(html.contains("<input type=\"hidden\" name=\"hash\" value=\"blake3:1\">"), "{html}");

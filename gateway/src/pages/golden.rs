@@ -210,6 +210,9 @@ fn fields(form: &Form) -> Value {
             search.insert(field.to_owned(), json!(text));
         }
     }
+    if let Some(source) = given("source") {
+        search.insert("sourceIds".to_owned(), json!([source]));
+    }
     fields.insert("search".to_owned(), Value::Object(search));
     for (name, field) in
         [("kind", "kind"), ("document", "documentId"), ("quote", "quote"), ("hash", "contentHash")]
@@ -303,5 +306,20 @@ fn moved(listed: &[GoldenQuestion], effects: &[&EditEffect]) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_pinned_with_all_that_narrowed_it() {
+        let form = Form::read(b"q=valve&folder=f&source=s&kind=file&document=d&start=3&end=4&hash=h");
+        let expected = json!({
+            "search": {"query": "valve", "folderId": "f", "sourceIds": ["s"]},
+            "kind": "file", "documentId": "d", "contentHash": "h", "startLine": 3, "endLine": 4,
+        });
+        assert_eq!(fields(&form), expected);
     }
 }

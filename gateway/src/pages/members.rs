@@ -121,7 +121,7 @@ async fn page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) -> An
             h2 { "Invited" }
             (invited(here, &open))
         }
-        @if visitor.manages() { (form(here, typed, problem)) } @else { (parts::not_in_role(here.role.as_str())) }
+        @if visitor.manages() { (form(here, typed, problem)) } @else { (parts::not_in_role(here)) }
     };
     let page = Page::new("Members");
     let page = if problem.is_some() { page.failed() } else { page };

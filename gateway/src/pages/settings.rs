@@ -101,7 +101,7 @@ async fn page(visitor: &Visitor, name: Option<&str>, problem: Option<&Problem>) 
             (question_log(here, known.question_log_days))
             (end(here, problem))
         }
-        @else { (parts::not_in_role(here.role.as_str())) }
+        @else { (parts::not_in_role(here)) }
     };
     let page = Page::new("Settings");
     let page = if problem.is_some() { page.failed() } else { page };

@@ -7,14 +7,15 @@ use http::request::Parts;
 use maud::{Markup, html};
 use uuid::Uuid;
 
+use super::activity::row::named;
 use super::form::Form;
 use super::frame::Page;
 use super::notice::Notice;
-use super::parts::{self, Field, Pages};
+use super::parts::{self, Choice, Field, Pages};
 use super::sign_in::is_own_path;
 use super::visitor::{Here, Visitor};
 use super::{Answer, MEMBER, words};
-use crate::answers::{TrashItem, optional_time, time};
+use crate::answers::{Author, TrashItem, optional_time, time};
 use crate::error::Error;
 use crate::operations::bulk::{self, Chosen, ChosenItem, Deed};
 use crate::operations::{Paging, trash};
@@ -132,32 +133,79 @@ fn kind_of(item: &TrashItem) -> TrashKind {
 async fn list(visitor: &Visitor, parts: &Parts, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?;
     let trail = super::marks(parts);
+    let who = who(parts);
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
-    let listed = match trash::list(&visitor.person, paging).await {
+    let listed = trash::list(&visitor.person, who.clone(), paging);
+    let (listed, deleters) = tokio::join!(listed, trash::deleters(&visitor.person));
+    let path = address(here.id);
+    let listed = match listed {
         // A mark of a list that has changed since: the list begins anew.
         Err(problem) if super::is_stale(&problem, &trail) => {
-            return Ok(super::see_other(&address(here.id)));
+            return Ok(super::see_other(&narrowed(&path, who.as_deref())));
         }
         listed => listed?,
     };
-    let path = address(here.id);
-    let pages = Pages::of(&path, &[], trail, PAGE_SIZE, &listed);
+    let query: Vec<(&str, &str)> = who.as_deref().map(|who| ("who", who)).into_iter().collect();
+    let pages = Pages::of(&path, &query, trail, PAGE_SIZE, &listed);
     let body = html! {
         (parts::summary(problem, &[]))
+        (choices(&path, &deleters?, who.as_deref()))
         @if listed.items.is_empty() {
-            (parts::empty("Nothing is in trash.", &html! { p.quiet { "What people and agents delete waits here." } }))
+            (nothing(who.is_some()))
         } @else {
-            (table(visitor, here, &listed.items))
+            (table(visitor, here, &listed.items, &narrowed(&path, who.as_deref())))
             (parts::pages(&pages))
         }
-        @if !visitor.may(Permission::Write) { (parts::not_in_role(here.role.as_str())) }
+        @if !visitor.may(Permission::Write) { (parts::not_in_role(here)) }
     };
     let page = Page::new("Trash");
     let page = if problem.is_some() { page.failed() } else { page };
     Ok(page.show(visitor, &body))
 }
 
-fn table(visitor: &Visitor, here: &Here, items: &[TrashItem]) -> Markup {
+/// Whose deletions an address, or the form of its page, asks for: a person, a token or a grant, by id.
+fn who(parts: &Parts) -> Option<String> {
+    let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let mut chosen = query.filter(|(name, value)| name == "who" && !value.trim().is_empty());
+    chosen.next().map(|(_, value)| value.into_owned())
+}
+
+/// The list of what one principal deleted, or the whole.
+fn narrowed(path: &str, who: Option<&str>) -> String {
+    let Some(who) = who else { return path.to_owned() };
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("who", who).finish();
+    format!("{path}?{query}")
+}
+
+/// Whose deletions are to be listed, as a form that makes the address; nothing where there is no choice.
+fn choices(path: &str, deleters: &[Author], who: Option<&str>) -> Markup {
+    if deleters.is_empty() && who.is_none() {
+        return html! {};
+    }
+    let anybody = Choice { value: "", label: "Everybody", is_chosen: who.is_none() };
+    let labels: Vec<String> = deleters.iter().map(named).collect();
+    let known = deleters.iter().zip(&labels).map(|(deleter, label)| Choice {
+        value: &deleter.id,
+        label,
+        is_chosen: who == Some(&deleter.id),
+    });
+    html! {
+        form.filter method="get" action=(path) {
+            (parts::choices("who", "Deleted by", std::iter::once(anybody).chain(known)))
+            div.buttons {
+                button type="submit" { "Show" }
+                @if who.is_some() { a.button href=(path) { "Show everything" } }
+            }
+        }
+    }
+}
+
+fn nothing(is_narrowed: bool) -> Markup {
+    let sentence = if is_narrowed { "Nothing of theirs is in trash." } else { "Nothing is in trash." };
+    parts::empty(sentence, &html! { p.quiet { "What people and agents delete waits here." } })
+}
+
+fn table(visitor: &Visitor, here: &Here, items: &[TrashItem], back: &str) -> Markup {
     let (writes, deletes) = (visitor.may(Permission::Write), visitor.may(Permission::Delete));
     let restores = |kind: TrashKind| visitor.may(to_restore(kind));
     let rows = html! {
@@ -171,7 +219,7 @@ fn table(visitor: &Visitor, here: &Here, items: &[TrashItem]) -> Markup {
                 td { bdi { (item.path) } }
                 td {
                     @match &item.deleted_by {
-                        Some(by) => bdi { (by.name) },
+                        Some(by) => bdi { (named(by)) },
                         None => span.quiet { "not known" },
                     }
                 }
@@ -180,7 +228,7 @@ fn table(visitor: &Visitor, here: &Here, items: &[TrashItem]) -> Markup {
                 td {
                     div.buttons {
                         @if restores(kind) {
-                            (parts::action(&format!("{}/restore", address(here.id)), "Restore", &item.name, &[("item", &value)]))
+                            (parts::action(&format!("{}/restore", address(here.id)), "Restore", &item.name, &[("item", &value), ("back", back)]))
                         }
                         @if deletes {
                             (parts::opens(&format!("gone-{at}"), "Delete", &item.name))
@@ -195,7 +243,10 @@ fn table(visitor: &Visitor, here: &Here, items: &[TrashItem]) -> Markup {
     html! {
         (parts::table("In trash", &["", "Name", "Kind", "Where from", "By", "Deleted", "Gone for good", ""], &rows))
         @if writes {
-            form #many.buttons method="post" action=(path) { button type="submit" data-key="r" { "Restore selected" } }
+            form #many.buttons method="post" action=(path) {
+                input type="hidden" name="back" value=(back);
+                button type="submit" data-key="r" { "Restore selected" }
+            }
         }
     }
 }

@@ -205,6 +205,14 @@ impl TrashService for Console {
         }))
     }
 
+    async fn list_deleters(
+        &self,
+        _: Request<content::ListDeletersRequest>,
+    ) -> Answered<content::ListDeletersResponse> {
+        let deleter = content::Author { kind: "token".into(), id: ID.into(), name: HOSTILE.into() };
+        Ok(Response::new(content::ListDeletersResponse { deleters: vec![deleter] }))
+    }
+
     async fn get_trash_item(
         &self,
         request: Request<content::GetTrashItemRequest>,

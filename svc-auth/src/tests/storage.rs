@@ -131,3 +131,34 @@ async fn settings_that_cannot_work_are_told_at_once() {
         }
     }
 }
+
+/// Parts of statements that are to read all rows of a table or of a workspace.
+const READ_ALL: &[&str] = &[
+    // A workspace has few members, invitations, grants and tokens, and a deployment few keys.
+    "FROM members",
+    "FROM invitations",
+    "invitations i JOIN",
+    "members m JOIN",
+    "FROM signing_keys",
+    "oauth_grants g JOIN",
+    "FROM tokens WHERE workspace_id = $1 ORDER BY",
+    // What people have said is kept up to a number, and by time.
+    "FROM feedback",
+    // Workspaces that are being removed, with what refers to them.
+    "lifecycle_notices",
+    "DELETE FROM workspaces",
+    // Any one; those that nobody has used.
+    "SELECT id FROM users LIMIT 1",
+    "FROM oauth_clients WHERE used_at IS NULL",
+    // An operator lists all.
+    "FROM workspaces WHERE deleted_at IS NULL ORDER BY name, id",
+];
+
+#[tokio::test]
+async fn no_statement_reads_all_to_find_some() {
+    for storage in engines().await {
+        let db = storage.open(store::SERVICE, store::MIGRATIONS).await.unwrap();
+        let whole = sql::whole_reads(&db, &store::statements(), READ_ALL).await.unwrap();
+        assert!(whole.is_empty(), "{whole:#?}");
+    }
+}

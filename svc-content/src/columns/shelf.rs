@@ -124,6 +124,20 @@ impl Shelf {
         }
     }
 
+    /// The columns of a database that is asked for, where there are any.
+    pub(crate) fn held_of(
+        &self,
+        workspace: WorkspaceId,
+        database: DatabaseId,
+        now: Timestamp,
+    ) -> Option<Held> {
+        let mut kept = self.kept();
+        let entry = kept.entries.get_mut(&(workspace, database))?;
+        let State::Held { columns, .. } = &entry.state else { return None };
+        entry.asked_at = now;
+        Some(Arc::clone(columns))
+    }
+
     /// Forgets a database, so that it is read anew when it is asked for.
     pub(crate) fn forget(&self, workspace: WorkspaceId, database: DatabaseId) {
         if let Some(entry) = self.kept().entries.get_mut(&(workspace, database)) {

@@ -116,7 +116,7 @@ impl Memories {
             Err(Error::Invalid(_) | Error::NotFound { .. } | Error::OutOfScope(_)) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let ids: Vec<RecordId> = listed.records.iter().map(|shown| shown.record.id).collect();
+        let ids: Vec<RecordId> = listed.records.iter().map(|record| record.id).collect();
         let rendered = readable(&self.context, caller, &database, &ids, most_bytes).await?;
         let entries = rendered.into_iter().map(|rendered| entry(&database, rendered)).collect();
         Ok(Some(MemberRecords { entries, total: listed.total, fields: database.properties }))

@@ -14,7 +14,7 @@ use super::Records;
 use crate::Error;
 use crate::columns::{Builder, Columns, Held, Place, Row, RowChange, Standing};
 use crate::context::Context;
-use crate::model::{Database, Selection, cells};
+use crate::model::{Database, Kept, Selection, cells};
 use crate::store;
 use crate::store::columns::Stored;
 
@@ -59,6 +59,41 @@ struct Question {
 }
 
 impl Records {
+    /// A page from columns that know all that has been written, which is the usual case: without a transaction, since the
+    /// page and its records are of one moment as long as the feed is where it was. `None` where it is not that simple.
+    pub(super) async fn at_rest(
+        &self,
+        database: &Database,
+        selection: &Selection,
+        wanted: Wanted,
+        limit: u32,
+    ) -> Result<Option<Option<(Place, Vec<Kept>)>>, Error> {
+        let of = (database.workspace_id, database.id);
+        let Some(held) = self.context.columns.held_of(of.0, of.1, self.context.clock.now()) else {
+            return Ok(None);
+        };
+        let db = &self.context.db;
+        let standing = store::columns::standing(db.engine(), of.0, of.1).await?;
+        let Some((position, _)) = standing.filter(|(_, written_at)| *written_at == database.updated_at)
+        else {
+            return Ok(None);
+        };
+        let answer = {
+            let Ok(columns) = held.read() else { return Ok(None) };
+            if columns.len() > MUCH {
+                return Ok(None);
+            }
+            ask(&columns, position, selection, wanted, limit)
+        };
+        let place = match answer {
+            Answer::Absent | Answer::Ahead => return Ok(None),
+            Answer::Page(None) => return Ok(Some(None)),
+            Answer::Page(Some(place)) => place,
+        };
+        let (then, records) = store::records::page(db.engine(), of.0, &place.ids).await?;
+        Ok((then == position).then_some(Some((place, records))))
+    }
+
     /// A page from columns, for what the transaction sees.
     pub(super) async fn in_columns(
         &self,
@@ -73,7 +108,7 @@ impl Records {
         if matches!(standing, Standing::Absent) {
             return Ok(Answer::Absent);
         }
-        let Some((position, written_at)) = store::columns::standing(tx, of.0, of.1).await? else {
+        let Some((position, written_at)) = store::columns::standing(tx.engine(), of.0, of.1).await? else {
             return Ok(Answer::Absent);
         };
         // The request was checked against properties that are not these.
@@ -163,15 +198,20 @@ fn answer(context: &Context, held: &Held, question: Question) -> Result<Answer, 
 
 impl Question {
     fn ask(&self, columns: &Columns) -> Answer {
-        if columns.position() != self.position {
-            return Answer::Ahead;
-        }
-        let answered = match self.wanted {
-            Wanted::At(offset) => columns.page(&self.selection, self.limit, offset).map(Some),
-            Wanted::With(id) => columns.page_of(&self.selection, self.limit, id),
-        };
-        answered.map_or(Answer::Absent, Answer::Page)
+        ask(columns, self.position, &self.selection, self.wanted, self.limit)
     }
+}
+
+/// What columns answer for a position; those that are behind it or ahead of it have no page.
+fn ask(columns: &Columns, position: u64, selection: &Selection, wanted: Wanted, limit: u32) -> Answer {
+    if columns.position() != position {
+        return Answer::Ahead;
+    }
+    let answered = match wanted {
+        Wanted::At(offset) => columns.page(selection, limit, offset).map(Some),
+        Wanted::With(id) => columns.page_of(selection, limit, id),
+    };
+    answered.map_or(Answer::Absent, Answer::Page)
 }
 
 fn row(database: &Database, stored: &Stored) -> Result<Row, Error> {
@@ -227,7 +267,7 @@ async fn try_to_build(context: &Context, builder: Builder, database: Database) -
 /// Where the feed is, while the database is still what it was.
 async fn position_of(context: &Context, database: &Database) -> Result<Option<u64>, Error> {
     let mut tx = context.db.begin_read().await?;
-    let standing = store::columns::standing(&mut tx, database.workspace_id, database.id).await?;
+    let standing = store::columns::standing(tx.engine(), database.workspace_id, database.id).await?;
     tx.rollback().await?;
     let is_same = |(position, written_at)| (written_at == database.updated_at).then_some(position);
     Ok(standing.and_then(is_same))
@@ -241,7 +281,7 @@ async fn catch_up(
 ) -> Result<Option<Columns>, Error> {
     let of = (database.workspace_id, database.id);
     let mut tx = context.db.begin_read().await?;
-    let standing = store::columns::standing(&mut tx, of.0, of.1).await?;
+    let standing = store::columns::standing(tx.engine(), of.0, of.1).await?;
     let Some((position, _)) = standing.filter(|(_, written_at)| *written_at == database.updated_at) else {
         return Ok(None);
     };

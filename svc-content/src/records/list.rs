@@ -6,7 +6,8 @@ use cairn_proto::domain;
 use cairn_proto::domain::limits::{RECORD_SEARCH_CHARS, RECORDS_PAGE};
 
 use super::columns::{Answer, Wanted};
-use super::{PropertyNames, Records, Shown, parse};
+use super::listed::{self, Listed};
+use super::{PropertyNames, Records, parse};
 use crate::Error;
 use crate::checks::Checks;
 use crate::columns::Place;
@@ -14,7 +15,7 @@ use crate::databases::schema::view_of;
 use crate::databases::views::{MAX_SORTS, SortDraft, check_sorts};
 use crate::filter;
 use crate::filter::sorts_by_number;
-use crate::model::{Database, Order, Record, Selection, Sort, Word, fold};
+use crate::model::{Database, Kept, Order, Selection, Sort, Word, fold};
 use crate::scope::Caller;
 use crate::{databases, store};
 
@@ -42,7 +43,7 @@ pub(crate) struct RecordListRequest {
 /// A page, and where it stands among all.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordPage {
-    pub(crate) records: Vec<Shown>,
+    pub(crate) records: Vec<Listed>,
     pub(crate) total: u64,
     pub(crate) limit: u32,
     pub(crate) offset: u64,
@@ -70,7 +71,7 @@ impl Records {
         let Some((Place { total, offset, .. }, records)) = found else {
             return Err(self.not_among(&database, request.record_id.as_deref().unwrap_or_default()).await);
         };
-        let records = self.show(caller, &database, records).await?;
+        let records = self.listed(caller, &database, records).await?;
         let property_names = match request.allow_names {
             true => database.properties.iter().map(|one| (one.id.to_string(), one.name.clone())).collect(),
             false => PropertyNames::new(),
@@ -89,9 +90,12 @@ impl Records {
         selection: &Selection,
         wanted: Wanted,
         limit: u32,
-    ) -> Result<Option<(Place, Vec<Record>)>, Error> {
+    ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
         // What is costly is read in its turn.
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
+        if let Some(found) = self.at_rest(database, selection, wanted, limit).await? {
+            return Ok(found);
+        }
         let mut tries = 0;
         loop {
             let mut tx = self.context.db.begin_read().await?;
@@ -110,14 +114,29 @@ impl Records {
             let found = match place {
                 None => None,
                 Some(place) => {
-                    let workspace = caller.workspace;
-                    let records = store::records::get_in_order(tx.engine(), workspace, &place.ids).await?;
+                    let (_, records) =
+                        store::records::page(tx.engine(), caller.workspace, &place.ids).await?;
                     Some((place, records))
                 }
             };
             tx.rollback().await?;
             return Ok(found);
         }
+    }
+
+    /// The records of a page as the caller sees them.
+    async fn listed(
+        &self,
+        caller: &Caller,
+        database: &Database,
+        records: Vec<Kept>,
+    ) -> Result<Vec<Listed>, Error> {
+        if caller.listed().is_none() {
+            return listed::whole(database, records);
+        }
+        let records = records.into_iter().map(|kept| listed::read(database, kept));
+        let shown = self.show(caller, database, records.collect::<Result<_, _>>()?).await?;
+        Ok(shown.into_iter().map(Listed::from).collect())
     }
 
     /// Why a record stands on no page: there is none, or what was asked leaves it out.

@@ -13,9 +13,9 @@ use cairn_proto::domain::UndoAction;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
-use super::authorize;
+use super::{author, authorize};
 use crate::activity::{Activities, ActivityRequest, Doing, LeftAlone, Selection, Step, Undoing};
-use crate::model::{ActivityEntry, Author};
+use crate::model::ActivityEntry;
 use crate::scope::Caller;
 
 pub(crate) fn server(
@@ -169,8 +169,4 @@ fn encode(entry: ActivityEntry) -> proto::ActivityEntry {
         name: what.name,
         path: what.path,
     }
-}
-
-fn author(author: Author) -> proto::Author {
-    proto::Author { kind: author.kind, id: author.id, name: author.name }
 }

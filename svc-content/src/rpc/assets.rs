@@ -145,10 +145,6 @@ fn encode(asset: Asset) -> proto::Asset {
         size_bytes: asset.kept.size_bytes,
         content_hash: asset.kept.hash,
         created_at: Some(asset.created_at.to_proto()),
-        created_by: Some(proto::Author {
-            kind: asset.author.kind,
-            id: asset.author.id,
-            name: asset.author.name,
-        }),
+        created_by: Some(super::author(asset.author)),
     }
 }

@@ -256,8 +256,7 @@ fn encode(memory: Memory) -> proto::Memory {
 }
 
 fn encode_version(version: MemoryVersion) -> proto::MemoryVersion {
-    let author =
-        version.author.map(|author| proto::Author { kind: author.kind, id: author.id, name: author.name });
+    let author = version.author.map(super::author);
     proto::MemoryVersion {
         version: version.version,
         name: version.name,

@@ -13,7 +13,7 @@ use super::{Mask, authorize, choosing_ids};
 use crate::databases::DatabaseDraft;
 use crate::model::{PAGES, PageRequest, PropertyType, RecordVersion};
 use crate::records::{
-    Backlink, DatabaseOfTable, FieldChoice, Imported, MadeOfTable, PropertyNames, RecordDraft,
+    Backlink, DatabaseOfTable, FieldChoice, Imported, Listed, MadeOfTable, PropertyNames, RecordDraft,
     RecordListRequest, Records, RowProblem, Shown, TableDraft, TableField,
 };
 
@@ -95,7 +95,7 @@ impl RecordService for Rpc {
         let (database_id, ask) = decode_list(request.into_inner());
         let listed = self.records.list(&caller, &database_id, ask).await?;
         Ok(Response::new(proto::ListRecordsResponse {
-            records: listed.records.into_iter().map(encode).collect(),
+            records: listed.records.into_iter().map(encode_listed).collect(),
             total: listed.total,
             limit: listed.limit,
             offset: listed.offset,
@@ -306,13 +306,16 @@ pub(super) fn decode_update(request: proto::UpdateRecordRequest) -> RecordDraft 
 }
 
 fn encode(shown: Shown) -> proto::Record {
-    let record = shown.record;
+    encode_listed(shown.into())
+}
+
+fn encode_listed(record: Listed) -> proto::Record {
     proto::Record {
         id: record.id.to_string(),
         database_id: record.database_id.to_string(),
-        values_json: Value::Object(record.values).to_string(),
+        values_json: record.values,
         content_file_id: record.content_file_id.map(|id| id.to_string()),
-        title: shown.title,
+        title: record.title,
         version: record.version,
         created_at: Some(record.created_at.to_proto()),
         updated_at: Some(record.updated_at.to_proto()),
@@ -326,7 +329,7 @@ fn encode_version(version: RecordVersion) -> proto::RecordVersion {
         values_json: Value::Object(version.values).to_string(),
         content_file_id: version.content_file_id.map(|id| id.to_string()),
         created_at: Some(version.created_at.to_proto()),
-        created_by: Some(proto::Author { kind: author.kind, id: author.id, name: author.name }),
+        created_by: Some(super::author(author)),
     }
 }
 

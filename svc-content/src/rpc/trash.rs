@@ -6,11 +6,12 @@ use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::content::v1::trash_service_server::{TrashService, TrashServiceServer};
 use cairn_proto::content::v1::{
     self as proto, DeleteItemPermanentlyRequest, DeleteItemPermanentlyResponse, GetTrashItemRequest,
-    GetTrashItemResponse, ListTrashRequest, ListTrashResponse, RestoreItemRequest, RestoreItemResponse,
+    GetTrashItemResponse, ListDeletersRequest, ListDeletersResponse, ListTrashRequest, ListTrashResponse,
+    RestoreItemRequest, RestoreItemResponse,
 };
 use tonic::{Request, Response, Status};
 
-use super::authorize;
+use super::{author, authorize};
 use crate::model::{PAGES, PageRequest};
 use crate::trash::{Trash, TrashEntry, to_restore};
 
@@ -34,10 +35,19 @@ impl TrashService for Rpc {
     ) -> Result<Response<ListTrashResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let page =
-            self.trash.list(&caller, PageRequest::new(PAGES, asked.page_size, &asked.page_token)?).await?;
+        let request = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
+        let page = self.trash.list(&caller, asked.principal_id.as_deref(), request).await?;
         let items = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListTrashResponse { items, next_page_token: page.next, total_size: page.total }))
+    }
+
+    async fn list_deleters(
+        &self,
+        request: Request<ListDeletersRequest>,
+    ) -> Result<Response<ListDeletersResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let deleters = self.trash.deleters(&caller).await?.into_iter().map(author).collect();
+        Ok(Response::new(ListDeletersResponse { deleters }))
     }
 
     async fn get_trash_item(
@@ -90,6 +100,6 @@ fn encode(listed: TrashEntry) -> proto::TrashItem {
         deleted_at: Some(deletion.at.to_proto()),
         item_count: deletion.items,
         expires_at: expires_at.map(|at| at.to_proto()),
-        deleted_by: deletion.by.map(|by| proto::Author { kind: by.kind, id: by.id, name: by.name }),
+        deleted_by: deletion.by.map(author),
     }
 }

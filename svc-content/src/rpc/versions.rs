@@ -107,11 +107,7 @@ fn encode(version: FileVersion) -> proto::FileVersion {
         content_hash: version.content_hash,
         size_bytes: version.size_bytes,
         created_at: Some(version.created_at.to_proto()),
-        created_by: version.author.map(|author| proto::Author {
-            kind: author.kind,
-            id: author.id,
-            name: author.name,
-        }),
+        created_by: version.author.map(super::author),
         content: None,
     }
 }

@@ -45,12 +45,16 @@ impl Stored {
 }
 
 /// How far the feed of the workspace is, and when the database was written last; `None` when it is not live.
-pub(crate) async fn standing(
-    tx: &mut Tx,
+pub(crate) async fn standing<'e, S, P>(
+    on: Engine<S, P>,
     workspace: WorkspaceId,
     database: DatabaseId,
-) -> Result<Option<(u64, Timestamp)>, Error> {
-    let row: Option<(i64, Timestamp)> = fetch!(optional, tx, STANDING, Text(workspace), Text(database))?;
+) -> Result<Option<(u64, Timestamp)>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let row: Option<(i64, Timestamp)> = fetch!(optional, on, STANDING, Text(workspace), Text(database))?;
     Ok(row.map(|(position, written_at)| (to_count(position), written_at)))
 }
 

@@ -151,12 +151,13 @@ macro_rules! up {
 
 /// The ids of the files that the deletion `$2` took, as a subquery. No index names a file's deletion, so that moving
 /// files to trash changes no index: they are looked for in the folders below what was deleted.
+/// CROSS JOIN is a join to PostgreSQL; SQLite takes the sides in that order, and would else read the workspace's files first.
 macro_rules! files_taken {
     () => {
         "(WITH RECURSIVE down (id) AS (SELECT item_id FROM trash WHERE workspace_id = $1 AND deletion_id = $2 UNION \
          SELECT c.id FROM down JOIN folders c ON c.workspace_id = $1 AND c.parent_id = down.id) \
-         SELECT x.id FROM down JOIN files x ON x.workspace_id = $1 AND x.folder_id = down.id WHERE x.deletion_id = $2 \
-         UNION ALL SELECT x.id FROM down JOIN files x ON x.workspace_id = $1 AND x.id = down.id WHERE x.deletion_id = $2)"
+         SELECT x.id FROM down CROSS JOIN files x WHERE x.workspace_id = $1 AND x.folder_id = down.id AND x.deletion_id = $2 \
+         UNION ALL SELECT x.id FROM down CROSS JOIN files x WHERE x.workspace_id = $1 AND x.id = down.id AND x.deletion_id = $2)"
     };
 }
 

@@ -6,14 +6,22 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
 use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
+use serde_json::value::RawValue;
 use sqlx::{Executor, Postgres, Sqlite};
 
 use super::page::{to_column, to_count};
-use crate::model::{Author, Database, Record, RecordVersion, Values, cells, searched};
+use crate::model::{Author, Database, Kept, Record, RecordVersion, Values, cells, searched};
 
 macro_rules! columns {
     () => {
         "SELECT id, database_id, field_values, content_file_id, version, created_at, updated_at FROM records "
+    };
+}
+
+/// The position of the feed, and what follows, both as of one moment.
+macro_rules! page_of {
+    () => {
+        "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), "
     };
 }
 
@@ -60,8 +68,25 @@ statements! {
 
     const VERSIONS: &str = concat!(version_columns!(), "AND version < $3 ORDER BY version DESC LIMIT $4");
 
+    /// All in one row: the engine's driver copies each value of each row, and hands over each row by itself.
+    const PAGE: Dialect = Dialect {
+        sqlite: concat!(
+            page_of!(),
+            "(SELECT json_group_array(json_array(r.id, json(r.field_values), r.content_file_id, r.version, r.created_at, \
+             r.updated_at)) FROM records r WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
+             AND r.id IN (SELECT value FROM json_each($2)))"
+        ),
+        postgres: concat!(
+            page_of!(),
+            "(SELECT CAST(COALESCE(json_agg(json_build_array(r.id, CAST(r.field_values AS JSON), r.content_file_id, r.version, \
+             r.created_at, r.updated_at)), CAST('[]' AS JSON)) AS TEXT) FROM records r \
+             WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
+             AND r.id IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))))"
+        ),
+    };
+
     const BODIED: Dialect = list_statement!(
-        "SELECT id FROM records WHERE workspace_id = $1 AND deleted_at IS NULL AND content_file_id IN ",
+        "SELECT id FROM records WHERE workspace_id = $1 AND content_file_id IS NOT NULL AND content_file_id IN ",
         "$2",
         " ORDER BY id"
     );
@@ -95,6 +120,25 @@ impl Row {
             version: to_count(self.version),
             created_at: self.created_at,
             updated_at: self.updated_at,
+        })
+    }
+}
+
+/// An element of [`PAGE`]: id, values, body, version, times.
+#[derive(serde::Deserialize)]
+struct KeptRow<'a>(&'a str, #[serde(borrow)] &'a RawValue, Option<&'a str>, i64, i64, i64);
+
+impl KeptRow<'_> {
+    fn into_kept(self) -> Result<Kept, Error> {
+        let Self(id, values, body, version, created_at, updated_at) = self;
+        let unreadable = |_| Error::corrupt("the id of a record cannot be read");
+        Ok(Kept {
+            id: id.parse().map_err(unreadable)?,
+            values: values.get().to_owned(),
+            content_file_id: body.map(str::parse).transpose().map_err(unreadable)?,
+            version: to_count(version),
+            created_at: Timestamp::from_micros(created_at),
+            updated_at: Timestamp::from_micros(updated_at),
         })
     }
 }
@@ -184,6 +228,24 @@ where
     let found: Vec<Record> = rows.into_iter().map(Row::into_record).collect::<Result<_, _>>()?;
     let mut by_id: HashMap<RecordId, Record> = found.into_iter().map(|record| (record.id, record)).collect();
     Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
+}
+
+/// The position of the feed, and the live ones of these records in this order, both as of one moment.
+pub(crate) async fn page<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    ids: &[RecordId],
+) -> Result<(u64, Vec<Kept>), Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let (position, rows): (i64, String) = fetch!(one, on, PAGE, Text(workspace), json_list(ids))?;
+    let rows: Vec<KeptRow<'_>> = serde_json::from_str(&rows)
+        .map_err(|error| Error::corrupt(format!("a page of records cannot be read: {error}")))?;
+    let found = rows.into_iter().map(|row| row.into_kept().map(|kept| (kept.id, kept)));
+    let mut by_id: HashMap<RecordId, Kept> = found.collect::<Result<_, _>>()?;
+    Ok((to_count(position), ids.iter().filter_map(|id| by_id.remove(id)).collect()))
 }
 
 /// Waits until no other transaction changes the record.

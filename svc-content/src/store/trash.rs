@@ -29,6 +29,19 @@ macro_rules! get {
     };
 }
 
+/// Deletions before that one, the latest first; `$4` at most.
+macro_rules! list {
+    ($filter:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM trash WHERE workspace_id = $1",
+            $filter,
+            " AND (deleted_at, deletion_id) < ($2, $3) ORDER BY deleted_at DESC, deletion_id DESC LIMIT $4"
+        )
+    };
+}
+
 macro_rules! place {
     ($table:literal, $folder:literal) => {
         Some(concat!(
@@ -123,14 +136,24 @@ statements! {
     /// not be seen either.
     const LOCK: Dialect = Dialect { sqlite: GET, postgres: concat!(get!(), " FOR UPDATE") };
 
-    const LIST: &str = concat!(
-        "SELECT ",
-        columns!(),
-        " FROM trash WHERE workspace_id = $1 AND (deleted_at, deletion_id) < ($2, $3) \
-         ORDER BY deleted_at DESC, deletion_id DESC LIMIT $4"
-    );
+    const LIST: &str = list!("");
+
+    const LIST_OF: &str = list!(" AND author_id = $5");
 
     const COUNT: &str = "SELECT COUNT(*) FROM trash WHERE workspace_id = $1";
+
+    const COUNT_OF: &str = "SELECT COUNT(*) FROM trash WHERE workspace_id = $1 AND author_id = $2";
+
+    /// From one to the next by the index, $2 at most. '' is nobody: of what was deleted before that was kept.
+    const DELETERS: &str = "WITH RECURSIVE deleters (id, number) AS (\
+         SELECT MIN(author_id), 1 FROM trash WHERE workspace_id = $1 AND author_id > '' UNION ALL \
+         SELECT (SELECT MIN(t.author_id) FROM trash t WHERE t.workspace_id = $1 AND t.author_id > deleters.id), \
+         deleters.number + 1 FROM deleters WHERE deleters.id IS NOT NULL AND deleters.number < $2) \
+         SELECT (SELECT l.author_kind FROM trash l WHERE l.workspace_id = $1 AND l.author_id = deleters.id \
+         ORDER BY l.deleted_at DESC, l.deletion_id DESC LIMIT 1), deleters.id, \
+         (SELECT l.author_name FROM trash l WHERE l.workspace_id = $1 AND l.author_id = deleters.id \
+         ORDER BY l.deleted_at DESC, l.deletion_id DESC LIMIT 1) \
+         FROM deleters WHERE deleters.id IS NOT NULL";
 
     const OLDER: &str =
         concat!("SELECT ", columns!(), " FROM trash WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2");
@@ -346,21 +369,34 @@ pub(crate) async fn lock(
     row.map(Row::into_deletion).transpose()
 }
 
-/// Deletions before that one in time, the latest first.
+/// Deletions before that one in time, the latest first; by one principal or by all.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
+    principal: Option<&str>,
     before: (Timestamp, &str),
     limit: i64,
 ) -> Result<Vec<Deletion>, Error> {
-    let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), before.0, before.1, limit)?;
+    let rows: Vec<Row> = match principal {
+        None => fetch!(all, db, LIST, Text(workspace), before.0, before.1, limit)?,
+        Some(id) => fetch!(all, db, LIST_OF, Text(workspace), before.0, before.1, limit, id)?,
+    };
     rows.into_iter().map(Row::into_deletion).collect()
 }
 
-/// How many deletions.
-pub(crate) async fn count(db: &Db, workspace: WorkspaceId) -> Result<u64, Error> {
-    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace))?;
+/// How many deletions; by one principal or by all.
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, principal: Option<&str>) -> Result<u64, Error> {
+    let count: i64 = match principal {
+        None => fetch!(scalar, db, COUNT, Text(workspace))?,
+        Some(id) => fetch!(scalar, db, COUNT_OF, Text(workspace), id)?,
+    };
     Ok(to_count(count))
+}
+
+/// Who deleted what is in trash, by id; each as at the latest deletion.
+pub(crate) async fn deleters(db: &Db, workspace: WorkspaceId, most: i64) -> Result<Vec<Author>, Error> {
+    let rows: Vec<(String, String, String)> = fetch!(all, db, DELETERS, Text(workspace), most)?;
+    Ok(rows.into_iter().map(|(kind, id, name)| Author { kind, id, name }).collect())
 }
 
 /// Deletions of any workspace from before that time, the oldest first.

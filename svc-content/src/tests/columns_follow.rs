@@ -64,8 +64,7 @@ async fn everybody_reads_what_was_written_through_any_process() {
                 let id = made.item.record.id.to_string();
                 for records in [mine, other] {
                     let listed = records.list(&bench.caller, &table.id(), search(&name)).await.unwrap();
-                    let ids: Vec<String> =
-                        listed.records.iter().map(|shown| shown.record.id.to_string()).collect();
+                    let ids: Vec<String> = listed.records.iter().map(|shown| shown.id.to_string()).collect();
                     assert_eq!((ids, listed.total), (vec![id.clone()], 1), "{} {name}", bench.engine());
                 }
                 if number % 3 == 0 {

@@ -80,7 +80,7 @@ impl World<'_> {
     }
 
     async fn deletion(&self, place: usize) -> Option<(Kind, String)> {
-        let page = self.trash.list(self.caller, first_page()).await.unwrap();
+        let page = self.trash.list(self.caller, None, first_page()).await.unwrap();
         page.items.get(place).map(|listed| (listed.deletion.kind, listed.deletion.item_id.clone()))
     }
 

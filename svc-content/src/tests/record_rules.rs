@@ -238,7 +238,7 @@ async fn filters_and_sorts_know_types() {
             table.records.list(&table.caller, &table.id(), RecordListRequest::default()).await.unwrap();
         for (place, shown) in listed.records.iter().enumerate() {
             let ask = RecordListRequest {
-                record_id: Some(shown.record.id.to_string()),
+                record_id: Some(shown.id.to_string()),
                 limit: 2,
                 ..RecordListRequest::default()
             };

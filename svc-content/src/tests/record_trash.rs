@@ -246,7 +246,7 @@ async fn a_scope_holds_in_the_trash_of_databases_and_records() {
         records.restore(&scoped, &table.id(), &record).await.unwrap();
         databases.delete(&scoped, &table.id()).await.unwrap();
         assert_out_of_scope(bench.trash().remove(&elsewhere, Kind::Database, &table.id()).await);
-        assert_out_of_scope(bench.trash().list(&scoped, first_page()).await);
+        assert_out_of_scope(bench.trash().list(&scoped, None, first_page()).await);
         let stranger = caller(77);
         for (kind, id) in [(Kind::Database, table.id()), (Kind::Record, record)] {
             assert_not_found(bench.trash().restore(&stranger, kind, &id).await, "item in trash");

@@ -105,6 +105,16 @@ async fn each_call_takes_its_permission() {
         let listed = trash.list_trash(served.with(READ, ask)).await.unwrap().into_inner().items;
         let by = listed[0].deleted_by.clone().unwrap();
         assert_eq!((listed.len(), by.kind.as_str(), by.name.as_str()), (1, "token", "test"));
+        let of =
+            |id: &str| proto::ListTrashRequest { principal_id: Some(id.to_owned()), ..Default::default() };
+        for (id, total) in [(by.id.as_str(), 1), ("somebody else", 0), ("", 0), ("\0", 0)] {
+            let page = trash.list_trash(served.with(READ, of(id))).await.unwrap().into_inner();
+            assert_eq!((page.items.len() as u64, page.total_size), (total, total), "of {id:?}");
+        }
+        let who = proto::ListDeletersRequest {};
+        assert_eq!(refused(trash.list_deleters(served.with(DELETE, who)).await), Reason::Forbidden);
+        let deleters = trash.list_deleters(served.with(READ, who)).await.unwrap().into_inner().deleters;
+        assert_eq!(deleters, [by]);
         let one = proto::GetTrashItemRequest { kind: Kind::File.into(), item_id: file.clone() };
         let got = trash.get_trash_item(served.with(READ, one.clone())).await.unwrap().into_inner();
         assert_eq!(got.item.as_ref(), listed.first());

@@ -17,7 +17,7 @@ impl Bench {
     }
 
     pub(super) async fn in_trash(&self) -> Vec<TrashEntry> {
-        self.trash().list(&self.caller, first_page()).await.unwrap().items
+        self.trash().list(&self.caller, None, first_page()).await.unwrap().items
     }
 
     pub(super) async fn count_of(&self, sql: &'static str) -> i64 {
@@ -187,8 +187,11 @@ async fn the_trash_is_listed_in_pages_from_the_latest() {
         let mut names = Vec::new();
         let mut token = String::new();
         loop {
-            let page =
-                bench.trash().list(&bench.caller, PageRequest::new(PAGES, 3, &token).unwrap()).await.unwrap();
+            let page = bench
+                .trash()
+                .list(&bench.caller, None, PageRequest::new(PAGES, 3, &token).unwrap())
+                .await
+                .unwrap();
             assert_eq!(page.total, 7);
             names.extend(page.items.into_iter().map(|one| one.deletion.name));
             token = page.next;
@@ -205,7 +208,7 @@ async fn the_trash_is_listed_in_pages_from_the_latest() {
             .next;
         assert_eq!(foreign, "");
         let stranger = caller(77);
-        assert!(bench.trash().list(&stranger, first_page()).await.unwrap().items.is_empty());
+        assert!(bench.trash().list(&stranger, None, first_page()).await.unwrap().items.is_empty());
     }
 }
 
@@ -218,7 +221,7 @@ async fn the_trash_is_for_its_own_workspace_and_the_whole_of_it() {
         let id = file.id.to_string();
         let other = bench.folder("other", None).await;
         let agent = bench.scoped(&[other.id]);
-        assert_out_of_scope(bench.trash().list(&bench.scoped(&[folder.id]), first_page()).await);
+        assert_out_of_scope(bench.trash().list(&bench.scoped(&[folder.id]), None, first_page()).await);
         assert_out_of_scope(bench.trash().restore(&agent, Kind::File, &id).await);
         assert_out_of_scope(bench.trash().remove(&agent, Kind::File, &id).await);
         let stranger = caller(77);
@@ -253,7 +256,7 @@ async fn what_is_too_old_is_removed_by_who_holds_the_lease() {
         let (mine, theirs) = (lease("test"), lease("test"));
         clock.advance(DAY);
         assert_eq!(retention::sweep(&trash, &mine).await.unwrap(), 0, "two days are not over yet");
-        let listed = trash.list(&bench.caller, first_page()).await.unwrap().items;
+        let listed = trash.list(&bench.caller, None, first_page()).await.unwrap().items;
         assert_eq!(listed[1].expires_at, Some(clock.now()));
         clock.advance(Duration::from_micros(1));
         assert!(theirs.claim().await.unwrap());

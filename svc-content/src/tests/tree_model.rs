@@ -213,7 +213,7 @@ async fn run(bench: &Bench, caller: &Caller, steps: &[Step]) {
     files.sort();
     assert_eq!(files, model.file_paths(), "{}", bench.engine());
 
-    let listed = bench.trash().list(caller, first_page()).await.unwrap().items;
+    let listed = bench.trash().list(caller, None, first_page()).await.unwrap().items;
     let mut listed: Vec<_> =
         listed.into_iter().map(|listed| (listed.deletion.kind, listed.deletion.item_id)).collect();
     listed.sort();

@@ -12,3 +12,30 @@ async fn every_engine_takes_every_statement() {
         sql::prepare_all(&bench.context.db, &all).await.unwrap();
     }
 }
+
+/// Parts of statements that are to read all rows of a table or of a workspace.
+const READ_ALL: &[&str] = &[
+    // Few rows, looked at now and then.
+    "FROM workspace_states WHERE suspended",
+    "FROM workspace_states WHERE changed_at < $1",
+    // A workspace is removed in parts, whichever rows come first.
+    " WHERE workspace_id = $1 LIMIT $2",
+    // What is counted or added up is read.
+    "COUNT(*)",
+    // Times are compared with those of all.
+    "COALESCE(occurred_at, created_at) >",
+    "COALESCE(d.updated_at, d.changed_at) >",
+    // A workspace has few sources and runs of them, and what they used is kept for few days.
+    "FROM sources",
+    "FROM source_runs",
+    "UPDATE source_runs SET lease_until",
+    "provider_operations",
+];
+
+#[tokio::test]
+async fn no_statement_reads_all_to_find_some() {
+    for bench in benches().await {
+        let whole = sql::whole_reads(&bench.context.db, &store::statements(), READ_ALL).await.unwrap();
+        assert!(whole.is_empty(), "{whole:#?}");
+    }
+}

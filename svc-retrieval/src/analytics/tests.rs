@@ -342,3 +342,28 @@ async fn old_days_and_seldom_documents_are_forgotten_by_who_holds_the_lease() {
         assert!(report.first_success.is_some(), "{engine}: first times are for good");
     }
 }
+
+/// Parts of statements that are to read all rows of a table or of a workspace.
+const READ_ALL: &[&str] = &[
+    // Few rows, looked at now and then.
+    "FROM workspace_states WHERE suspended",
+    "FROM workspace_states WHERE changed_at < $1",
+    // A workspace is removed in parts, whichever rows come first.
+    " WHERE workspace_id = $1 LIMIT $2",
+    // The doctor looks at all.
+    "SELECT 'workspace ' ||",
+    // One row for each channel and step; at most some hundred questions.
+    "FROM retrieval_firsts",
+    "FROM golden_questions",
+    // Questions by their ids, which are by time; up to a number.
+    "FROM questions",
+];
+
+#[tokio::test]
+async fn no_statement_reads_all_to_find_some() {
+    for bench in benches().await {
+        let analytics = bench.open(1).await;
+        let whole = sql::whole_reads(&analytics.db, &store::statements(), READ_ALL).await.unwrap();
+        assert!(whole.is_empty(), "{whole:#?}");
+    }
+}

@@ -340,6 +340,13 @@ impl TrashService for Owner {
         unused()
     }
 
+    async fn list_deleters(
+        &self,
+        _: Request<content::ListDeletersRequest>,
+    ) -> Result<Response<content::ListDeletersResponse>, Status> {
+        unused()
+    }
+
     async fn restore_item(
         &self,
         _: Request<content::RestoreItemRequest>,

@@ -12,3 +12,26 @@ async fn every_engine_takes_every_statement() {
         sql::prepare_all(&bench.service.context().db, &all).await.unwrap();
     }
 }
+
+/// Parts of statements that are to read all rows of a table or of a workspace.
+const READ_ALL: &[&str] = &[
+    // Few rows, looked at now and then.
+    "FROM workspace_states WHERE suspended",
+    "FROM workspace_states WHERE changed_at < $1",
+    // A workspace is removed in parts, whichever rows come first.
+    " WHERE workspace_id = $1 LIMIT $2",
+    // Pieces of archives are few, and swept now and then.
+    "DELETE FROM sync_pieces",
+    // A workspace has few runs: they are removed after some weeks.
+    "FROM sync_runs",
+    "UPDATE sync_runs SET lease_until",
+];
+
+#[tokio::test]
+async fn no_statement_reads_all_to_find_some() {
+    for bench in benches().await {
+        let whole =
+            sql::whole_reads(&bench.service.context().db, &store::statements(), READ_ALL).await.unwrap();
+        assert!(whole.is_empty(), "{whole:#?}");
+    }
+}

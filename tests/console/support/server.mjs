@@ -135,6 +135,17 @@ export class Workspace {
     return join(this.owner, this.id, role, name);
   }
 
+  /** The calls of a new token that may do everything. */
+  async agent(name) {
+    const fields = { name, permissions: ["read", "write", "delete"] };
+    const { token } = await this.owner.call("POST", `/api/workspaces/${this.id}/tokens`, fields);
+    return async (method, path, body) => {
+      const headers = { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) };
+      const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
+      assert.ok(answer.ok, `${method} ${path}: ${answer.status}`);
+    };
+  }
+
   /** Waits until searches find the phrase. */
   async searchable(query) {
     await eventually(`"${query}" in the index`, async () => {

@@ -12,7 +12,7 @@ use crate::pages::text::compare;
 use crate::pages::{folders, places, words};
 
 /// What a person reads of who wrote.
-pub(super) fn named(author: &Author) -> String {
+pub(in crate::pages) fn named(author: &Author) -> String {
     let name = if author.name.is_empty() { "Without a name" } else { author.name.as_str() };
     match author.kind.as_str() {
         "token" => format!("{name} (token)"),

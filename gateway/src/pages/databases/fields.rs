@@ -174,7 +174,7 @@ async fn shown(at: &At, failed: Option<Failed<'_>>) -> Answer {
             h2 { "New field" }
             (creation(&database, &others, failed))
         } @else if let Some(here) = at.visitor.here_if_any().filter(|_| at.visitor.seen_as().is_none()) {
-            (part::not_in_role(here.role.as_str()))
+            (part::not_in_role(here))
         }
     };
     let above = vec![

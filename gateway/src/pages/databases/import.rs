@@ -88,7 +88,7 @@ fn page(at: &At, database: &Database, problem: Option<&Problem>, body: &Markup) 
     let here = at.visitor.here()?.id;
     let body = html! {
         (part::summary(problem, &[(CSV, "Table")]))
-        @if !at.visitor.may(Permission::Write) { (part::not_in_role(at.visitor.here()?.role.as_str())) }
+        @if !at.visitor.may(Permission::Write) { (part::not_in_role(at.visitor.here()?)) }
         (body)
     };
     let crumbs =

@@ -159,7 +159,7 @@ fn page(visitor: &Visitor, problem: Option<&Problem>, labels: &[(String, String)
     known.extend(labels.iter().map(|(name, label)| (name.as_str(), label.as_str())));
     let body = html! {
         (part::summary(problem, &known))
-        @if !visitor.may(Permission::Write) { (part::not_in_role(here.role.as_str())) }
+        @if !visitor.may(Permission::Write) { (part::not_in_role(here)) }
         (body)
     };
     let crumbs = vec![("Databases".to_owned(), list::address(here.id))];

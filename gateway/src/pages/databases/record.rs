@@ -98,7 +98,7 @@ impl Beside<'_> {
         if !self.visitor.may(Permission::Write) {
             return html! {
                 @if let Some(record) = record { (self.facts(record)) }
-                @if let Some(here) = self.visitor.here_if_any().filter(|_| self.visitor.seen_as().is_none()) { (part::not_in_role(here.role.as_str())) }
+                @if let Some(here) = self.visitor.here_if_any().filter(|_| self.visitor.seen_as().is_none()) { (part::not_in_role(here)) }
             };
         }
         let choices = self.choices(context).await;

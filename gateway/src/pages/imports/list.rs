@@ -73,7 +73,7 @@ async fn list(visitor: &Visitor, trail: &[String], refused: Option<Refused<'_>>)
         @if visitor.may(Permission::Write) {
             (form_of(&path, &tree?, refused.as_ref()))
         } @else {
-            (part::not_in_role(here.role.as_str()))
+            (part::not_in_role(here))
         }
         h2 { "Imports so far" }
         @if listed.items.is_empty() {

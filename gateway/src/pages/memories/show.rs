@@ -60,7 +60,7 @@ async fn shown(at: &At, looked_for: &str, problem: Option<&Problem>) -> Answer {
         h2 #f-members { "Members" }
         (members(visitor, &memory)?)
         (picker)
-        @if !may_write && visitor.seen_as().is_none() { (part::not_in_role(visitor.here()?.role.as_str())) }
+        @if !may_write && visitor.seen_as().is_none() { (part::not_in_role(visitor.here()?)) }
         (left_out(&memory))
         (public(visitor, &memory))
         h2 { "What an agent reads" }

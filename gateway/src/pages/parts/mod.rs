@@ -10,6 +10,7 @@ mod table;
 use cairn_chassis::status::Problem;
 use maud::{Markup, html};
 
+use crate::pages::visitor::Here;
 use crate::pages::words;
 
 pub(crate) use self::chart::{Series, columns, lines, shares};
@@ -98,8 +99,13 @@ pub(crate) fn action(address: &str, label: &str, about: &str, fields: &[(&str, &
 }
 
 /// What the visitor's role does not allow here, and who could change that.
-pub(crate) fn not_in_role(role: &str) -> Markup {
-    html! { p.quiet { "Your role here is " (role) ". An owner of the workspace can give you another." } }
+pub(crate) fn not_in_role(here: &Here) -> Markup {
+    html! {
+        p.quiet {
+            "Your role here is " (here.role.as_str()) ". "
+            a href={ "/w/" (here.id) "/members" } { "An owner of the workspace" } " can give you another."
+        }
+    }
 }
 
 /// Tells every member that questions are kept, for how long, and who sees them; nothing while they are not.

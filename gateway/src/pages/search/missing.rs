@@ -183,7 +183,7 @@ struct Offer {
 async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer>, Vec<Problem>) {
     let paging = Paging { limit: Some(MOST_TRASHED), cursor: None };
     let name = typed.rsplit('/').next().unwrap_or(typed);
-    let (live, trashed) = tokio::join!(live(context, name), trash::list(&visitor.person, paging));
+    let (live, trashed) = tokio::join!(live(context, name), trash::list(&visitor.person, None, paging));
     let (mut offers, mut problems) = (Vec::new(), Vec::new());
     match live {
         Ok(live) => offers.extend(live),

@@ -22,7 +22,7 @@ pub(super) async fn show(visitor: Visitor) -> Answer {
         } @else {
             div #sources data-live="run" data-poll="" { (table(here.id, &listed)) }
         }
-        @if !visitor.manages() { (part::not_in_role(here.role.as_str())) }
+        @if !visitor.manages() { (part::not_in_role(here)) }
     };
     let actions = html! {
         @if visitor.manages() { a.button.primary href={ (all(here.id)) "/new" } data-key="n" { "Connect a source" } }

@@ -47,7 +47,7 @@ pub(super) async fn shown(visitor: &Visitor, id: SourceId, problem: Option<&Prob
             (failures(&own, (here, id), &failing, visitor.may(Permission::Write)))
         }
         (settings(&connected.settings))
-        @if !visitor.manages() { (part::not_in_role(visitor.here()?.role.as_str())) }
+        @if !visitor.manages() { (part::not_in_role(visitor.here()?)) }
     };
     page(visitor, &own, &connected, &body, problem)
 }

@@ -16,7 +16,7 @@ statements! {
          SELECT CAST(COALESCE(SUM(kept.bytes), 0) AS BIGINT) FROM (\
          SELECT OCTET_LENGTH(r.field_values) AS bytes FROM gone JOIN records r ON r.workspace_id = $1 AND r.id = gone.id UNION ALL \
          SELECT OCTET_LENGTH(v.field_values) FROM gone \
-         JOIN record_versions v ON v.workspace_id = $1 AND v.record_id = gone.id) AS kept";
+         CROSS JOIN record_versions v WHERE v.workspace_id = $1 AND v.record_id = gone.id) AS kept";
 
     const SWEEP_BODIES: Dialect = list_statement!(
         "DELETE FROM bodies WHERE workspace_id = $1 AND hash IN ",

@@ -62,7 +62,7 @@ async fn tables(bench: &Bench, caller: &Caller, model: &Model) {
         let found: Vec<_> = page
             .records
             .iter()
-            .map(|shown| (shown.record.id, shown.record.version, shown.record.values.clone()))
+            .map(|shown| (shown.id, shown.version, serde_json::from_str(&shown.values).unwrap()))
             .collect();
         let expected: Vec<_> = held
             .iter()
@@ -102,7 +102,7 @@ async fn query(bench: &Bench, caller: &Caller, table: &TableModel, field: &Field
         let ask = RecordListRequest { limit: 200, ..ask };
         let page = records.list(caller, &table.id.to_string(), ask).await.unwrap();
         assert_eq!(page.total, page.records.len() as u64);
-        page.records.into_iter().map(|shown| shown.record.id).collect::<Vec<_>>()
+        page.records.into_iter().map(|shown| shown.id).collect::<Vec<_>>()
     };
     let sort = SortDraft { field_id: field.id.to_string(), order: SortOrder::Asc };
     let sorted = list(RecordListRequest { sorts: vec![sort], ..RecordListRequest::default() }).await;
@@ -168,7 +168,7 @@ async fn memories(bench: &Bench, caller: &Caller, model: &Model) {
 }
 
 async fn trash(bench: &Bench, caller: &Caller, model: &Model) {
-    let listed = bench.trash().list(caller, first_page()).await.unwrap().items;
+    let listed = bench.trash().list(caller, None, first_page()).await.unwrap().items;
     let found: Vec<_> =
         listed.into_iter().map(|listed| (listed.deletion.kind, listed.deletion.item_id)).collect();
     let expected: Vec<_> =

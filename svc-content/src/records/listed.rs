@@ -1,0 +1,152 @@
+//! Records of a page, from the text that they are kept as to the text that callers get: a page has many, and to read each into
+//! values and write them again costs more than to find them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql;
+use cairn_proto::ids::{DatabaseId, FileId, RecordId};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::Shown;
+use crate::Error;
+use crate::model::{Database, Kept, Property, Record, Values};
+
+/// A record of a page, as a caller sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Listed {
+    pub(crate) id: RecordId,
+    pub(crate) database_id: DatabaseId,
+    /// A JSON object: see [`values::shown`](super::values::shown).
+    pub(crate) values: String,
+    pub(crate) content_file_id: Option<FileId>,
+    /// The value of the primary property.
+    pub(crate) title: String,
+    pub(crate) version: u64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+impl From<Shown> for Listed {
+    fn from(shown: Shown) -> Self {
+        let record = shown.record;
+        Self {
+            id: record.id,
+            database_id: record.database_id,
+            values: serde_json::Value::Object(record.values).to_string(),
+            content_file_id: record.content_file_id,
+            title: shown.title,
+            version: record.version,
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+        }
+    }
+}
+
+/// A record with its values read.
+pub(super) fn read(database: &Database, kept: Kept) -> Result<Record, Error> {
+    let values: Values = serde_json::from_str(&kept.values).map_err(unreadable)?;
+    Ok(Record {
+        id: kept.id,
+        database_id: database.id,
+        values,
+        content_file_id: kept.content_file_id,
+        version: kept.version,
+        created_at: kept.created_at,
+        updated_at: kept.updated_at,
+    })
+}
+
+/// Records for a caller who may see all that they name.
+pub(super) fn whole(database: &Database, kept: Vec<Kept>) -> Result<Vec<Listed>, Error> {
+    let ids: Vec<String> = database.properties.iter().map(|property| property.id.to_string()).collect();
+    let properties = ids.iter().map(String::as_str).zip(&database.properties).collect();
+    let primary = database.primary().map(|property| property.id.to_string()).unwrap_or_default();
+    kept.into_iter().map(|record| show(database, &properties, &primary, record)).collect()
+}
+
+fn show(
+    database: &Database,
+    properties: &HashMap<&str, &Property>,
+    primary: &str,
+    kept: Kept,
+) -> Result<Listed, Error> {
+    let fields: Fields<'_> = serde_json::from_str(&kept.values).map_err(unreadable)?;
+    let (mut shown, mut title) = (String::with_capacity(kept.values.len()), String::new());
+    for (id, value) in &fields.0 {
+        let Some(property) = properties.get(id) else { continue };
+        if *id == primary {
+            title = serde_json::from_str(value.get()).unwrap_or_default();
+        }
+        let Some(text) = named(property, value)? else { continue };
+        shown.push_str(if shown.is_empty() { "{\"" } else { ",\"" });
+        // An id of ours has nothing to escape.
+        shown.push_str(id);
+        shown.push_str("\":");
+        shown.push_str(&text);
+    }
+    shown.push_str(if shown.is_empty() { "{}" } else { "}" });
+    Ok(Listed {
+        id: kept.id,
+        database_id: database.id,
+        values: shown,
+        content_file_id: kept.content_file_id,
+        title,
+        version: kept.version,
+        created_at: kept.created_at,
+        updated_at: kept.updated_at,
+    })
+}
+
+/// A value with options by their names; nothing for an option that there is no more.
+fn named<'a>(property: &Property, value: &'a RawValue) -> Result<Option<Cow<'a, str>>, Error> {
+    let text = value.get();
+    if !property.kind.has_options() {
+        return Ok(Some(Cow::Borrowed(text)));
+    }
+    let name = |id: &str| property.option(id).map(|option| option.name.as_str());
+    let written = if text.starts_with('[') {
+        let ids: Vec<Cow<'_, str>> = serde_json::from_str(text).map_err(unreadable)?;
+        let names: Vec<&str> = ids.iter().filter_map(|id| name(id)).collect();
+        Some(serde_json::to_string(&names))
+    } else {
+        let id: Cow<'_, str> = serde_json::from_str(text).map_err(unreadable)?;
+        name(&id).map(serde_json::to_string)
+    };
+    Ok(written.transpose().map_err(unreadable)?.map(Cow::Owned))
+}
+
+fn unreadable(error: serde_json::Error) -> Error {
+    sql::Error::corrupt(format!("a record's values cannot be read: {error}")).into()
+}
+
+/// The members of an object, in their order.
+struct Fields<'a>(Vec<(&'a str, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(id) = map.next_key::<&'de str>()? {
+            members.push((id, map.next_value()?));
+        }
+        Ok(Fields(members))
+    }
+}
