@@ -1,6 +1,7 @@
 //! The command line. Every option can also be set by the environment variable that `--help` names.
 
 mod asset_location;
+mod backup;
 mod browse;
 mod configuration;
 mod connections;
@@ -28,6 +29,7 @@ use cairn_content::AssetLocation;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::asset_location::AssetLocationParser;
+pub(crate) use self::backup::{BackupKeyOptions, BackupOptions, RestoreOptions, VerifyOptions};
 pub(crate) use self::configuration::{CheckedProcess, ConfigCommand};
 use self::connections::DatabaseConnections;
 pub(crate) use self::documentation::{CompletionsOptions, ManOptions, VersionOptions};
@@ -67,6 +69,15 @@ pub(crate) enum Command {
     /// Check every invariant of the stored data; says OK, or what is wrong and ends with 1. Writes nothing.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorOptions),
+    /// Back up the data of `cairn up`, while it runs or not, to a folder or a bucket.
+    #[command(after_help = backup::BACKUP_EXAMPLES)]
+    Backup(BackupOptions),
+    /// Put a backup into an empty data folder, or list what backups there are.
+    #[command(after_help = backup::RESTORE_EXAMPLES)]
+    Restore(RestoreOptions),
+    /// Try whether a backup can be restored, and check every invariant of what it holds; ends with 1 when not.
+    #[command(after_help = backup::VERIFY_EXAMPLES)]
+    Verify(VerifyOptions),
     /// Measure how well search finds what it should, and say what has changed since a run that was kept.
     #[command(after_help = eval::EXAMPLES)]
     Eval(EvalOptions),
@@ -453,6 +464,9 @@ mod tests {
         }
         for expected in [
             "up",
+            "backup",
+            "restore",
+            "verify",
             "rotate",
             "new",
             "check",

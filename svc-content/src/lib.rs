@@ -43,5 +43,8 @@ pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 pub const TABLES: cairn_chassis::sql::Tables =
     cairn_chassis::sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
 
+/// Selects every object of every asset, as workspace, object and size, for whoever copies them.
+pub const STORED_OBJECTS: &str = store::assets::ALL_OBJECTS;
+
 #[cfg(test)]
 mod tests;

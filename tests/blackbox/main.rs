@@ -18,6 +18,7 @@ mod accounts;
 mod activity;
 mod analytics;
 mod assets;
+mod backups;
 mod browse;
 mod browse_citations;
 mod browse_input;
