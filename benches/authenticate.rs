@@ -154,7 +154,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     table.print();
     let mut verdicts = Verdicts::default();
     verdicts.at_most("authentication, limit and scope", both, LIMIT_MICROS, "µs");
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 async fn gateway(identity: String, ambient: Ambient) -> anyhow::Result<Router> {

@@ -139,7 +139,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let memory = server.memory()?;
     println!("\nthe server holds {:.0} MiB, {:.0} of it heap", memory.resident, memory.anonymous);
     server.stop().await?;
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 fn searches(sample: &str) -> Vec<Search> {

@@ -117,7 +117,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
         "times",
     );
     verdicts.at_most("memory of the server and its children beyond rest", beyond, MEMORY_LIMIT_MIB, "MiB");
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 /// What an import took.

@@ -96,7 +96,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     bulk(&documents, &mut verdicts).await?;
     found(options.found, options.generated, &mut verdicts).await?;
     source(options.files, &mut verdicts).await?;
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 /// All documents, by several callers at once.

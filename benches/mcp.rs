@@ -167,7 +167,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
             side.round(side.requests).await?;
         }
     }
-    report(&sides)?.finish(options.run.check)?;
+    report(&sides)?.finish(&options.run)?;
     drop(sides);
     if let Some((server, _)) = peer {
         server.stop().await?;

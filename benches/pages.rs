@@ -100,7 +100,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let memory = server.memory()?;
     println!("{:.0} MiB resident after all of them, {:.0} of it heap\n", memory.resident, memory.anonymous);
     server.stop().await?;
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 /// What the workspace holds that pages are about.

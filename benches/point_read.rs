@@ -144,7 +144,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
             "times",
         );
     }
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 /// What a round cost.

@@ -202,7 +202,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     for (name, _, cost) in over_channels.iter().filter(|(name, ..)| *name == "local") {
         verdicts.at_most(&format!("{name} channel, median"), cost.median(), LOCAL_LIMIT_MICROS, "µs");
     }
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 fn routes(service: Double) -> Routes {

@@ -97,7 +97,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     found(&api, &queries, options.writes, &mut verdicts).await?;
     memory(idle, server.memory()?, &mut verdicts);
     server.stop().await?;
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 async fn fill(data: &TempDir, documents: &Arc<Vec<Document>>, times: usize) -> anyhow::Result<()> {

@@ -105,7 +105,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     verdicts.at_most("ready, median", ready, READY_LIMIT_MS, "ms");
     verdicts.at_most("resident at rest", memory, MEMORY_LIMIT_MIB, "MiB");
     println!("the aims are {READY_AIM_MS} ms and {MEMORY_AIM_MIB} MiB");
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 /// A data folder with a filled workspace that was left in order.

@@ -133,7 +133,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     verdicts.at_most("1 % changed, CPU", median(&changed, |took| took.cpu), CHANGED_LIMIT_MS, "ms");
     let until_words = median(&changed, |took| took.preview + took.words);
     verdicts.at_most("1 % changed, until words find all", until_words, CHANGED_LIMIT_MS, "ms");
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 /// Path and content of each document.

@@ -111,7 +111,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     server.stop().await?;
     let mut verdicts = Verdicts::default();
     verdicts.at_most("without token, p99", millis(percentile(&without, 0.99)), LIMIT_MS, "ms");
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 /// A file with a word that no other file has.

@@ -9,6 +9,7 @@ mod documentation;
 mod embedder;
 mod ending;
 mod environment;
+mod memory;
 mod oidc;
 mod protection;
 mod qdrant;
@@ -183,9 +184,25 @@ pub(crate) struct ContentOptions {
     /// one asset, megabytes of all that a workspace keeps, and how many files; a number that is left out is no limit.
     #[arg(long, env = "CAIRN_ASSET_LIMITS", value_name = "LIMITS", value_parser = PlanLimits::changed_by)]
     pub(crate) asset_limits: Option<PlanLimits>,
+    /// Megabytes of memory at most for databases that are in use, whose records are filtered and sorted there; a database
+    /// that is larger is read by SQL, as all are with 0.
+    #[arg(
+        long,
+        env = "CAIRN_RECORDS_MEMORY_MB",
+        value_name = "MEGABYTES",
+        default_value_t = 256,
+        value_parser = clap::value_parser!(u32).range(0..=1_048_576)
+    )]
+    pub(crate) records_memory_mb: u32,
 }
 
 impl ContentOptions {
+    /// What databases may take in memory.
+    pub(crate) const fn columns_bytes(&self) -> usize {
+        const MEBIBYTE: usize = 1 << 20;
+        (self.records_memory_mb as usize).saturating_mul(MEBIBYTE)
+    }
+
     /// How long trash is kept; for ever when absent.
     pub(crate) fn trash_retention(&self) -> Option<Duration> {
         self.trash_retention_days.map(|days| DAY * days)

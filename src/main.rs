@@ -11,6 +11,7 @@ mod data_folder;
 mod doctor;
 mod documentation;
 mod eval;
+mod memory;
 mod new_secrets;
 mod observation;
 mod plans;

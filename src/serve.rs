@@ -15,7 +15,7 @@ use crate::data_folder::DataFolder;
 use crate::public::Endpoint;
 use crate::topology::{Location, Locations, Mesh, sqlite_in};
 use crate::up::bootstrap;
-use crate::{admin, observation, public, secret_keys};
+use crate::{admin, memory, observation, public, secret_keys};
 
 pub(crate) const LOG_FILTER: &str = "info";
 /// What svc-auth asks for; told here too, so that every service says what is wrong at its own start.
@@ -27,6 +27,7 @@ pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
     check_mesh(&options)?;
     let telemetry = telemetry::install(options.service.name(), LOG_FILTER)?;
     observation::start();
+    memory::give_back(options.services.memory.bound());
     let shutdown =
         shutdown::in_order(options.services.ending.delay()).context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;

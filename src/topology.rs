@@ -274,7 +274,7 @@ async fn open_content(
     let lifecycle = Some(service.lifecycle());
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
     let (running, closing) = (Arc::clone(&service), Arc::clone(&service));
-    hosted.on_start(|shutdown| async move { running.run(shutdown).await });
+    hosted.on_start(|shutdown| async move { Box::pin(running.run(shutdown)).await });
     hosted.at_end(|| async move { closing.close().await });
     Ok((service, channel))
 }

@@ -17,7 +17,7 @@ use crate::cli::{BootstrapOptions, Site, UpOptions};
 use crate::data_folder::DataFolder;
 use crate::public::Endpoint;
 use crate::topology::{Location, Locations, Mesh, sqlite_in};
-use crate::{admin, observation, public, secret_keys, starter_guide};
+use crate::{admin, memory, observation, public, secret_keys, starter_guide};
 
 /// On a terminal the banner says what matters.
 pub(crate) const LOG_FILTER: &str = "warn";
@@ -26,6 +26,7 @@ pub(crate) const LOG_FILTER: &str = "warn";
 pub(crate) async fn run(options: UpOptions) -> anyhow::Result<()> {
     let telemetry = telemetry::install("up", LOG_FILTER)?;
     observation::start();
+    memory::give_back(options.services.memory.bound());
     let shutdown =
         shutdown::in_order(options.services.ending.delay()).context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;

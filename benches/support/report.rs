@@ -1,7 +1,11 @@
 //! What every bench takes, and its tables and verdicts on standard output.
 
-use anyhow::bail;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
 use clap::Args;
+use serde_json::{Value, json};
 
 /// The options of every bench.
 #[derive(Debug, Args)]
@@ -9,6 +13,9 @@ pub(crate) struct Run {
     /// Fail when a limit is missed.
     #[arg(long)]
     pub(crate) check: bool,
+    /// Write the figures that have a limit as JSON there, for benches/compare.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
     /// Given by `cargo bench`.
     #[arg(long, hide = true)]
     bench: bool,
@@ -64,6 +71,7 @@ impl Table {
 #[derive(Debug, Default)]
 pub(crate) struct Verdicts {
     missed: usize,
+    figures: Vec<Value>,
 }
 
 impl Verdicts {
@@ -73,13 +81,26 @@ impl Verdicts {
         let word = if kept { "within" } else { "MISSED" };
         println!("{word}  {what}: {figure:.2} {unit}, limit {limit:.1} {unit}");
         self.missed += usize::from(!kept);
+        self.figures.push(json!({"what": what, "figure": figure, "limit": limit, "unit": unit}));
     }
 
-    /// With `check`, a missed limit is a failure.
-    pub(crate) fn finish(&self, check: bool) -> anyhow::Result<()> {
-        if check && self.missed > 0 {
+    /// Writes the figures where `--json` says; with `--check`, a missed limit is a failure.
+    pub(crate) fn finish(&self, run: &Run) -> anyhow::Result<()> {
+        if let Some(file) = &run.json {
+            self.write(file)?;
+        }
+        if run.check && self.missed > 0 {
             bail!("{} of the limits were missed", self.missed);
         }
         Ok(())
+    }
+
+    fn write(&self, file: &Path) -> anyhow::Result<()> {
+        let program = std::env::current_exe()?;
+        // Cargo appends a hash to the name.
+        let name = program.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let bench = name.rsplit_once('-').map_or(name, |(bench, _)| bench);
+        let text = serde_json::to_string_pretty(&json!({"bench": bench, "figures": self.figures}))?;
+        fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))
     }
 }

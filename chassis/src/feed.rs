@@ -8,6 +8,7 @@
 //!
 //! Consumers keep their own position and are told at least once.
 
+pub mod changes;
 mod rpc;
 mod token;
 mod unit_of_work;
@@ -64,6 +65,11 @@ statements! {
 
     const READ: &str = "SELECT position, kind, item_id, op FROM feed_changes \
          WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
+
+    const READ_DATED: &str = "SELECT position, kind, item_id, op, at FROM feed_changes \
+         WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
+
+    const TIME_OF: &str = "SELECT at FROM feed_changes WHERE workspace_id = $1 AND position = $2";
 
     const HEAD: &str = "SELECT position FROM feed_heads WHERE workspace_id = $1";
 }
@@ -233,6 +239,34 @@ impl Feed {
         let head = self.head(workspace).await?;
         let changes = rows.into_iter().map(decode).collect::<Result<_, _>>()?;
         Ok(Page { changes, head })
+    }
+
+    /// The same with their times, and without the head.
+    async fn read_dated(
+        &self,
+        workspace: WorkspaceId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<changes::Dated>, sql::Error> {
+        let limit = i64::from(limit.min(MAX_READ));
+        let rows: Vec<(i64, i64, String, i64, Timestamp)> =
+            fetch!(all, self.db, READ_DATED, Text(workspace), to_column(after), limit)?;
+        let dated = |(position, kind, item_id, op, at)| {
+            decode((position, kind, item_id, op)).map(|change| changes::Dated { change, at })
+        };
+        rows.into_iter().map(dated).collect()
+    }
+
+    /// When a change was made; `None` when the feed has not come so far.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn time_of(
+        &self,
+        workspace: WorkspaceId,
+        position: u64,
+    ) -> Result<Option<Timestamp>, sql::Error> {
+        fetch!(optional_scalar, self.db, TIME_OF, Text(workspace), to_column(position))
     }
 
     /// The newest position of a workspace; 0 when nothing was ever written.

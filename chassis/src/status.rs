@@ -63,10 +63,12 @@ pub enum Reason {
     Internal,
     /// The resource exists already.
     AlreadyExists,
+    /// So long ago that it is not kept.
+    Gone,
 }
 
 /// Every reason with its spelling and its gRPC code: the one table.
-const REASONS: [(Reason, &str, Code); 21] = [
+const REASONS: [(Reason, &str, Code); 22] = [
     (Reason::ValidationError, "VALIDATION_ERROR", Code::InvalidArgument),
     (Reason::Unauthorized, "UNAUTHORIZED", Code::Unauthenticated),
     (Reason::Forbidden, "FORBIDDEN", Code::PermissionDenied),
@@ -88,6 +90,7 @@ const REASONS: [(Reason, &str, Code); 21] = [
     (Reason::Unimplemented, "UNIMPLEMENTED", Code::Unimplemented),
     (Reason::Internal, "INTERNAL", Code::Internal),
     (Reason::AlreadyExists, "ALREADY_EXISTS", Code::AlreadyExists),
+    (Reason::Gone, "GONE", Code::FailedPrecondition),
 ];
 
 impl Reason {

@@ -10,6 +10,7 @@ use crate::answers::Links;
 use crate::auth::{Authenticator, TokenCache};
 use crate::connections::Connections;
 use crate::events::Events;
+use crate::follow::Follows;
 use crate::in_flight::InFlight;
 use crate::intake::Intake;
 use crate::origin::Origins;
@@ -30,6 +31,7 @@ struct Parts {
     limits: Arc<Limits>,
     connections: Arc<Connections>,
     events: Arc<Events>,
+    follows: Arc<Follows>,
     own_writes: Arc<OwnWrites>,
     intake: Arc<Intake>,
     in_flight: Arc<InFlight>,
@@ -45,6 +47,7 @@ impl App {
             authenticator: Arc::new(authenticator),
             connections: Arc::new(Connections::new(Arc::clone(&upstreams))),
             events: Arc::new(Events::new(Arc::clone(&upstreams), Arc::clone(&ambient.clock))),
+            follows: Arc::default(),
             own_writes: Arc::new(OwnWrites::new(Arc::clone(&ambient.clock))),
             intake: Arc::new(Intake::new(settings.max_body_bytes)),
             in_flight: Arc::new(InFlight::new(settings.max_requests)),
@@ -85,6 +88,7 @@ parts!(
     limits: Limits,
     connections: Connections,
     events: Events,
+    follows: Follows,
     own_writes: OwnWrites,
     intake: Intake,
     in_flight: InFlight,

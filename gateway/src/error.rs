@@ -107,6 +107,7 @@ const fn row(reason: Reason) -> (StatusCode, &'static str) {
         Reason::RunNotRevertible => (StatusCode::CONFLICT, "RUN_NOT_REVERTIBLE"),
         Reason::RunNotCancellable => (StatusCode::CONFLICT, "RUN_NOT_CANCELLABLE"),
         Reason::AlreadyExists => (StatusCode::CONFLICT, "ALREADY_EXISTS"),
+        Reason::Gone => (StatusCode::GONE, "GONE"),
         Reason::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
         Reason::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
         Reason::DeliveryFailed => (StatusCode::BAD_GATEWAY, "DELIVERY_FAILED"),
@@ -162,6 +163,7 @@ pub(crate) fn from_upstream(status: &Status) -> Problem {
         | Reason::RunNotRevertible
         | Reason::RunNotCancellable
         | Reason::AlreadyExists
+        | Reason::Gone
         | Reason::PayloadTooLarge
         | Reason::RateLimited
         | Reason::DeliveryFailed => return problem,
@@ -268,6 +270,7 @@ mod tests {
             (Reason::RunNotRevertible, 409, "RUN_NOT_REVERTIBLE"),
             (Reason::RunNotCancellable, 409, "RUN_NOT_CANCELLABLE"),
             (Reason::SlugTaken, 409, "SLUG_TAKEN"),
+            (Reason::Gone, 410, "GONE"),
             (Reason::VersionConflict, 409, "VERSION_CONFLICT"),
             (Reason::PayloadTooLarge, 413, "PAYLOAD_TOO_LARGE"),
             (Reason::RateLimited, 429, "RATE_LIMITED"),

@@ -142,7 +142,7 @@ impl Called {
         let call = events::Asked {
             channel: self.channel,
             tool: self.tool,
-            results: None,
+            results: response.extensions().get::<events::Results>().map(|results| results.0),
             has_failed: response.status().is_client_error() || response.status().is_server_error(),
             took: self.started.elapsed(),
         };

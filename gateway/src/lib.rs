@@ -17,6 +17,8 @@ mod edge;
 mod error;
 mod events;
 mod extract;
+mod follow;
+mod followers;
 mod grpc;
 mod guard;
 mod guide_pages;
@@ -54,6 +56,7 @@ use cairn_chassis::ambient::Ambient;
 use crate::answers::Links;
 use crate::app::App;
 use crate::events::Events;
+use crate::follow::Follows;
 use crate::origin::Origins;
 pub use crate::rate_limit::RedisUrl;
 use crate::routes::Routes;
@@ -184,6 +187,7 @@ impl Gateway {
     /// Ends the streams of events, so that a server can drain; everything else goes on.
     pub fn close(&self) {
         Arc::<Events>::from_ref(&self.app).close();
+        Arc::<Follows>::from_ref(&self.app).close();
     }
 
     /// All that is served over public HTTP.

@@ -44,6 +44,7 @@ use cairn_proto::content::v1::overview_service_server::OverviewServiceServer;
 use cairn_proto::content::v1::record_service_server::RecordServiceServer;
 use cairn_proto::content::v1::trash_service_server::TrashServiceServer;
 use cairn_proto::content::v1::usage_service_server::UsageServiceServer;
+use cairn_proto::feed::v1::change_service_server::ChangeServiceServer;
 use cairn_proto::feed::v1::feed_service_server::FeedServiceServer;
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::ingest_service_server::IngestServiceServer;
@@ -163,6 +164,7 @@ async fn bench_as(
     let feed = feeds::Feed::default();
     let content_routes = Routes::new(FileServiceServer::new(content::Files))
         .add_service(FeedServiceServer::new(feed.clone()))
+        .add_service(ChangeServiceServer::new(feed.clone()))
         .add_service(MemoryServiceServer::new(memories::Memories))
         .add_service(OverviewServiceServer::new(console::Console))
         .add_service(ActivityServiceServer::new(activity::Activity))
@@ -176,6 +178,7 @@ async fn bench_as(
         .add_service(FileVersionServiceServer::new(files::Versions));
     let content = local(content_routes).await;
     let ingest_routes = Routes::new(IngestServiceServer::new(outside::Outside))
+        .add_service(ChangeServiceServer::new(feeds::Feed::default()))
         .add_service(DocumentLocationServiceServer::new(outside::Outside))
         .add_service(SourceServiceServer::new(outside::Outside));
     let ingest = local(ingest_routes).await;

@@ -23,6 +23,7 @@ use cairn_proto::content::v1::overview_service_client::OverviewServiceClient;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::content::v1::trash_service_client::TrashServiceClient;
 use cairn_proto::content::v1::usage_service_client::UsageServiceClient;
+use cairn_proto::feed::v1::change_service_client::ChangeServiceClient;
 use cairn_proto::feed::v1::feed_service_client::FeedServiceClient;
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
 use cairn_proto::ingest::v1::location_service_client::LocationServiceClient as DocumentLocationServiceClient;
@@ -104,6 +105,8 @@ clients!(
     golden: GoldenServiceClient on retrieval,
     analytics: AnalyticsServiceClient on retrieval,
     questions: QuestionServiceClient on retrieval,
+    seen_content: ChangeServiceClient on content,
+    seen_ingest: ChangeServiceClient on ingest,
     content_changes: FeedServiceClient on content_feed,
     ingest_changes: FeedServiceClient on ingest_feed,
 );

@@ -203,6 +203,18 @@ domain! {
         Fresh = "fresh",
     }
 
+    /// How much of what was found an answer shows.
+    #[derive(Default)]
+    Detail of retrieval::Detail {
+        /// The lines that answer, and those right around them.
+        Lines = "lines",
+        /// Whole passages.
+        #[default]
+        Passages = "passages",
+        /// The best passage of each document, and where else in it something was found.
+        Documents = "documents",
+    }
+
     /// Where a sub-query goes: `lex` to full-text search, `vec` and `hyde` to vector search.
     SubqueryType of retrieval::SubqueryType {
         /// Full-text search.

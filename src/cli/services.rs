@@ -16,6 +16,7 @@ use super::browse::BrowseOptions;
 use super::connections::ConnectionOptions;
 use super::embedder::EmbedderOptions;
 use super::ending::EndingOptions;
+use super::memory::MemoryOptions;
 use super::oidc::OidcOptions;
 use super::protection::{MailOptions, SecretKeyOptions, SigningKeyOptions, TlsOptions};
 use super::qdrant::QdrantOptions;
@@ -54,6 +55,8 @@ pub(crate) struct ServiceOptions {
     sources: SourceOptions,
     #[command(flatten)]
     browse: BrowseOptions,
+    #[command(flatten)]
+    pub(crate) memory: MemoryOptions,
     #[command(flatten)]
     content: ContentOptions,
     #[command(flatten)]
@@ -129,6 +132,7 @@ impl ServiceOptions {
             trash_retention: self.content.trash_retention(),
             assets: self.content.assets_or(site.folder.join(ASSETS_FOLDER)),
             limits: self.content.asset_limits.clone().unwrap_or_default(),
+            columns_bytes: self.content.columns_bytes(),
         })
     }
 
@@ -140,6 +144,7 @@ impl ServiceOptions {
             limits: self.content.asset_limits.clone().unwrap_or_default(),
             reach: Reach::new(guard, &self.sources.source_roots),
             keyring: site.sealing.clone(),
+            provider_bodies: self.memory.provider_bodies(),
         })
     }
 
@@ -162,7 +167,7 @@ impl ServiceOptions {
                 word_weight: self.embedder.embedder_word_weight,
                 reranker: self.reranker.open(&self.outbound.outbound_allow)?,
             },
-            browse: self.browse.config(),
+            browse: self.browse.config(&self.memory),
             storage: (site.database)(Role::Retrieval)?,
         })
     }

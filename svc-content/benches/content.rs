@@ -113,7 +113,7 @@ async fn run(options: &Options) -> anyhow::Result<()> {
     for (what, figure, limit, unit) in &verdicts {
         judged.at_most(what, *figure, *limit, unit);
     }
-    judged.finish(options.run.check)
+    judged.finish(&options.run)
 }
 
 type Verdict = (String, f64, f64, &'static str);

@@ -34,7 +34,7 @@ const LOOKED_AT: usize = 5_000;
 /// Those who did something; a workspace has as many people and tokens only in odd cases.
 const MOST_ACTORS: i64 = 200;
 /// How long entries are kept.
-const KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+pub(crate) const KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 const LEASE: &str = "activity-retention";
 /// Longer than one step takes.
 const TERM: Duration = Duration::from_secs(5 * 60);

@@ -10,6 +10,7 @@ use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::Db;
 
+use crate::columns::Shelf;
 use crate::outside::Outside;
 
 /// What every rule stands on; cheap to clone.
@@ -25,4 +26,6 @@ pub(crate) struct Context {
     pub(crate) storage: SharedStorage,
     /// Where documents of connected sources are asked for.
     pub(crate) outside: Outside,
+    /// Databases that are in use, in memory.
+    pub(crate) columns: Shelf,
 }

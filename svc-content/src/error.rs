@@ -20,6 +20,12 @@ pub enum Error {
         /// As the caller gave it.
         id: String,
     },
+    /// The item is there, and was not at the time that was asked for.
+    #[error("{0}")]
+    NotThen(String),
+    /// What was asked for is so long ago that it is not kept.
+    #[error("{0}")]
+    Gone(String),
     /// The record is there, and the filters, the search or the view of the request leave it out.
     #[error(
         "the record {0} is in this database, and what you ask for leaves it out: ask for it without filter, search and \
@@ -154,7 +160,10 @@ impl From<Error> for Problem {
             Error::SlugTaken(_) => {
                 Self::new(Reason::SlugTaken, format!("{error}; choose another, or leave it out"))
             }
-            Error::NotFound { .. } | Error::LeftOut(_) => Self::not_found(error.to_string()),
+            Error::NotFound { .. } | Error::LeftOut(_) | Error::NotThen(_) => {
+                Self::not_found(error.to_string())
+            }
+            Error::Gone(_) => Self::new(Reason::Gone, error.to_string()),
             Error::WentAlong { with, .. } => Self::not_found(format!(
                 "{error}: restore or remove that {with}, and this comes or goes with it"
             )),

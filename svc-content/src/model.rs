@@ -14,6 +14,7 @@ mod folder;
 mod memory;
 mod property;
 mod record;
+mod selection;
 mod state;
 mod text;
 mod tree;
@@ -31,7 +32,7 @@ pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
 pub(crate) use self::activity::{Activity, ActivityEntry, ActivityId, Actor, Former, Operation, WriteId};
 pub(crate) use self::asset::{Asset, StoredObject};
 pub(crate) use self::author::Author;
-pub(crate) use self::cell::{Cell, Day, cells, micros_key, place_key, searched, text_key};
+pub(crate) use self::cell::{Cell, Day, MAX_KEY_CHARS, cells, micros_key, place_key, searched, text_key};
 pub(crate) use self::database::Database;
 pub(crate) use self::deletion::Deletion;
 pub(crate) use self::document::Document;
@@ -43,6 +44,7 @@ pub(crate) use self::memory::{
 };
 pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
 pub(crate) use self::record::{Record, RecordVersion, Values};
+pub(crate) use self::selection::{Order, Selection, Word};
 pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState, States, StatesAsked};
 pub(crate) use self::text::fold;
 pub(crate) use self::tree::{

@@ -4,6 +4,7 @@
 //! sure that the database is what the rules were applied to, and otherwise they are applied anew.
 
 mod batched;
+mod columns;
 mod documents;
 mod guess;
 mod hidden;

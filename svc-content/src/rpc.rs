@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod assets;
 pub(crate) mod batch;
+pub(crate) mod changes;
 pub(crate) mod databases;
 pub(crate) mod documents;
 pub(crate) mod files;

@@ -18,6 +18,8 @@ use tonic::service::Routes;
 use crate::activity::{Activities, Undoing, run_retention};
 use crate::assets::{AssetLocation, AssetStore, Assets};
 use crate::batch::Batches;
+use crate::changes::Changes;
+use crate::columns::Shelf;
 use crate::context::Context;
 use crate::databases::Databases;
 use crate::documents::Documents;
@@ -27,6 +29,7 @@ use crate::locations::Locations;
 use crate::memories::Memories;
 use crate::outside::Outside;
 use crate::overview::Overviews;
+use crate::past::Past;
 use crate::records::Records;
 use crate::removal::Removal;
 use crate::trash::Trash;
@@ -34,6 +37,9 @@ use crate::tree::Trees;
 use crate::usage::Accounts;
 use crate::versions::Versions;
 use crate::{Error, assets, retention, rpc, store};
+
+/// Between two looks at what stands in memory and is not asked for.
+const SWEEP_PERIOD: Duration = Duration::from_secs(60);
 
 /// The full names of the gRPC services that [`Service::routes`] serves.
 pub const SERVICE_NAMES: &[&str] = &[
@@ -52,6 +58,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::content::v1::tree_service_server::SERVICE_NAME,
     cairn_proto::content::v1::usage_service_server::SERVICE_NAME,
     cairn_proto::document::v1::document_service_server::SERVICE_NAME,
+    cairn_proto::feed::v1::change_service_server::SERVICE_NAME,
     cairn_proto::feed::v1::feed_service_server::SERVICE_NAME,
     shared_storage::SERVICE_NAME,
 ];
@@ -80,6 +87,8 @@ pub struct Config {
     pub assets: AssetLocation,
     /// How much each plan may keep, and upload at once.
     pub limits: PlanLimits,
+    /// How many bytes databases that are in use may take in memory; 0 for none, so that the engine answers every page.
+    pub columns_bytes: usize,
 }
 
 /// The service.
@@ -124,7 +133,11 @@ impl Service {
             .add_service(rpc::databases::server(Databases::new(self.context.clone()), verifier()))
             .add_service(rpc::records::server(Records::new(self.context.clone()), verifier()))
             .add_service(rpc::documents::server(Documents::new(self.context.clone()), verifier()))
-            .add_service(rpc::versions::server(Versions::new(self.context.clone()), verifier()))
+            .add_service(rpc::versions::server(
+                Versions::new(self.context.clone()),
+                Past::new(self.context.clone()),
+                verifier(),
+            ))
             .add_service(rpc::assets::server(self.assets.clone(), verifier()))
             .add_service(rpc::batch::server(Batches::new(self.context.clone()), verifier()))
             .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))
@@ -139,6 +152,11 @@ impl Service {
             .add_service(rpc::usage::server(Accounts::new(self.context.clone()), verifier()))
             .add_service(shared_storage::Rpc::server(
                 Arc::new(Accounts::new(self.context.clone())),
+                verifier(),
+            ))
+            .add_service(rpc::changes::server(
+                self.context.feed.clone(),
+                Changes::new(self.context.clone()),
                 verifier(),
             ))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
@@ -158,9 +176,10 @@ impl Service {
         let sweeping = assets::run_sweeps(&self.assets, &shutdown);
         let forgetting = run_retention(&self.context, &shutdown);
         let following = self.context.suspensions.run(shutdown.clone());
+        let dropping = run_sweeps(&self.context);
         tokio::select! {
             () = shutdown.cancelled() => {}
-            _ = async { tokio::join!(emptying, sweeping, forgetting, following) } => shutdown.cancelled().await,
+            _ = async { tokio::join!(emptying, sweeping, forgetting, following, dropping) } => shutdown.cancelled().await,
         }
         self.context.feed.close();
     }
@@ -179,6 +198,15 @@ impl Service {
     }
 }
 
+/// Drops databases from memory that nobody asks for any more.
+async fn run_sweeps(context: &Context) {
+    let mut ticks = tokio::time::interval(SWEEP_PERIOD);
+    loop {
+        ticks.tick().await;
+        context.columns.sweep(context.clock.now());
+    }
+}
+
 async fn open(config: &Config, ambient: &Ambient) -> Result<Context, Error> {
     let db = Db::open(&config.storage, store::SCHEMA, store::MIGRATIONS).await?;
     let feed = Feed::new(db.clone(), Arc::clone(&ambient.clock));
@@ -186,5 +214,6 @@ async fn open(config: &Config, ambient: &Ambient) -> Result<Context, Error> {
     let limits = Arc::new(config.limits.clone());
     let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
     let (outside, storage) = (Outside::default(), SharedStorage::new(Arc::clone(&clock)));
-    Ok(Context { db, feed, suspensions, clock, ids, limits, storage, outside })
+    let columns = Shelf::new(config.columns_bytes);
+    Ok(Context { db, feed, suspensions, clock, ids, limits, storage, outside, columns })
 }

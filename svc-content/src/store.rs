@@ -4,6 +4,7 @@ pub(crate) mod activity;
 pub(crate) mod assets;
 pub(crate) mod backlinks;
 pub(crate) mod cells;
+pub(crate) mod columns;
 pub(crate) mod databases;
 pub(crate) mod doctor;
 pub(crate) mod documents;
@@ -68,6 +69,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(backlinks::statements());
     all.extend(bodies::statements());
     all.extend(cells::statements());
+    all.extend(columns::statements());
     all.extend(databases::statements());
     all.extend(doctor::statements());
     all.extend(documents::statements());

@@ -9,6 +9,9 @@ mod backlink_rules;
 mod batch_records;
 mod batch_rules;
 mod bodied_rules;
+mod change_rules;
+mod columns_follow;
+mod columns_model;
 mod databases_over_grpc;
 mod doctor_of_records;
 mod doctor_rules;
@@ -25,6 +28,7 @@ mod memory_trash;
 mod memory_versions;
 mod over_grpc;
 mod overview_rules;
+mod past_model;
 mod query_model;
 mod races;
 mod record_model;
@@ -62,6 +66,7 @@ use cairn_chassis::testing::{TestDb, engines};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 use uuid::Uuid;
 
+use crate::columns::Shelf;
 use crate::context::Context;
 use crate::documents::Documents;
 use crate::files::{self, Files, InFolder};
@@ -81,6 +86,8 @@ struct Bench {
     /// Of the whole of one workspace.
     caller: Caller,
 }
+
+const COLUMNS_BYTES: usize = 64 << 20;
 
 /// Seeds differ, so that benches never share an id.
 static SEED: AtomicU64 = AtomicU64::new(1);
@@ -105,6 +112,7 @@ fn config(test: &TestDb) -> Config {
         trash_retention: None,
         assets: AssetLocation::Memory,
         limits: PlanLimits::default(),
+        columns_bytes: COLUMNS_BYTES,
     }
 }
 
@@ -122,7 +130,8 @@ impl Bench {
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
         let (limits, outside) = Default::default();
         let storage = SharedStorage::new(Arc::clone(&clock));
-        let context = Context { feed, suspensions, db, clock, ids, limits, storage, outside };
+        let columns = Shelf::new(COLUMNS_BYTES);
+        let context = Context { feed, suspensions, db, clock, ids, limits, storage, outside, columns };
         Self {
             test,
             files: Files::new(context.clone()),

@@ -68,13 +68,13 @@ struct Connection<'a> {
 }
 
 impl Live {
-    pub(crate) fn new(machine: Machine, extractor: Extractor) -> Self {
+    pub(crate) fn new(machine: Machine, extractor: Extractor, most_bytes: u64) -> Self {
         let gates = Gates {
             sources: gate(SOURCES_AT_ONCE),
             bodies: gate(BODIES_AT_ONCE),
             fetches: gate(FETCHES_AT_ONCE),
         };
-        let (cache, connections) = (Cache::new(), Connections::new());
+        let (cache, connections) = (Cache::new(most_bytes), Connections::new());
         let till = Till::new(machine.context.db.clone(), Arc::clone(&machine.context.clock));
         Self { machine, extractor, cache, connections, gates: Arc::new(gates), till }
     }

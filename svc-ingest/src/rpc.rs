@@ -1,5 +1,6 @@
 //! The generated servers: decode, authorize, call, encode.
 
+pub(crate) mod changes;
 pub(crate) mod documents;
 pub(crate) mod indexing;
 pub(crate) mod ingest;

@@ -35,6 +35,7 @@ use crate::{Error, rpc, store};
 /// The full names of the gRPC services that [`Service::routes`] serves.
 pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::document::v1::document_service_server::SERVICE_NAME,
+    cairn_proto::feed::v1::change_service_server::SERVICE_NAME,
     cairn_proto::feed::v1::feed_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::indexing_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::ingest_service_server::SERVICE_NAME,
@@ -62,6 +63,8 @@ pub struct Config {
     pub reach: Reach,
     /// What credentials of sources are sealed with; without it none can be kept.
     pub keyring: Option<Arc<Keyring>>,
+    /// Bytes at most for documents of sources that were read a moment ago.
+    pub provider_bodies: u64,
 }
 
 /// The service.
@@ -80,14 +83,14 @@ impl Service {
     /// # Errors
     /// When the database cannot be reached or written, or was written by a newer version.
     pub async fn open(config: Config, ambient: Ambient) -> Result<Self, Error> {
-        let keyring = config.keyring.clone();
+        let (keyring, bodies) = (config.keyring.clone(), config.provider_bodies);
         let connect: Arc<dyn Connect> = Arc::new(config.reach.clone());
         let context = open(config, &ambient).await?;
         let extractor = Extractor::start(Settings::default());
         let extractions = Extractions::new(context.clone(), extractor.clone());
         let entropy = Arc::clone(&ambient.entropy);
         let machine = Machine::new(context.clone(), connect, extractor, keyring, entropy);
-        let live = Live::new(machine.clone(), Extractor::start(of_questions()));
+        let live = Live::new(machine.clone(), Extractor::start(of_questions()), bodies);
         let verifier = ambient.verifier.refusing(context.suspensions.clone());
         Ok(Self { context, extractions, machine, live, verifier })
     }
@@ -111,6 +114,7 @@ impl Service {
             .add_service(rpc::sources::server(sources, verifier()))
             .add_service(rpc::tree::server(Trees::new(context()), verifier()))
             .add_service(shared_storage::Rpc::server(Arc::new(Accounts::new(context())), verifier()))
+            .add_service(rpc::changes::server(self.context.feed.clone(), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 

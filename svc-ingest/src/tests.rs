@@ -74,7 +74,13 @@ async fn benches() -> Vec<Bench> {
 fn config(test: &TestDb) -> Config {
     let guard = Guard::new(&[]).unwrap();
     let reach = Reach::new(guard, &[]);
-    Config { storage: test.config.clone(), limits: PlanLimits::default(), reach, keyring: None }
+    Config {
+        storage: test.config.clone(),
+        limits: PlanLimits::default(),
+        reach,
+        keyring: None,
+        provider_bodies: 16 << 20,
+    }
 }
 
 fn workspace(number: u128) -> WorkspaceId {

@@ -47,6 +47,9 @@ const WORKSPACES_AT_ONCE: usize = 4;
 /// After a batch that nobody waits for, a workspace rests for so many times as long as it took: a batch of many documents costs
 /// little more than one of few. A search that waits for a write does not wait for this.
 const REST: u32 = 4;
+/// The shortest rest. A batch of one document costs what a batch of twenty does, of which each write of a bulk would pay one; who
+/// wants to see its own write waits for that, and not for this.
+const LEAST_REST: Duration = Duration::from_millis(40);
 /// The longest rest; by then a bulk of writes has brought a whole batch.
 const LONGEST_REST: Duration = Duration::from_millis(200);
 
@@ -316,7 +319,7 @@ impl Indexer {
         state.is_due.swap(false, Ordering::AcqRel);
         let began = Instant::now();
         let reached = self.reach(owner, workspace, state.head.load(Ordering::Acquire)).await;
-        let rest = (began.elapsed() * REST).min(LONGEST_REST);
+        let rest = (began.elapsed() * REST).clamp(LEAST_REST, LONGEST_REST);
         *state.rested.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + rest);
         reached.map(drop)
     }

@@ -118,8 +118,12 @@ impl Service {
     pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
         let analytics = Analytics::open(&config.storage, &ambient).await?;
         let model = Arc::new(StaticRows::open()?);
-        let questions =
-            Questions::new(analytics.db().clone(), analytics.suspensions().clone(), &ambient, model);
+        let questions = Questions::new(
+            analytics.db().clone(),
+            analytics.suspensions().clone(),
+            &ambient,
+            Arc::clone(&model),
+        );
         let golden = Golden::new(analytics.db().clone(), &ambient);
         let (ranking, browsing) = (config.ranking.clone(), config.browse);
         let clock = || Arc::clone(&ambient.clock);
@@ -136,7 +140,7 @@ impl Service {
             Arc::new(generations.clone()),
             clock(),
         );
-        let searcher = Searcher::new(generations.clone(), (content, ingest), clock(), ranking);
+        let searcher = Searcher::new(generations.clone(), (content, ingest), clock(), ranking, model);
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
         Ok(Self { verifier, searcher, browser, generations, analytics, questions, golden })
     }

@@ -10,6 +10,7 @@ mod fetched;
 pub(crate) mod fusion;
 mod golden;
 pub(crate) mod held;
+mod highlights;
 mod known;
 mod narrowing;
 mod page;
@@ -20,6 +21,8 @@ mod rank;
 mod related;
 mod request;
 pub mod rerank;
+mod second_look;
+mod shown;
 mod similar;
 mod source_query;
 mod sources;
@@ -37,6 +40,7 @@ use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{Identity, Scope};
+use cairn_embed::StaticRows;
 use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::ids::WorkspaceId;
@@ -48,17 +52,19 @@ pub(crate) use self::absence::{AbsenceRequest, Missed};
 use self::evidence::Evidence;
 use self::fetched::Fetched;
 pub(crate) use self::golden::{Edit, Outcome};
+use self::highlights::Marking;
 pub(crate) use self::known::KnownDocument;
 use self::narrowing::Narrowing;
-use self::page::Page;
+use self::page::{Page, Passage};
 use self::plan::Plan;
 use self::pool::{Pool, Site};
 use self::providers::{Asking, Consulted};
-use self::rank::{QueryVectors, Ranking};
+use self::rank::{QueryVectors, Ranker, Ranking};
 pub(crate) use self::related::RelatedRequest;
 use self::request::After;
 pub(crate) use self::request::{SearchRequest, Strategy};
 use self::rerank::Reranker;
+use self::shown::Shown;
 pub(crate) use self::source_query::{SourceQuery, require_whole_workspace};
 use self::tuning::{MAX_RERANKED_BYTES, RERANKED_CHUNKS};
 
@@ -100,6 +106,8 @@ pub(crate) struct Searcher {
     ingest: ServiceChannel,
     clock: Arc<dyn Clock>,
     preferences: Preferences,
+    /// What tells by meaning which lines answer, whichever embedder found them.
+    rows: Arc<StaticRows>,
 }
 
 impl Searcher {
@@ -109,8 +117,9 @@ impl Searcher {
         (content, ingest): (ServiceChannel, ServiceChannel),
         clock: Arc<dyn Clock>,
         preferences: Preferences,
+        rows: Arc<StaticRows>,
     ) -> Self {
-        Self { generations, content, ingest, clock, preferences }
+        Self { generations, content, ingest, clock, preferences, rows }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
@@ -230,9 +239,16 @@ impl Searcher {
         let (pool, mut notes) = self.gathered(site, request, ranking).await?;
         let page = Page::of(pool.evidence(), request);
         let explained = |best: &Evidence| request.explain.then(|| explain(ranking, best));
-        let results =
-            page.passages.iter().map(|passage| answer::result(passage, explained(passage.best))).collect();
-        notes.extend(answer::left_out(page.over_budget, pool.outdated()));
+        let marking = Marking::new(&self.rows, &ranking.seen.words, request.query.parsed.text());
+        let shown = page.passages.iter().map(|passage| {
+            let highlights = marking.highlights(passage);
+            (passage, Shown::of(passage, highlights, request.detail))
+        });
+        let (shown, over_budget) = shown::within_budget(shown, request);
+        let result =
+            |(passage, shown): (&Passage<'_>, Shown)| answer::result(passage, shown, explained(passage.best));
+        let results = shown.into_iter().map(result).collect();
+        notes.extend(answer::left_out(page.over_budget + over_budget, pool.outdated()));
         notes.extend(answer::unanswered(pool.unanswered()));
         Ok((results, notes))
     }
@@ -244,7 +260,7 @@ impl Searcher {
         request: &SearchRequest,
         ranking: &'a Ranking,
     ) -> Result<(Pool<'a>, Vec<CoverageNote>), Error> {
-        let mut pool = Pool::new(&ranking.hits);
+        let mut pool = Pool::new(&ranking.hits, &ranking.seen.chunks);
         let mut notes = Vec::new();
         if let Some(reranker) = &self.preferences.reranker {
             pool.fill(site, request.limit.max(RERANKED_CHUNKS)).await?;
@@ -271,8 +287,8 @@ impl Searcher {
             }
         };
         let (is_cached, used) = (vectors.are_remembered, Some(vectors.clone()));
-        let (engine, word_weight) = (generation.engine.as_ref(), self.preferences.word_weight);
-        let ranking = rank::rank(engine, workspace, within, request, vectors, word_weight).await?;
+        let ranker = Ranker::of(generation, self.preferences.word_weight);
+        let ranking = rank::rank(ranker, workspace, within, request, vectors).await?;
         Ok(Ranked { ranking, notes: note.into_iter().collect(), is_cached, vectors: used })
     }
 

@@ -17,7 +17,8 @@ use crate::support::wait::eventually;
 use crate::support::workspace::read_file;
 
 const ROUNDS: usize = 50;
-const WRITERS: usize = 3;
+/// So many that commits are shared (docs/adr/0090).
+const WRITERS: usize = 8;
 /// In the 512 bytes of POSIX: more than an empty deployment needs for any of its files.
 const FULL_BLOCKS: u32 = 3_000;
 

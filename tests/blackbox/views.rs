@@ -173,7 +173,7 @@ async fn a_reach_counts_what_is_below_the_folders(deployment: &Deployment) {
     }
     let made = token(&workspace, "of plans", &["read", "write"], Some(&plans)).await;
     let one = workspace.session.get(&format!("/w/{}/tokens/{made}", workspace.id)).await.expect(200).text();
-    assert!(one.contains("2 files in 1 folder") && one.contains("<bdi>Finance</bdi>"), "{one}");
+    assert!(one.contains("2 files in 2 folders") && one.contains("<bdi>Finance</bdi>"), "{one}");
     assert!(one.contains(&format!("search?as={made}")) && one.contains("It can write in"), "{one}");
 }
 

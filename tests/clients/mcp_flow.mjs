@@ -50,7 +50,22 @@ async function work(title, client) {
   assert.equal(contents[0].text, content);
   const { resourceTemplates } = await client.listResourceTemplates();
   assert.ok(resourceTemplates.some(template => template.uriTemplate === 'cairn://file/{id}'));
-  console.log(`${title}: connected, listed ${tools.length} tools, called, read resources`);
+  await prompts(title, client);
+  console.log(`${title}: connected, listed ${tools.length} tools, called, read resources and prompts`);
+}
+
+/** A memory is a prompt, and its slug is completed. */
+async function prompts(title, client) {
+  const name = `Prompt of ${title}`;
+  const made = await client.callTool({ name: 'create_memory', arguments: { name, useWhen: 'a client looks for prompts' } });
+  const { slug } = made.structuredContent;
+  const listed = (await client.listPrompts()).prompts.find(prompt => prompt.name === slug);
+  assert.ok(listed.title === name && listed.description === 'a client looks for prompts', JSON.stringify(listed));
+  const got = await client.getPrompt({ name: slug });
+  assert.ok(got.messages[0].role === 'user' && got.messages[0].content.text.includes(`# ${name}`), JSON.stringify(got));
+  const ref = { type: 'ref/resource', uri: 'cairn://memory/{slug}' };
+  const { completion } = await client.complete({ ref, argument: { name: 'slug', value: slug.slice(0, 6) } });
+  assert.ok(completion.values.includes(slug), JSON.stringify(completion));
 }
 
 /** The client checks size, digest and front matter of each file itself. */

@@ -56,7 +56,25 @@ async def work(client, era):
     assert read.contents[0].text == file["content"], read
     templates = await client.list_resource_templates()
     assert "cairn://file/{id}" in json.dumps(templates.model_dump(mode="json", by_alias=True)), templates
-    print(f"mcp {VERSION}, {era}: connected, listed {len(tools)} tools, called, read resources")
+    await prompts(client)
+    print(f"mcp {VERSION}, {era}: connected, listed {len(tools)} tools, called, read resources and prompts")
+
+
+async def prompts(client):
+    """A memory is a prompt, and its slug is completed."""
+    name = f"Prompt of {VERSION}"
+    made = await client.call_tool("create_memory", {"name": name, "useWhen": "a client looks for prompts"})
+    slug = field(made, "structuredContent")["slug"]
+    listed = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+    assert listed[slug].title == name and listed[slug].description == "a client looks for prompts", listed
+    got = await client.get_prompt(slug)
+    assert got.messages[0].role == "user" and f"# {name}" in got.messages[0].content.text, got
+    template = {"type": "ref/resource", "uri": "cairn://memory/{slug}"}
+    from mcp import types
+
+    reference = getattr(types, "ResourceTemplateReference")(**template)
+    found = await client.complete(ref=reference, argument={"name": "slug", "value": slug[:6]})
+    assert slug in found.completion.values, found
 
 
 async def handshake(url, token):

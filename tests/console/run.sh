@@ -36,7 +36,8 @@ skip() {
 
 # Starts a server on a free port and waits until it answers.
 start() {
-    "$cairn" up --data "$work/data" --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --quiet >"$work/cairn.log" 2>&1 &
+    mkdir -p "$work/sources"
+    CAIRN_SOURCE_ROOTS="$work/sources" "$cairn" up --data "$work/data" --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --quiet >"$work/cairn.log" 2>&1 &
     server=$!
     for _ in $(seq 1 240); do
         [ -s "$work/data/bootstrap.json" ] && "$cairn" health --url "$(base_url)" >/dev/null 2>&1 && return
@@ -82,7 +83,7 @@ if [ -n "$paint" ]; then
 fi
 # The walk in parts, each with a browser of its own, two of them at once: the first looks at every page, the others do what
 # people do, which is waiting for the most part.
-parts=(pages "files memories" "journeys without_script media" "databases keyboard" hostile)
+parts=(pages "files memories" "journeys without_script media" "databases keyboard" "hostile outside deeds")
 export -f walk
 export here work npm
 failed=0

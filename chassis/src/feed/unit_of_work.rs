@@ -94,10 +94,10 @@ impl UnitOfWork {
             self.tx.commit().await?;
             return Ok(Positions { first: 0, last });
         };
-        self.tx.commit().await?;
         let head = Head { workspace: self.workspace, position: positions.last };
+        let notices = self.feed.notices;
         // Nobody listening is no failure.
-        let _listeners = self.feed.notices.send(head);
+        self.tx.commit_then(move || drop(notices.send(head))).await?;
         Ok(positions)
     }
 

@@ -38,8 +38,7 @@ const SQLITE_CACHE: &str = "-1024";
 /// The write-ahead log is cut back to this after a burst.
 const SQLITE_LOG_LIMIT: &str = "16777216";
 
-const BEGIN_WRITE: Dialect =
-    Dialect { sqlite: "BEGIN IMMEDIATE", postgres: "BEGIN ISOLATION LEVEL READ COMMITTED" };
+const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /// One snapshot for several reads: SQLite's ordinary transactions have it.
 const BEGIN_READ: Dialect =
     Dialect { sqlite: "BEGIN", postgres: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" };
@@ -90,10 +89,11 @@ pub enum Db {
     Postgres(PostgresPool),
 }
 
-/// SQLite takes one writer at a time: writers wait in a fair queue for the one connection instead of polling a lock.
+/// SQLite takes one writer at a time: writers wait in a fair queue for the one connection instead of polling a lock, and
+/// those that come together share a commit.
 #[derive(Debug, Clone)]
 pub struct SqlitePools {
-    writer: sqlite::Pool,
+    writer: sqlite::Writer,
     readers: sqlite::Pool,
     /// Of the readers.
     fair: FairSemaphore,
@@ -175,14 +175,15 @@ impl Db {
         Writer(self)
     }
 
-    /// Begins a transaction that may write. On SQLite it is the only one until it ends, so keep it short.
+    /// Begins a transaction that may write. On SQLite it is the only one until it ends, so keep it short: whoever wrote just
+    /// before may wait for the same commit.
     ///
     /// # Errors
     /// When no connection can be had.
     pub async fn begin_write(&self) -> Result<Tx, Error> {
         Ok(match self {
-            Self::Sqlite(pools) => Tx::Sqlite(pools.writer.begin(BEGIN_WRITE.sqlite).await?),
-            Self::Postgres(server) => Tx::Postgres(server.begin(BEGIN_WRITE.postgres).await?),
+            Self::Sqlite(pools) => Tx::Sqlite(sqlite::Transaction::Writing(pools.writer.begin().await?)),
+            Self::Postgres(server) => Tx::Postgres(server.begin(BEGIN_WRITE).await?),
         })
     }
 
@@ -283,7 +284,7 @@ pub struct Writer<'a>(&'a Db);
 
 impl<'a> Writer<'a> {
     /// For [`on_db!`](crate::on_db).
-    pub const fn engine(self) -> Engine<&'a sqlite::Pool, &'a PgPool> {
+    pub const fn engine(self) -> Engine<&'a sqlite::Writer, &'a PgPool> {
         match self.0 {
             Db::Sqlite(pools) => Engine::Sqlite(&pools.writer),
             Db::Postgres(server) => Engine::Postgres(&server.pool),
@@ -314,9 +315,21 @@ impl Tx {
     /// # Errors
     /// When the database refuses; nothing was written then, unless the connection broke on the way.
     pub async fn commit(self) -> Result<(), Error> {
+        self.commit_then(|| {}).await
+    }
+
+    /// Makes what was written last, and then does something that takes no time. On SQLite it is done even when the caller
+    /// has gone away meanwhile, and for one writer after the other in the order of their writes.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit); nothing is done then.
+    pub async fn commit_then(self, then: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         match self {
-            Self::Sqlite(transaction) => transaction.commit().await?,
-            Self::Postgres(transaction) => transaction.commit().await?,
+            Self::Sqlite(transaction) => transaction.commit(Box::new(then)).await?,
+            Self::Postgres(transaction) => {
+                transaction.commit().await?;
+                then();
+            }
         }
         Ok(())
     }
@@ -364,10 +377,11 @@ fn open_sqlite(path: &Path, service: &'static str, readers: u32) -> SqlitePools 
         .synchronous(SqliteSynchronous::Full)
         .pragma("journal_size_limit", SQLITE_LOG_LIMIT);
     let reading = common.pragma("query_only", "ON");
-    let writer = sqlite::Pool::new(writing, service, 1, Keep::Always);
+    let writer = sqlite::Writer::new(sqlite::Pool::new(writing, service, 1, Keep::Always));
     let readers_pool = sqlite::Pool::new(reading, service, readers, Keep::WhileWanted);
-    let looked_at = [writer.clone(), readers_pool.clone()].map(|pool| move || pool.usage());
-    let watch = Watch::begin(service, move || Usage::sum(looked_at.iter().map(|look| look())));
+    let looked_at = (writer.clone(), readers_pool.clone());
+    let look = move || Usage::sum([looked_at.0.usage(), looked_at.1.usage()].into_iter());
+    let watch = Watch::begin(service, look);
     let fair = FairSemaphore::new(share(readers));
     SqlitePools { writer, readers: readers_pool, fair, _watch: watch }
 }
@@ -375,14 +389,14 @@ fn open_sqlite(path: &Path, service: &'static str, readers: u32) -> SqlitePools 
 /// Makes the writing connection, and with it the file when it is missing. Of several that turn a new file to write-ahead
 /// logging at once, SQLite refuses all but one whatever the busy timeout, since waiting could deadlock; so the refused
 /// ones come again.
-async fn make_file(writer: &sqlite::Pool) -> Result<(), Error> {
+async fn make_file(writer: &sqlite::Writer) -> Result<(), Error> {
     let started = tokio::time::Instant::now();
     loop {
-        match writer.acquire().await.map_err(Error::from) {
+        match writer.connect().await.map_err(Error::from) {
             Err(error) if error.kind() == Kind::Conflict && started.elapsed() < BUSY_TIMEOUT => {
                 tokio::time::sleep(BUSY_PAUSE).await;
             }
-            made => return made.map(sqlite::PooledConnection::done),
+            made => return made,
         }
     }
 }

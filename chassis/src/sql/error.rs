@@ -12,6 +12,7 @@ const RETRY_AFTER_CONFLICT: Duration = Duration::from_secs(1);
 
 /// Primary result codes of SQLite (the low byte of the extended ones).
 mod sqlite {
+    pub(super) const ABORT: i32 = 4;
     pub(super) const BUSY: i32 = 5;
     pub(super) const LOCKED: i32 = 6;
     pub(super) const READ_ONLY: i32 = 8;
@@ -144,7 +145,8 @@ fn classify_sqlite(code: i32) -> Kind {
         // A write that the disk refuses is reported as an input/output error by some file systems.
         sqlite::FULL | sqlite::READ_ONLY | sqlite::IO => Kind::Full,
         sqlite::CANNOT_OPEN => Kind::Unavailable,
-        sqlite::BUSY | sqlite::LOCKED => Kind::Conflict,
+        // The transaction was taken back because another statement in it failed, maybe somebody else's.
+        sqlite::ABORT | sqlite::BUSY | sqlite::LOCKED => Kind::Conflict,
         sqlite::INTERRUPT => Kind::TimedOut,
         _ => Kind::Other,
     }
@@ -176,6 +178,7 @@ mod tests {
         assert_eq!(classify_sqlite(13), Kind::Full);
         assert_eq!(classify_sqlite(8 | (4 << 8)), Kind::Full);
         assert_eq!(classify_sqlite(5 | (2 << 8)), Kind::Conflict);
+        assert_eq!(classify_sqlite(4 | (2 << 8)), Kind::Conflict);
         assert_eq!(classify_sqlite(9), Kind::TimedOut);
         assert_eq!(classify_sqlite(1), Kind::Other);
         assert_eq!(classify_postgres("53100"), Kind::Full);

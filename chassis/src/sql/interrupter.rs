@@ -1,8 +1,9 @@
 //! Ends the statement that runs on a connection to SQLite: at the deadline of its call, or when nobody waits for it any
-//! more. SQLite asks for that now and then while it works (`sqlite3_progress_handler`).
+//! more. SQLite asks for that now and then while it works (`sqlite3_progress_handler`). And it hears when a transaction is
+//! rolled back, which SQLite does by itself after some failures (`sqlite3_rollback_hook`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use sqlx::{Error, SqliteConnection};
@@ -22,20 +23,25 @@ struct Limit {
     since: Instant,
     /// Microseconds from then on.
     until: AtomicU64,
+    /// Whether a transaction was rolled back.
+    rolled_back: AtomicBool,
 }
 
 impl Interrupter {
-    /// Sets the progress handler of a connection, with no deadline.
+    /// Sets the handlers of a connection, with no deadline.
     pub(super) async fn attach(connection: &mut SqliteConnection) -> Result<Self, Error> {
         let interrupter = Self::new();
-        let asked = interrupter.clone();
+        let (asked, told) = (interrupter.clone(), interrupter.clone());
         let mut handle = connection.lock_handle().await?;
         handle.set_progress_handler(STEPS_BETWEEN_LOOKS, move || asked.may_go_on());
+        handle.set_rollback_hook(move || told.0.rolled_back.store(true, Ordering::Release));
+        drop(handle);
         Ok(interrupter)
     }
 
     fn new() -> Self {
-        Self(Arc::new(Limit { since: Instant::now(), until: AtomicU64::new(NEVER) }))
+        let (until, rolled_back) = (AtomicU64::new(NEVER), AtomicBool::new(false));
+        Self(Arc::new(Limit { since: Instant::now(), until, rolled_back }))
     }
 
     /// What still runs at a moment is ended; without one, nothing is.
@@ -47,6 +53,15 @@ impl Interrupter {
     /// Ends what runs.
     pub(super) fn interrupt(&self) {
         self.0.until.store(AT_ONCE, Ordering::Relaxed);
+    }
+
+    /// Whether a transaction was rolled back since that was last forgotten.
+    pub(super) fn was_rolled_back(&self) -> bool {
+        self.0.rolled_back.load(Ordering::Acquire)
+    }
+
+    pub(super) fn forget_rollback(&self) {
+        self.0.rolled_back.store(false, Ordering::Release);
     }
 
     fn may_go_on(&self) -> bool {

@@ -18,9 +18,13 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::{Instant, MissedTickBehavior};
 
+pub(super) use self::writer::{Then, Turn, Writer};
 use super::interrupter::Interrupter;
 use super::watch::{Usage, record_wait};
 use crate::deadline;
+
+mod failure;
+mod writer;
 
 /// A step of a statement that runs: a row, or how many rows were changed.
 type Step = Either<SqliteQueryResult, SqliteRow>;
@@ -57,6 +61,11 @@ impl fmt::Debug for Pool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Pool").field("most", &self.0.most).finish_non_exhaustive()
     }
+}
+
+/// Whether a statement was refused because no transaction is open.
+fn is_without_transaction(error: &Error) -> bool {
+    matches!(error, Error::Database(refusal) if refusal.code().as_deref() == Some(NO_TRANSACTION))
 }
 
 /// Whether connections that nobody wants stay open.
@@ -117,11 +126,15 @@ impl Pool {
         Usage { used: self.0.most.saturating_sub(free), idle, most: self.0.most }
     }
 
-    /// Begins a transaction with that statement.
+    /// Begins a transaction with that statement, which has a connection to itself.
     pub(super) async fn begin(&self, statement: &'static str) -> Result<Transaction, Error> {
         let mut pooled = self.acquire().await?;
         sqlx::query(statement).execute(&mut pooled).await?;
-        Ok(Transaction(pooled))
+        Ok(Transaction::Own(pooled))
+    }
+
+    fn service(&self) -> &'static str {
+        self.0.service
     }
 
     /// Closes every connection once it is back; nobody gets one any more.
@@ -183,6 +196,46 @@ struct Borrowed {
 crate::debug_fields!(PooledConnection);
 
 impl PooledConnection {
+    /// The place of a connection that is not there yet, or not any more.
+    const fn none() -> Self {
+        Self { borrowed: None }
+    }
+
+    /// What runs on it is ended at that moment; without one, nothing is.
+    fn set_deadline(&self, deadline: Option<std::time::Instant>) {
+        if let Some(borrowed) = &self.borrowed {
+            borrowed.interrupter.set_deadline(deadline);
+        }
+    }
+
+    /// Ends what runs on it.
+    fn interrupt(&self) {
+        if let Some(borrowed) = &self.borrowed {
+            borrowed.interrupter.interrupt();
+        }
+    }
+
+    /// Whether a transaction was rolled back on it since [`forget_rollback`](Self::forget_rollback), by whatever.
+    fn was_rolled_back(&self) -> bool {
+        self.borrowed.as_ref().is_some_and(|borrowed| borrowed.interrupter.was_rolled_back())
+    }
+
+    fn forget_rollback(&self) {
+        if let Some(borrowed) = &self.borrowed {
+            borrowed.interrupter.forget_rollback();
+        }
+    }
+
+    /// Answers when what was asked of it before has ended.
+    async fn ping(&mut self) -> Result<(), Error> {
+        self.connection()?.ping().await
+    }
+
+    /// Closes the connection, whatever is open on it.
+    fn discard(mut self) {
+        drop(self.borrowed.take());
+    }
+
     /// Gives the connection back, on which nothing is open any more.
     pub(super) fn done(mut self) {
         if let Some(borrowed) = self.borrowed.take() {
@@ -231,9 +284,7 @@ impl Borrowed {
         self.interrupter.set_deadline(None);
         match sqlx::query("ROLLBACK").execute(&mut self.connection).await {
             Ok(_) => self.give_back(),
-            Err(Error::Database(error)) if error.code().as_deref() == Some(NO_TRANSACTION) => {
-                self.give_back()
-            }
+            Err(error) if is_without_transaction(&error) => self.give_back(),
             Err(error) => tracing::warn!(%error, "a connection to SQLite is given up"),
         }
     }
@@ -326,31 +377,47 @@ impl<'c> Executor<'c> for &'c Pool {
 
 /// A transaction; dropped without [`commit`](Self::commit) it rolls back.
 #[derive(Debug)]
-pub struct Transaction(PooledConnection);
+pub enum Transaction {
+    /// On a connection of its own.
+    Own(PooledConnection),
+    /// On the one that writes.
+    Writing(Turn),
+}
 
 impl Transaction {
     /// Where its statements run.
-    pub(super) fn connection(&mut self) -> &mut PooledConnection {
-        &mut self.0
+    pub(super) const fn connection(&mut self) -> &mut PooledConnection {
+        match self {
+            Self::Own(pooled) => pooled,
+            Self::Writing(turn) => turn.connection(),
+        }
     }
 
-    pub(super) async fn commit(self) -> Result<(), Error> {
-        self.end("COMMIT").await
+    pub(super) async fn commit(self, then: Then) -> Result<(), Error> {
+        match self {
+            Self::Own(pooled) => {
+                end(pooled, "COMMIT").await?;
+                then();
+                Ok(())
+            }
+            Self::Writing(turn) => turn.commit(then).await,
+        }
     }
 
     pub(super) async fn rollback(self) -> Result<(), Error> {
-        self.end("ROLLBACK").await
-    }
-
-    async fn end(mut self, statement: &'static str) -> Result<(), Error> {
-        // It takes no time, and whoever hears that it was ended should be able to believe that.
-        if let Some(borrowed) = &self.0.borrowed {
-            borrowed.interrupter.set_deadline(None);
+        match self {
+            Self::Own(pooled) => end(pooled, "ROLLBACK").await,
+            Self::Writing(turn) => turn.rollback().await,
         }
-        sqlx::query(statement).execute(&mut self.0).await?;
-        self.0.done();
-        Ok(())
     }
+}
+
+async fn end(mut pooled: PooledConnection, statement: &'static str) -> Result<(), Error> {
+    // It takes no time, and whoever hears that it was ended should be able to believe that.
+    pooled.set_deadline(None);
+    sqlx::query(statement).execute(&mut pooled).await?;
+    pooled.done();
+    Ok(())
 }
 
 #[cfg(test)]
@@ -413,7 +480,7 @@ mod tests {
             drop(dropped);
             let mut kept = pool.begin("BEGIN IMMEDIATE").await.unwrap();
             sqlx::query("INSERT INTO t VALUES (1)").execute(kept.connection()).await.unwrap();
-            kept.commit().await.unwrap();
+            kept.commit(Box::new(|| {})).await.unwrap();
             assert_eq!(count(&pool).await, committed + 1);
         }
         assert_eq!(pool.0.idle().len(), 1, "it is still the same connection");
@@ -436,7 +503,7 @@ mod tests {
                         .execute(transaction.connection())
                         .await?;
                 }
-                transaction.commit().await
+                transaction.commit(Box::new(|| {})).await
             };
             let patience = Duration::from_micros(u64::from(round) * 5);
             match tokio::time::timeout(patience, writing).await {

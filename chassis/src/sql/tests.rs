@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::clock::Timestamp;
 use crate::testing::engines;
-use crate::{list_statement, on_db};
+use crate::{execute, fetch, list_statement, on_db};
 
 mod migrations;
 
@@ -88,6 +88,55 @@ async fn a_named_lock_serialises_read_then_write() {
         }
         let n: i64 = on_db!(db, |c| sqlx::query_scalar(READ).bind("n").fetch_one(c).await).unwrap();
         assert_eq!(n, 40, "{}", test.engine);
+    }
+}
+
+/// Writers that come together, of which some go away, some are refused and some take back what they wrote: each is kept or
+/// not by itself, and nobody ever sees half of one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn each_of_many_writers_is_kept_or_not_by_itself() {
+    const PARTS: i64 = 2;
+    const HALVES: &str =
+        "SELECT COUNT(*) FROM (SELECT n FROM counters GROUP BY n HAVING COUNT(*) <> 2) AS halves";
+    for test in engines().await {
+        let db = test.open("counting", &[COUNTERS]).await.unwrap();
+        insert(&db, "taken", -1).await.unwrap();
+        insert(&db, "taken too", -1).await.unwrap();
+        let mut writers = JoinSet::new();
+        for writer in 0..8_i64 {
+            let db = db.clone();
+            writers.spawn(async move {
+                let mut kept = Vec::new();
+                for turn in 0..20 {
+                    let write = writer * 100 + turn;
+                    let mut tx = db.begin_write().await.unwrap();
+                    for part in 0..PARTS {
+                        let id = format!("{write}-{part}");
+                        execute!(tx, INSERT, &id, write, Timestamp::from_seconds(1)).unwrap();
+                    }
+                    match turn % 4 {
+                        0 => drop(tx),
+                        1 => tx.rollback().await.unwrap(),
+                        2 if writer % 2 == 0 => {
+                            let refused = execute!(tx, INSERT, "taken", write, Timestamp::from_seconds(1));
+                            assert!(refused.unwrap_err().is_unique_violation());
+                        }
+                        _ => {
+                            tx.commit().await.unwrap();
+                            kept.push(write);
+                        }
+                    }
+                    let halves: i64 = fetch!(scalar, db, HALVES).unwrap();
+                    assert_eq!(halves, 0);
+                }
+                kept
+            });
+        }
+        let mut kept = writers.join_all().await.concat();
+        kept.sort_unstable();
+        let found: Vec<i64> =
+            fetch!(scalars, db, "SELECT DISTINCT n FROM counters WHERE n >= 0 ORDER BY n").unwrap();
+        assert_eq!(found, kept, "{}", test.engine);
     }
 }
 

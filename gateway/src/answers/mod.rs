@@ -6,6 +6,7 @@ mod activity;
 mod analytics;
 mod asset;
 mod bulk;
+mod change;
 mod connected_source;
 mod database;
 mod feedback;
@@ -49,6 +50,7 @@ pub(crate) use self::analytics::{
 };
 pub(crate) use self::asset::Asset;
 pub(crate) use self::bulk::{ChangedItems, SkippedItem};
+pub(crate) use self::change::{Change, Changes};
 pub(crate) use self::connected_source::{CheckedSource, ConnectedSource, SourceBudget, SourceRun};
 pub(crate) use self::database::{Database, DatabaseOfTable, View};
 pub(crate) use self::feedback::FeedbackReport;

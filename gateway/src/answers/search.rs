@@ -48,6 +48,12 @@ pub(crate) struct SearchResult {
     #[schema(format = DateTime)]
     updated_at: Option<String>,
     chunk: Chunk,
+    /// The lines within it that answer, at most three places, best first, each under its own headings.
+    pub(crate) highlights: Vec<Location>,
+    /// With `detail: documents`: where else in the document something was found, the best first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) also_at: Vec<Location>,
     /// Where the same or nearly the same text stands, too, the best first: such results are collapsed into this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
@@ -105,13 +111,14 @@ pub(crate) struct Citation {
     /// The last line, inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) end_line: Option<u32>,
-    heading_path: Vec<String>,
+    /// The headings above what answers in it, outermost first.
+    pub(crate) heading_path: Vec<String>,
     /// Of the whole stored document that the lines were counted in.
     pub(crate) content_hash: String,
     sync_mode: SyncMode,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
-    updated_at: Option<String>,
+    pub(crate) updated_at: Option<String>,
 }
 
 /// The piece of the document. Neighbouring pieces that were found are one result: it has the lines of all, and names
@@ -127,9 +134,17 @@ pub(crate) struct Chunk {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Location {
-    start_line: u32,
-    end_line: u32,
+    /// The first line, from 1.
+    pub(crate) start_line: u32,
+    /// The last line, inclusive.
+    pub(crate) end_line: u32,
     heading_path: Vec<String>,
+}
+
+impl From<proto::Location> for Location {
+    fn from(place: proto::Location) -> Self {
+        Self { start_line: place.start_line, end_line: place.end_line, heading_path: place.heading_path }
+    }
 }
 
 impl SearchAnswer {
@@ -162,10 +177,12 @@ impl SearchResult {
                 location: Location {
                     start_line: place.start_line,
                     end_line: place.end_line,
-                    heading_path: place.heading_path,
+                    heading_path: result.heading_path,
                 },
                 index: result.chunk_index,
             },
+            highlights: result.highlights.into_iter().map(Location::from).collect(),
+            also_at: result.also_at.into_iter().map(Location::from).collect(),
             also_in: result.also_in.into_iter().map(|copy| Citation::of_lines(copy, links)).collect(),
             collapsed: Some(result.collapsed).filter(|collapsed| *collapsed > 0),
             trace: result.trace,

@@ -28,6 +28,10 @@ pub(crate) struct Asked {
     pub(crate) took: Duration,
 }
 
+/// How many results an answer holds: a handler leaves it with the answer, for those who look at the workspace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Results(pub(crate) usize);
+
 /// The same with whose call it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

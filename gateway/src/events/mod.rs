@@ -27,7 +27,7 @@ use serde::{Serialize, Serializer};
 use tokio::sync::{broadcast, watch};
 
 use self::calls::Recent;
-pub(crate) use self::calls::{AgentCall, Asked};
+pub(crate) use self::calls::{AgentCall, Asked, Results};
 use self::follower::Follower;
 use self::position::Position;
 use self::watcher::Watched;

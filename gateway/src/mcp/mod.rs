@@ -7,14 +7,17 @@
 
 mod batch;
 mod body;
+mod completion;
 mod envelope;
 mod era;
 mod failure;
 mod limits;
 mod methods;
+mod prompts;
 mod reply;
 mod resources;
 mod skills;
+mod subscriptions;
 mod tools;
 
 use std::sync::Arc;
@@ -41,6 +44,7 @@ use crate::connections::Connections;
 use crate::error::Error;
 use crate::events::Events;
 use crate::extract::is_json;
+use crate::follow::Follows;
 use crate::intake::Intake;
 use crate::oauth;
 use crate::operations::Context;
@@ -76,6 +80,7 @@ struct Endpoint {
     origins: Arc<Origins>,
     connections: Arc<Connections>,
     events: Arc<Events>,
+    follows: Arc<Follows>,
     intake: Arc<Intake>,
 }
 
@@ -90,6 +95,7 @@ impl FromRef<App> for Endpoint {
             origins: FromRef::from_ref(app),
             connections: FromRef::from_ref(app),
             events: FromRef::from_ref(app),
+            follows: FromRef::from_ref(app),
             intake: FromRef::from_ref(app),
         }
     }
@@ -115,10 +121,40 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
     endpoint.connections.report(identity.claims.workspace, &call);
     let step_up = oauth::step_up(&identity.claims, &endpoint.origins, &parts.headers);
     let writer = Some(Writer::of(&identity.claims));
-    let Endpoint { upstreams, links, own_writes, events, .. } = endpoint;
-    let events = Some(events);
-    let context = Context { upstreams, links, own_writes, call, identity, step_up, writer, events };
-    Ok(serve(&context, &parts.headers, read?).await.into_response())
+    let context = Context {
+        upstreams: Arc::clone(&endpoint.upstreams),
+        links: Arc::clone(&endpoint.links),
+        own_writes: Arc::clone(&endpoint.own_writes),
+        events: Some(Arc::clone(&endpoint.events)),
+        call,
+        identity,
+        step_up,
+        writer,
+    };
+    let read = read?;
+    if let Some(request) = listens(&read, &parts.headers) {
+        return Ok(match Box::pin(subscriptions::listen(&endpoint, &context, &parts, &request)).await {
+            Ok(stream) => stream,
+            Err(failure) => Reply::answer(Era::Modern, request.id, Err(failure)).into_response(),
+        });
+    }
+    Ok(serve(&context, &parts.headers, read).await.into_response())
+}
+
+/// The request of the modern era that is answered with a stream.
+fn listens(body: &Asked, headers: &HeaderMap) -> Option<envelope::Request> {
+    let Asked::Single(value) = body else { return None };
+    if value.get("method").and_then(Value::as_str) != Some(subscriptions::LISTEN) {
+        return None;
+    }
+    let message = envelope::read(value.clone()).ok()?;
+    if era::judge(&message, headers).ok()? != Era::Modern {
+        return None;
+    }
+    match message {
+        Message::Request(request) => Some(request),
+        Message::Notification(_) | Message::Response => None,
+    }
 }
 
 /// What the body asks for.

@@ -1,4 +1,5 @@
-//! Resources: the skills' files, which are the same for all, and the files and memories of the caller's workspace.
+//! Resources: the skills' files, which are the same for all, and what the caller's workspace
+//! holds.
 //!
 //! What a caller may not read and what is not there are one answer, so that no address tells what exists.
 
@@ -8,7 +9,8 @@ use cairn_chassis::status::{Problem, Reason};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use self::workspace::Named;
+pub(super) use self::workspace::Named;
+pub(super) use self::workspace::read as read_named;
 use super::envelope::Request;
 use super::era::Era;
 use super::failure::Failure;
@@ -22,6 +24,8 @@ const UNAVAILABLE: i64 = 503;
 const INTERNAL_ERROR: i64 = -32603;
 const INVALID_PARAMS: i64 = -32602;
 
+/// The media type of what programs read.
+const JSON: &str = "application/json";
 /// How many resources a page of the list has at most.
 const PAGE: usize = 100;
 
@@ -40,31 +44,81 @@ pub(super) async fn list(context: &Context, request: &Request) -> Result<Map<Str
     Ok(Cache::PRIVATE.completed(result))
 }
 
+/// Addresses of which a part is to be filled in.
+pub(super) struct Template {
+    pub(super) uri: &'static str,
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    /// Absent where it depends on what is read.
+    mime_type: Option<&'static str>,
+}
+
+pub(super) static TEMPLATES: [Template; 6] = [
+    Template {
+        uri: "cairn://file/{id}",
+        name: "file",
+        title: "A file of the workspace",
+        description: "The whole text of a file by its id, as search results, search_files and list_files name it.",
+        mime_type: None,
+    },
+    Template {
+        uri: "cairn://memory/{slug}",
+        name: "memory",
+        title: "A memory of the workspace",
+        description: "A curated set of documents with the whole current text of each, by its slug or id, as \
+            list_memories names it.",
+        mime_type: Some("text/markdown"),
+    },
+    Template {
+        uri: "cairn://folder/{folderId}",
+        name: "folder",
+        title: "A folder of the workspace",
+        description: "The folders and files that stand directly in a folder, by its id, as list_folders names it.",
+        mime_type: Some(JSON),
+    },
+    Template {
+        uri: "cairn://database/{databaseId}",
+        name: "database",
+        title: "A database of the workspace",
+        description: "The properties and saved views of a database by its id, as list_databases names it; \
+            query_database has its records.",
+        mime_type: Some(JSON),
+    },
+    Template {
+        uri: "cairn://source/{sourceId}",
+        name: "source",
+        title: "A connected source",
+        description: "The first 200 documents of a connected source, without their texts, by the source's id, as \
+            get_workspace_overview names it.",
+        mime_type: Some(JSON),
+    },
+    Template {
+        uri: "skill://cairn/{name}/{+path}",
+        name: "skill",
+        title: "A file of a usage guide",
+        description: "How Cairn is used well; skills/list names the guides and their files.",
+        mime_type: None,
+    },
+];
+
 /// `resources/templates/list`.
 pub(super) fn templates(request: &Request) -> Result<Map<String, Value>, Failure> {
     request.no_cursor()?;
-    Ok(Cache::PUBLIC.completed(json!({"resourceTemplates": [
-        {
-            "uriTemplate": "cairn://file/{id}",
-            "name": "file",
-            "title": "A file of the workspace",
-            "description": "The whole text of a file by its id, as search results, search_files and list_files name it.",
-        },
-        {
-            "uriTemplate": "cairn://memory/{slug}",
-            "name": "memory",
-            "title": "A memory of the workspace",
-            "description": "A curated set of documents with the whole current text of each, by its slug or id, as \
-                list_memories names it.",
-            "mimeType": "text/markdown",
-        },
-        {
-            "uriTemplate": "skill://cairn/{name}/{+path}",
-            "name": "skill",
-            "title": "A file of a usage guide",
-            "description": "How Cairn is used well; skills/list names the guides and their files.",
-        },
-    ]})))
+    let described = |template: &Template| {
+        let mut entry = json!({
+            "uriTemplate": template.uri,
+            "name": template.name,
+            "title": template.title,
+            "description": template.description,
+        });
+        if let (Some(mime_type), Some(fields)) = (template.mime_type, entry.as_object_mut()) {
+            fields.insert("mimeType".to_owned(), Value::from(mime_type));
+        }
+        entry
+    };
+    let templates: Vec<Value> = TEMPLATES.iter().map(described).collect();
+    Ok(Cache::PUBLIC.completed(json!({"resourceTemplates": templates})))
 }
 
 /// `resources/read`.
@@ -88,11 +142,11 @@ pub(super) async fn read(
 }
 
 /// Why a service did not do what a method needs.
-fn failure_of(problem: &Problem) -> Failure {
+pub(super) fn failure_of(problem: &Problem) -> Failure {
     let code = match problem.reason {
         Reason::Forbidden | Reason::OutOfScope | Reason::LimitExceeded | Reason::Unauthorized => FORBIDDEN,
         Reason::Unavailable | Reason::DeadlineExceeded => UNAVAILABLE,
-        Reason::ValidationError | Reason::NotFound | Reason::PayloadTooLarge => INVALID_PARAMS,
+        Reason::ValidationError | Reason::NotFound | Reason::Gone | Reason::PayloadTooLarge => INVALID_PARAMS,
         Reason::VersionConflict
         | Reason::SlugTaken
         | Reason::IdempotencyConflict

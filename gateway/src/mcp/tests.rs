@@ -48,7 +48,7 @@ async fn a_legacy_client_can_open_list_and_call() {
     let listed = post(&bench, &rpc(3, "tools/list", json!({}))).await;
     assert!(listed.json()["result"]["tools"].as_array().unwrap().len() >= 14);
     assert_eq!(listed.text, post(&bench, &rpc(3, "tools/list", json!({}))).await.text);
-    let odd = post(&bench, &rpc(4, "prompts/list", json!({}))).await;
+    let odd = post(&bench, &rpc(4, "roots/list", json!({}))).await;
     assert_eq!((odd.status.as_u16(), &odd.json()["error"]["code"]), (200, &json!(-32601)));
 }
 
@@ -174,6 +174,51 @@ async fn the_files_and_memories_of_the_workspace_are_resources() {
     ] {
         let answer = post(&bench, &rpc(1, method, params)).await.json();
         assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn memories_are_prompts() {
+    let bench = bench().await;
+    let listed = post(&bench, &rpc(1, "prompts/list", json!({}))).await.json()["result"].clone();
+    assert_eq!(listed["prompts"], json!([{"name": "guide", "title": "Guide"}]));
+    assert_eq!(listed["cacheScope"], "private");
+    let got = modern(&bench, "prompts/get", json!({"name": "guide"}), Some("guide")).await.json();
+    let loaded = call(&bench, "get_memory", json!({"slug": "guide"})).await;
+    let message = &got["result"]["messages"][0];
+    assert_eq!(
+        (&message["role"], &message["content"]["text"]),
+        (&json!("user"), &loaded["content"][0]["text"])
+    );
+    for params in [json!({"name": "none"}), json!({}), json!({"name": "guide", "arguments": 5})] {
+        let refused = post(&bench, &rpc(1, "prompts/get", params)).await.json();
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_are_completed_with_what_there_is() {
+    let bench = bench().await;
+    let complete = async |reference: Value, name: &str, value: &str| {
+        let params = json!({"ref": reference, "argument": {"name": name, "value": value}});
+        post(&bench, &rpc(1, "completion/complete", params)).await.json()
+    };
+    let memory = json!({"type": "ref/resource", "uri": "cairn://memory/{slug}"});
+    let found = complete(memory.clone(), "slug", "GUI").await;
+    assert_eq!(found["result"]["completion"], json!({"values": ["guide"], "total": 1, "hasMore": false}));
+    assert_eq!(found["result"]["_meta"]["cairn/titles"], json!({"guide": "Guide"}));
+    assert_eq!(complete(memory.clone(), "slug", "x").await["result"]["completion"]["values"], json!([]));
+    assert_eq!(complete(memory, "other", "").await["result"]["completion"]["values"], json!([]));
+    let skill = json!({"type": "ref/resource", "uri": "skill://cairn/{name}/{+path}"});
+    assert!(
+        !complete(skill, "name", "").await["result"]["completion"]["values"].as_array().unwrap().is_empty()
+    );
+    for odd in [
+        json!({}),
+        json!({"type": "ref/resource", "uri": "x://{y}"}),
+        json!({"type": "ref/else", "name": "x"}),
+    ] {
+        assert_eq!(complete(odd, "slug", "").await["error"]["code"], -32602);
     }
 }
 

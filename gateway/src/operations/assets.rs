@@ -81,11 +81,16 @@ pub(crate) async fn find(
     Err(Problem::not_found(format!("no asset {id}")))
 }
 
+/// The workspaces of the person, those made last first: what somebody looks for is most often in one of these, and one is
+/// asked after the other.
 pub(super) async fn workspaces_of(person: &Person) -> Result<Vec<WorkspaceId>, Problem> {
     let request = person.call.request(GetSessionRequest {});
     let session = answered(person.upstreams.sessions().get_session(request).await)?;
     let id = |membership: Membership| membership.workspace.and_then(|workspace| workspace.id.parse().ok());
-    Ok(session.memberships.into_iter().filter_map(id).collect())
+    let mut workspaces: Vec<WorkspaceId> = session.memberships.into_iter().filter_map(id).collect();
+    // Ids sort by time.
+    workspaces.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    Ok(workspaces)
 }
 
 /// `None` when the person is no member there, or there is no such asset: nobody learns which.

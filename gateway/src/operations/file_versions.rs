@@ -1,10 +1,13 @@
 //! Versions of files: list, read, make one the content again.
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::content::v1 as proto;
+use cairn_proto::content::v1::get_past_file_request::When;
 use cairn_proto::ids::FileId;
 
-use super::{Context, Page, Paging, Written, answered, present};
+use super::changes::Place;
+use super::{Context, Page, Paging, Written, answered, files, present};
 use crate::answers::{File, FileVersion};
 use crate::change;
 
@@ -33,6 +36,43 @@ pub(crate) async fn get(context: &Context, id: FileId, version: u64) -> Result<F
     let request = context.call.request(proto::GetFileVersionRequest { file_id: id.to_string(), version });
     let found = answered(context.upstreams.file_versions().get_file_version(request).await)?;
     present(found.version).map(FileVersion::from)
+}
+
+/// When a file is wanted as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PastMoment(When);
+
+impl PastMoment {
+    /// What `asOf` and `hash` of a request name; `None` for what is now. An `asOf` is a time (RFC 3339), or a change token of the
+    /// workspace's own content.
+    pub(crate) fn read(as_of: Option<&str>, hash: Option<&str>) -> Result<Option<Self>, Problem> {
+        let wrong = |path: &str, code: &str, message: &str| {
+            Problem::validation(vec![Violation::new(path, code, message)])
+        };
+        match (as_of, hash) {
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => Err(wrong("hash", "conflict", "give asOf or hash, not both")),
+            (None, Some(hash)) => Ok(Some(Self(When::ContentHash(hash.to_owned())))),
+            (Some(text), None) => {
+                let message = "must be a time such as 2026-11-23T14:00:00Z (RFC 3339), or a change token of a write of \
+                    files and records (it begins with `c`)";
+                let moment = match text.parse::<Place>() {
+                    Ok(place) => place.of_content().map(When::AfterChange),
+                    Err(_) => Timestamp::parse_rfc3339(text).map(|time| When::AsOf(time.to_proto())),
+                };
+                moment.map(|when| Some(Self(when))).ok_or_else(|| wrong("asOf", "invalid", message))
+            }
+        }
+    }
+}
+
+/// A file with its content as it was then; as it is now without a moment.
+pub(crate) async fn at(context: &Context, id: FileId, moment: Option<PastMoment>) -> Result<File, Problem> {
+    let Some(PastMoment(when)) = moment else { return files::get(context, id).await };
+    let asked = proto::GetPastFileRequest { file_id: id.to_string(), when: Some(when) };
+    let request = context.call.request(asked);
+    let found = answered(context.upstreams.file_versions().get_past_file(request).await)?;
+    present(found.file)
 }
 
 /// Makes a version the content again, unless `if_match` is given and names none of the file's contents.

@@ -6,6 +6,7 @@ pub(crate) mod analytics;
 pub(crate) mod assets;
 pub(crate) mod browse;
 pub(crate) mod bulk;
+pub(crate) mod changes;
 pub(crate) mod databases;
 pub(crate) mod document_status;
 pub(crate) mod feedback;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Violation};
-use cairn_proto::domain::{DocumentKind, Mode, Strategy, SubqueryType};
+use cairn_proto::domain::{Detail, DocumentKind, Mode, Strategy, SubqueryType};
 use cairn_proto::retrieval::v1 as proto;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -28,14 +28,14 @@ pub(crate) struct SearchContext {
     /// Does not apply when `searches` are given.
     #[schema(default = "hybrid")]
     strategy: Option<Strategy>,
-    /// 1 to 8 further angles on the query, fused with it; the query itself counts double. `lex`: words for full-text
+    /// Further angles on the query, fused with it; it counts double. `lex`: words for full-text
     /// search. `vec`: a question for vector search. `hyde`: a made-up answer of 30 to 80 words, for vector search.
     #[schema(min_items = 1, max_items = 8)]
     searches: Option<Vec<Subquery>>,
-    /// `fast`: stored content only. `balanced` (when left out): also catalogs of connected sources. `fresh`: also live sources.
+    /// `fast`: stored content only. `balanced`: also catalogs of connected sources. `fresh`: also live sources.
     #[schema(default = "balanced")]
     mode: Option<Mode>,
-    /// Only results of these connected sources. What is not connected is named in `coverage`.
+    /// Only results of these connected sources.
     #[schema(max_items = 100)]
     source_ids: Option<Vec<String>>,
     /// Only in this folder and below it.
@@ -44,7 +44,7 @@ pub(crate) struct SearchContext {
     /// Only files with all of these tags.
     #[schema(max_items = 50)]
     tags: Option<Vec<String>>,
-    /// Only these kinds of documents.
+    /// Only these kinds.
     #[schema(max_items = 8)]
     kinds: Option<Vec<DocumentKind>>,
     /// Only what changed after this time.
@@ -56,13 +56,16 @@ pub(crate) struct SearchContext {
     /// How many results at most.
     #[schema(minimum = 1, maximum = 50, default = 10)]
     limit: Option<u32>,
-    /// Drops results that score below it (scores are 0 to 1).
+    /// Drops results that score below it.
     #[schema(minimum = 0, maximum = 1)]
     min_score: Option<f64>,
-    /// About how many tokens of content to return at most.
+    /// `lines`: only lines that answer. `documents`: each document once.
+    #[schema(default = "passages")]
+    detail: Option<Detail>,
+    /// About how many tokens of content at most.
     #[schema(minimum = 1)]
     token_budget: Option<u32>,
-    /// Attaches to each result how its score came about.
+    /// Adds to each result how it was scored.
     #[schema(default = false)]
     explain: Option<bool>,
 }
@@ -151,6 +154,7 @@ pub(super) fn message(input: SearchContext) -> Result<proto::SearchContextReques
         limit: input.limit.unwrap_or_default(),
         min_score: input.min_score,
         token_budget: input.token_budget.unwrap_or_default(),
+        detail: input.detail.map(Detail::number).unwrap_or_default(),
         explain: input.explain.unwrap_or_default(),
         after: Vec::new(),
         max_wait: None,

@@ -17,7 +17,7 @@ const AFTER: &str = "after";
 /// A longer search stays where it is: each of its links would carry it.
 const MOST_BYTES: usize = 600;
 /// What of a search travels.
-const CHOICES: [&str; 5] = ["q", "strategy", "mode", "folder", "as"];
+const CHOICES: [&str; 6] = ["q", "strategy", "mode", "folder", "source", "as"];
 
 /// What is to be asked again. It names no address, so it leads nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -58,7 +58,7 @@ async fn show(
     let body = html! {
         (standing(&used, wire::last_search(&events.recent(here.id)).as_deref()))
         @match &base {
-            Some(base) => (ways(&format!("{base}/mcp"), origins.is_loopback())),
+            Some(base) => (ways(&format!("{base}/mcp"), origins.is_loopback(), &format!("/w/{}/tokens/new", here.id))),
             None => p.notice { "This server does not know its own address: its operator has to set CAIRN_BASE_URL." },
         }
         h2 { "With a token" }
@@ -94,9 +94,12 @@ struct Way {
     snippet: String,
     /// An address that installs by itself; it holds no secret, since the client signs in.
     link: Option<(&'static str, String)>,
+    /// Its configuration may hold a token instead.
+    takes_token: bool,
 }
 
-fn ways(endpoint: &str, is_loopback: bool) -> Markup {
+/// `new_token` is the address of the form that makes one.
+fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
     let server = json!({"url": endpoint});
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
     let cursor = STANDARD.encode(server.to_string());
@@ -110,6 +113,7 @@ fn ways(endpoint: &str, is_loopback: bool) -> Markup {
             told: "In a terminal; then type /mcp and sign in.",
             snippet: format!("claude mcp add --transport http cairn {endpoint}"),
             link: None,
+            takes_token: true,
         },
         Way {
             id: "claude-desktop",
@@ -117,6 +121,7 @@ fn ways(endpoint: &str, is_loopback: bool) -> Markup {
             told: "Settings, Connectors, Add custom connector, with this address. It comes from Anthropic's servers.",
             snippet: endpoint.to_owned(),
             link: None,
+            takes_token: false,
         },
         Way {
             id: "cursor",
@@ -130,6 +135,7 @@ fn ways(endpoint: &str, is_loopback: bool) -> Markup {
                     encoded(&cursor)
                 ),
             )),
+            takes_token: true,
         },
         Way {
             id: "vs-code",
@@ -137,6 +143,7 @@ fn ways(endpoint: &str, is_loopback: bool) -> Markup {
             told: "In .vscode/mcp.json, or by the button.",
             snippet: pretty(&json!({"servers": {"cairn": {"type": "http", "url": endpoint}}})),
             link: Some(("Open in VS Code", format!("vscode:mcp/install?{}", encoded(&code)))),
+            takes_token: true,
         },
         Way {
             id: "codex",
@@ -144,6 +151,7 @@ fn ways(endpoint: &str, is_loopback: bool) -> Markup {
             told: "In a terminal.",
             snippet: format!("codex mcp add cairn --url {endpoint}\ncodex mcp login cairn"),
             link: None,
+            takes_token: true,
         },
         Way {
             id: "gemini-cli",
@@ -151,6 +159,7 @@ fn ways(endpoint: &str, is_loopback: bool) -> Markup {
             told: "In a terminal; then type /mcp auth cairn.",
             snippet: format!("gemini mcp add --transport http cairn {endpoint}"),
             link: None,
+            takes_token: true,
         },
         Way {
             id: "other",
@@ -158,6 +167,7 @@ fn ways(endpoint: &str, is_loopback: bool) -> Markup {
             told: "Any client of the Model Context Protocol takes the address. It asks you to sign in here.",
             snippet: endpoint.to_owned(),
             link: None,
+            takes_token: false,
         },
     ];
     html! {
@@ -171,6 +181,9 @@ fn ways(endpoint: &str, is_loopback: bool) -> Markup {
                 p { (way.told) }
                 (parts::snippet(way.id, &way.snippet))
                 @if let Some((label, address)) = &way.link { p { a.button href=(address) rel="noreferrer" { (label) } } }
+                @if way.takes_token {
+                    p.hint { "Where it cannot sign in: " a href={ (new_token) "?name=" (encoded(way.name)) } { "a token for " (way.name) } }
+                }
             }
         }
     }
@@ -182,7 +195,7 @@ mod tests {
 
     #[test]
     fn links_that_install_hold_the_address_and_no_secret() {
-        let html = ways("https://cairn.example/mcp", false).into_string();
+        let html = ways("https://cairn.example/mcp", false, "/w/1/tokens/new").into_string();
         let config = html.split("config=").nth(1).unwrap().split('"').next().unwrap().replace("%3D", "=");
         let read: Value = serde_json::from_slice(&STANDARD.decode(config).unwrap()).unwrap();
         assert_eq!(read, json!({"url": "https://cairn.example/mcp"}));

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::frame::Page;
 use super::parts as part;
 use super::visitor::Visitor;
-use super::{Answer, MEMBER, places, words};
+use super::{Answer, MEMBER, words};
 use crate::answers::{CitedDocument, Freshness, FreshnessOfFolder};
 use crate::extract::Query;
 use crate::operations::analytics;
@@ -134,10 +134,7 @@ fn documents(cited: &[CitedDocument]) -> Markup {
         @for document in oldest.into_iter().take(MOST) {
             tr {
                 th scope="row" {
-                    @match places::of(document.kind, &document.id, None) {
-                        Some(address) => { a href=(address) { bdi { (document.title) } } }
-                        None => { bdi { (document.title) } }
-                    }
+                    a href=(own(&document.url)) { bdi { (document.title) } }
                 }
                 td { bdi { (document.path) } }
                 td.number { (words::grouped(document.retrieval_count)) }
@@ -151,9 +148,22 @@ fn documents(cited: &[CitedDocument]) -> Markup {
     }
 }
 
+/// The address of a page of ours, without the deployment's.
+fn own(url: &str) -> &str {
+    let host = url.split_once("://").map_or(url, |(_, host)| host);
+    host.find('/').and_then(|at| host.get(at..)).unwrap_or("/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn documents_are_shown_here() {
+        let page = "/databases/1?record=2";
+        assert_eq!(own(&format!("https://cairn.example{page}")), page);
+        assert_eq!((own(page), own("")), (page, "/"));
+    }
 
     #[test]
     fn a_folder_is_drawn_and_told() {

@@ -180,7 +180,7 @@ pub(super) fn pins(here: WorkspaceId, asked: &[(&str, &str)], passage: Passage<'
             input type="hidden" name="end" value=(line(passage.lines.1));
             input type="hidden" name="hash" value=(passage.content_hash);
             input type="hidden" name="quote" value=(passage.text);
-            button type="submit" { "Pin as golden question" }
+            button.link type="submit" { "Pin as golden question" }
         }
     }
 }

@@ -23,19 +23,29 @@ use super::parts as part;
 use super::seeing::Seeing;
 use super::visitor::Visitor;
 use super::{Answer, MEMBER, folders, form, golden, places, words};
-use crate::answers::{Citation, ScriptAnswer, SearchAnswer, SearchResult};
+use crate::answers::{Citation, ScriptAnswer, SearchAnswer, SearchResult, Source};
 use crate::class::Class;
 use crate::error::Error;
 use crate::extract::Query;
 use crate::operations::Context;
 use crate::operations::browse::{self, ExecuteScript};
 use crate::operations::search::{self, Freshness, SearchContext};
+use crate::operations::sources;
 use crate::origin::Origins;
 use crate::routes::Routes;
 use crate::schema::inputs;
 
 inputs!(Asked);
 
+/// What the fields of the input are called here, and for people.
+const NAMES: [(&str, &str); 3] = [("query", "q"), ("folderId", "folder"), ("sourceIds", "source")];
+const LABELS: [(&str, &str); 5] = [
+    ("q", "Question"),
+    ("folder", "Folder"),
+    ("source", "Source"),
+    ("strategy", "Strategy"),
+    ("mode", "Mode"),
+];
 /// It may wait for the index, and a script may scan.
 const PATIENT: Class = MEMBER.patient();
 
@@ -55,6 +65,8 @@ struct Asked {
     strategy: Option<String>,
     mode: Option<String>,
     folder: Option<String>,
+    /// The id of a connected source: only what comes from there.
+    source: Option<String>,
     /// The id of a token: it is searched as that one would.
     #[serde(rename = "as")]
     seen_as: Option<String>,
@@ -99,15 +111,15 @@ async fn show(
         let answer = if script.trim().is_empty() { None } else { Some(run(&context, script).await) };
         script_page(&base, script, answer.as_ref())
     } else {
-        let tree = folders::Tree::of(&context).await?;
+        let places = Narrowing::of(&context).await?;
         let answer = if asked.query().is_empty() {
             None
         } else {
             let found = find(&context, &asked).await;
-            Some(found.map_err(|problem| form::renamed(problem, &[("query", "q"), ("folderId", "folder")])))
+            Some(found.map_err(|problem| form::renamed(problem, &NAMES)))
         };
         let copied = || copied::ways(&asked, origins.base_url(&headers).as_deref());
-        search_page(&visitor, &asked, &tree, &seeing, answer.as_ref(), copied)?
+        search_page(&visitor, &asked, &places, &seeing, answer.as_ref(), copied)?
     };
     let body = html! {
         (part::question_log(visitor.question_log_days()))
@@ -118,6 +130,34 @@ async fn show(
         (body)
     };
     Ok(Page::new("Search").show(&visitor, &body))
+}
+
+/// What a question can be narrowed to.
+struct Narrowing {
+    tree: folders::Tree,
+    sources: Vec<Source>,
+}
+
+impl Narrowing {
+    async fn of(context: &Context) -> Result<Self, Problem> {
+        let (tree, sources) = tokio::join!(folders::Tree::of(context), sources::list(context));
+        // Without the service that keeps them there is no choice of sources.
+        Ok(Self { tree: tree?, sources: sources.map(|listed| listed.items).unwrap_or_default() })
+    }
+
+    /// The field that chooses a source; nothing where there is none.
+    fn source(&self, chosen: Option<&str>) -> Markup {
+        if self.sources.is_empty() {
+            return html! {};
+        }
+        let all = part::Choice { value: "", label: "All", is_chosen: chosen.is_none_or(str::is_empty) };
+        let each = self.sources.iter().map(|source| part::Choice {
+            value: &source.id,
+            label: &source.name,
+            is_chosen: chosen == Some(source.id.as_str()),
+        });
+        part::choices("source", "Source", [all].into_iter().chain(each))
+    }
 }
 
 async fn find(context: &Context, asked: &Asked) -> Result<SearchAnswer, Problem> {
@@ -138,6 +178,9 @@ fn fields(asked: &Asked) -> Map<String, Value> {
             fields.insert(name.to_owned(), json!(value));
         }
     }
+    if let Some(source) = asked.source.as_deref().filter(|source| !source.is_empty()) {
+        fields.insert("sourceIds".to_owned(), json!([source]));
+    }
     fields
 }
 
@@ -149,7 +192,7 @@ async fn run(context: &Context, script: &str) -> Result<ScriptAnswer, Problem> {
 fn search_page(
     visitor: &Visitor,
     asked: &Asked,
-    tree: &folders::Tree,
+    places: &Narrowing,
     seeing: &Seeing,
     answer: Option<&Result<SearchAnswer, Problem>>,
     copied: impl Fn() -> Markup,
@@ -164,14 +207,14 @@ fn search_page(
     };
     Ok(html! {
         form.filter role="search" method="get" action=(base) {
-            (question(asked, tree))
+            (question(asked, places))
             (seeing.field())
             button.primary type="submit" { "Search" }
         }
         (super::seeing::note(&seeing.visitor))
         @match answer {
             None => { p.quiet { "Ask as an agent would: a question, or words. " a href={ "/w/" (here) "/golden" } { "Golden questions" } " are asked again and again." } }
-            Some(Err(problem)) => (part::summary(Some(problem), &[("q", "Question"), ("folder", "Folder"), ("strategy", "Strategy"), ("mode", "Mode")])),
+            Some(Err(problem)) => (part::summary(Some(problem), &LABELS)),
             Some(Ok(answer)) => {
                 (asking::note(&asking::after(asked.after.as_deref())))
                 (results(answer, &seeing.visitor, asked.again().as_ref(), pins))
@@ -183,7 +226,7 @@ fn search_page(
 }
 
 /// The fields of a question, with what was asked.
-fn question(asked: &Asked, tree: &folders::Tree) -> Markup {
+fn question(asked: &Asked, places: &Narrowing) -> Markup {
     let strategies = Strategy::ALL.into_iter().map(Strategy::as_str);
     let modes = Mode::ALL.into_iter().map(Mode::as_str);
     html! {
@@ -193,7 +236,8 @@ fn question(asked: &Asked, tree: &folders::Tree) -> Markup {
         }
         (choice("strategy", "Strategy", strategies, asked.strategy.as_deref().unwrap_or(Strategy::default().as_str())))
         (choice("mode", "Mode", modes, asked.mode.as_deref().unwrap_or(Mode::default().as_str())))
-        (tree.choice("folder", asked.folder(), None))
+        (places.tree.choice("folder", asked.folder(), None))
+        (places.source(asked.source.as_deref()))
     }
 }
 
@@ -228,15 +272,29 @@ fn found(
     };
     html! {
         section.result aria-label={ "Result " (place) } {
-            h2 { (place) ". " (seen(&result.citation, address_of(result, again))) }
-            pre.passage tabindex="0" dir="auto" { (result.content) }
-            p {
-                (bar(result.score))
-                " " span.quiet { "Score " (number(result.score)) }
-                @for copy in &result.also_in { " · also in " (seen(copy, address(copy, None, "", again))) }
+            h2 { (place) ". " (seen(&result.citation, address_of(result, again))) (heading(&result.citation)) }
+            pre.passage tabindex="0" dir="auto" { (marked(result)) }
+            div.about {
+                p {
+                    (bar(result.score))
+                    " " span.quiet { "Score " (number(result.score)) }
+                    @for copy in &result.also_in { " · also in " (seen(copy, address(copy, None, "", again))) }
+                }
+                @if let Some(trace) = &result.trace { (traced(place, trace)) }
+                @if let Some(pin) = pin { (pin) }
             }
-            @if let Some(trace) = &result.trace { (traced(place, trace)) }
-            @if let Some(pin) = pin { (pin) }
+        }
+    }
+}
+
+/// The passage, with the lines marked that answer.
+fn marked(result: &SearchResult) -> Markup {
+    let first = result.citation.start_line.unwrap_or(1);
+    let answers =
+        |line: u32| result.highlights.iter().any(|place| place.start_line <= line && line <= place.end_line);
+    html! {
+        @for (line, text) in (first..).zip(result.content.split_inclusive('\n')) {
+            @if answers(line) && !text.trim().is_empty() { mark { (text) } } @else { (text) }
         }
     }
 }
@@ -261,6 +319,20 @@ pub(super) fn chip(citation: &Citation, database: Option<&str>, again: Option<&A
     linked(citation, address(citation, database, "", again))
 }
 
+/// The headings that the passage stands under.
+pub(super) fn heading(citation: &Citation) -> Markup {
+    let path = citation.heading_path.join(" › ");
+    html! { @if !path.is_empty() { " " span.quiet { bdi { (path) } } } }
+}
+
+/// Which text it was, and when that was written.
+fn stamp(citation: &Citation) -> String {
+    const SHORT: usize = 19;
+    let hash: String = citation.content_hash.chars().take(SHORT).collect();
+    let day = citation.updated_at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default();
+    [hash.as_str(), day].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
 fn linked(citation: &Citation, address: Option<String>) -> Markup {
     let lines = match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => format!(":{start}–{end}"),
@@ -269,7 +341,7 @@ fn linked(citation: &Citation, address: Option<String>) -> Markup {
     let label = html! { bdi { (citation.path) } (lines) };
     html! {
         @match address {
-            Some(address) => { a.chip href=(address) { (label) } }
+            Some(address) => { a.chip href=(address) title=(stamp(citation)) { (label) } }
             None => { span.chip { (label) } }
         }
     }
@@ -337,6 +409,8 @@ fn list(kind: &str) -> String {
     match kind {
         "lex" | "keyword" => "Words (keyword)".to_owned(),
         "vec" | "semantic" => "Meaning (semantic)".to_owned(),
+        "pieces" => "Nearest words".to_owned(),
+        "feedback" => "Like the best".to_owned(),
         other => words::capital(other),
     }
 }

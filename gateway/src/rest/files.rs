@@ -13,11 +13,12 @@ use super::{Answer, conditional, done, paging, written};
 use crate::answers::{File, Links, content_type};
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
+use crate::operations::file_versions::{self, PastMoment};
 use crate::operations::files::{self, CreateFile, Selection, UpdateFile};
 use crate::operations::{Context, Paging};
 use crate::schema::inputs;
 
-inputs!(ListFiles);
+inputs!(ListFiles, ReadFile);
 
 pub(super) const NO_SNIFF: (HeaderName, HeaderValue) =
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -40,6 +41,19 @@ pub(super) struct ListFiles {
     limit: Option<u32>,
     /// Where to go on: from the `Link` header of the page before.
     cursor: Option<String>,
+}
+
+/// As what it is read; left out: as it is now.
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(super) struct ReadFile {
+    /// As it stood at that time (RFC 3339), or after the write that answered this change token: name, path, tags and content.
+    #[schema(max_length = 64)]
+    as_of: Option<String>,
+    /// With the content of that `contentHash`, which it has or had: what a citation was of. All else is as it is now.
+    #[schema(max_length = 128)]
+    hash: Option<String>,
 }
 
 /// List files, without their content.
@@ -71,20 +85,28 @@ pub(super) async fn create(context: Context, Json(input): Json<CreateFile>) -> A
     Ok(tagged(written(StatusCode::CREATED, created), tag))
 }
 
-/// Read a file with its content.
+/// Read a file with its content, as it is or as it was.
 ///
-/// Takes `If-None-Match` with an entity tag that an earlier read answered.
+/// Takes `If-None-Match` with an entity tag that an earlier read answered. What the token may not read now it may not read as it
+/// was, either: a file that is in trash, or that stood outside of its folders then.
 #[utoipa::path(
     get, path = "/api/v1/files/{id}", operation_id = "getFile", tag = "Files",
-    params(("id" = String, Path, format = "uuid", description = "The file.")),
+    params(("id" = String, Path, format = "uuid", description = "The file."), ReadFile),
     responses(
         (status = 200, description = "The file.", body = File,
             headers(("ETag" = String, description = "Names the content, for `If-Match` and `If-None-Match`."))),
         (status = 304, description = "The content is the one that `If-None-Match` names."),
+        (status = 410, description = "`asOf` is longer ago than it is known how files stood.", body = crate::error::ErrorBody),
     ),
 )]
-pub(super) async fn get(context: Context, PathId(id): PathId<FileId>, headers: HeaderMap) -> Answer {
-    let file = files::get(&context, id).await?;
+pub(super) async fn get(
+    context: Context,
+    PathId(id): PathId<FileId>,
+    Query(query): Query<ReadFile>,
+    headers: HeaderMap,
+) -> Answer {
+    let moment = PastMoment::read(query.as_of.as_deref(), query.hash.as_deref())?;
+    let file = file_versions::at(&context, id, moment).await?;
     let tag = conditional::etag(&file.content_hash);
     if conditional::is_current(&headers, &file.content_hash) {
         return Ok(tagged(StatusCode::NOT_MODIFIED.into_response(), tag));
@@ -133,7 +155,7 @@ pub(super) async fn delete(context: Context, PathId(id): PathId<FileId>) -> Answ
 /// Takes `If-None-Match` with an entity tag that an earlier read answered.
 #[utoipa::path(
     get, path = "/api/v1/files/{id}/raw", operation_id = "getFileRaw", tag = "Files",
-    params(("id" = String, Path, format = "uuid", description = "The file.")),
+    params(("id" = String, Path, format = "uuid", description = "The file."), ReadFile),
     responses(
         (status = 200, description = "The content.", content(
             (String = "text/markdown"), (String = "application/json"), (String = "text/yaml"), (String = "text/plain"),
@@ -141,8 +163,14 @@ pub(super) async fn delete(context: Context, PathId(id): PathId<FileId>) -> Answ
         (status = 304, description = "The content is the one that `If-None-Match` names."),
     ),
 )]
-pub(super) async fn raw(context: Context, PathId(id): PathId<FileId>, headers: HeaderMap) -> Answer {
-    let file = files::get(&context, id).await?;
+pub(super) async fn raw(
+    context: Context,
+    PathId(id): PathId<FileId>,
+    Query(query): Query<ReadFile>,
+    headers: HeaderMap,
+) -> Answer {
+    let moment = PastMoment::read(query.as_of.as_deref(), query.hash.as_deref())?;
+    let file = file_versions::at(&context, id, moment).await?;
     let tag = conditional::etag(&file.content_hash);
     if conditional::is_current(&headers, &file.content_hash) {
         return Ok(tagged(StatusCode::NOT_MODIFIED.into_response(), tag));

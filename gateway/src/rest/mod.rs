@@ -3,6 +3,7 @@
 mod assets;
 mod browse;
 mod bulk;
+pub(crate) mod changes;
 pub(crate) mod conditional;
 mod databases;
 mod feedback;
@@ -72,6 +73,7 @@ pub(crate) fn routes() -> Routes {
         .api(WRITE, routes!(bulk::tag))
         .api(DELETE, routes!(bulk::trash))
         .api(DELETE, routes!(bulk::restore))
+        .api(READ.patient(), routes!(changes::list))
         .api(READ, routes!(memories::list))
         .api(WRITE, routes!(memories::create))
         .api(READ, routes!(memories::get))

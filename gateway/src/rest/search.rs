@@ -1,5 +1,6 @@
 //! Retrieval (spec 4.4).
 
+use axum::Extension;
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::DocumentKind;
@@ -9,6 +10,7 @@ use http::HeaderMap;
 use super::{Answer, text_of};
 use crate::answers::{Absence, DocumentStatus, SearchAnswer};
 use crate::change;
+use crate::events::Results;
 use crate::extract::{Json, PathIds};
 use crate::json_body::JsonBody;
 use crate::operations::absence::{self, ExplainAbsence};
@@ -36,7 +38,9 @@ pub(super) async fn search_context(
     Json(input): Json<SearchContext>,
 ) -> Answer {
     let freshness = freshness(&headers)?;
-    Ok(JsonBody(search::search(&context, input, freshness).await?).into_response())
+    let answer = search::search(&context, input, freshness).await?;
+    let found = Results(answer.results.len());
+    Ok((Extension(found), JsonBody(answer)).into_response())
 }
 
 /// Learn why a search does not return a document: what the search does to it, step by step.

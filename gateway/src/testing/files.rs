@@ -68,6 +68,17 @@ impl FileVersionService for Versions {
         Ok(Response::new(content::BatchGetCurrentFileVersionsResponse { versions: vec![version(2)] }))
     }
 
+    /// The moment comes back as the content.
+    async fn get_past_file(
+        &self,
+        request: Request<content::GetPastFileRequest>,
+    ) -> Result<Response<content::GetPastFileResponse>, Status> {
+        let asked = request.into_inner();
+        let content = format!("{:?}", asked.when);
+        let file = content::File { id: asked.file_id, content: Some(content), ..Default::default() };
+        Ok(Response::new(content::GetPastFileResponse { file: Some(file) }))
+    }
+
     async fn get_file_version(
         &self,
         request: Request<content::GetFileVersionRequest>,

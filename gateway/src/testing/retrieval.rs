@@ -30,6 +30,7 @@ fn citation() -> proto::Citation {
 fn result() -> proto::Result {
     proto::Result {
         content: HOSTILE.into(),
+        highlights: vec![proto::Location { start_line: 2, end_line: 2, heading_path: vec![HOSTILE.into()] }],
         score: 0.5,
         citation: Some(citation()),
         document_id: FILE.into(),

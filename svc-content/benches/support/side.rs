@@ -25,6 +25,8 @@ use tempfile::TempDir;
 use tonic::Request;
 
 const BUDGET: Duration = Duration::from_secs(60);
+/// For databases in memory.
+const COLUMNS_BYTES: usize = 256 << 20;
 
 /// The service on one engine.
 pub(crate) struct Side {
@@ -74,6 +76,7 @@ async fn open(storage: sql::Config) -> anyhow::Result<(Service, Issuer)> {
         trash_retention: None,
         assets: AssetLocation::Memory,
         limits: PlanLimits::default(),
+        columns_bytes: COLUMNS_BYTES,
     };
     Ok((Service::open(config, issuer.ambient()).await?, issuer))
 }

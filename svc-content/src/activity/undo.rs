@@ -420,6 +420,8 @@ fn refused(what: Item, error: Error) -> Result<LeftAlone, Error> {
         | Error::TooLarge(_)
         | Error::OutOfDate(_) => ("refused", error.to_string()),
         Error::LeftOut(_)
+        | Error::NotThen(_)
+        | Error::Gone(_)
         | Error::Unanswered
         | Error::Storage(_)
         | Error::Objects(_)

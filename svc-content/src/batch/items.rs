@@ -317,6 +317,8 @@ fn of_the_item(error: Error) -> Result<Error, Error> {
         | Error::OutOfScope(_)
         | Error::MayNotPublish(_) => Ok(error),
         Error::LeftOut(_)
+        | Error::NotThen(_)
+        | Error::Gone(_)
         | Error::NoTargets(_)
         | Error::MayNotRemove
         | Error::SlugTaken(_)

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Database, Property, PropertyType, Values, fold};
 
 /// Keys stay below what a page of an index holds, whatever the script.
-const MAX_KEY_CHARS: usize = 200;
+pub(crate) const MAX_KEY_CHARS: usize = 200;
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
 

@@ -52,7 +52,7 @@ pub(crate) async fn readable(
     ids: &[RecordId],
     most: u64,
 ) -> Result<Vec<Rendered>, Error> {
-    let mut records = store::records::get_in_order(&context.db, caller.workspace, ids).await?;
+    let mut records = store::records::get_in_order(context.db.engine(), caller.workspace, ids).await?;
     let bodies: Vec<FileId> = records.iter().filter_map(|record| record.content_file_id).collect();
     let mut files = match bodies.is_empty() {
         true => Vec::new(),

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 
 use super::Records;
 use crate::Error;
-use crate::model::{Condition, Database, Filter, PropertyType, Test};
+use crate::model::{Condition, Database, Filter, PropertyType, Selection, Test};
 use crate::scope::Caller;
-use crate::store::query::Selection;
 
 /// Ids of things by what kind of property names them.
 #[derive(Debug, Default)]

@@ -1,24 +1,27 @@
 //! A page of a database's records: which, in which order, from where on.
 
+use cairn_chassis::sql::Tx;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain;
 use cairn_proto::domain::limits::{RECORD_SEARCH_CHARS, RECORDS_PAGE};
-use cairn_proto::ids::RecordId;
 
+use super::columns::{Answer, Wanted};
 use super::{PropertyNames, Records, Shown, parse};
 use crate::Error;
 use crate::checks::Checks;
+use crate::columns::Place;
 use crate::databases::schema::view_of;
 use crate::databases::views::{MAX_SORTS, SortDraft, check_sorts};
 use crate::filter;
 use crate::filter::sorts_by_number;
-use crate::model::{Database, Sort, fold};
+use crate::model::{Database, Order, Record, Selection, Sort, Word, fold};
 use crate::scope::Caller;
-use crate::store::query::{Order, Selection, Word};
 use crate::{databases, store};
 
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_WORDS: usize = 10;
+/// How often a page is read anew since columns were moved on meanwhile.
+const MAX_TRIES: usize = 3;
 
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
@@ -59,30 +62,14 @@ impl Records {
         let mut selection = select(&database, &request)?;
         self.narrow(caller, &database, &mut selection).await?;
         let limit = if request.limit == 0 { DEFAULT_LIMIT } else { request.limit };
-        // What is costly is read in its turn, and all of it of one moment.
-        let turn = self.context.db.reading_fairly(caller.workspace).await?;
-        let mut tx = self.context.db.begin_read().await?;
-        let total = match selection.is_everything() {
-            true => database.record_count,
-            false => store::query::count(&mut tx, &selection).await?,
+        let wanted = match &request.record_id {
+            Some(text) => Wanted::With(parse(text)?),
+            None => Wanted::At(request.offset),
         };
-        let offset = match &request.record_id {
-            None => request.offset,
-            Some(text) => {
-                let id: RecordId = parse(text)?;
-                let place = store::query::place_of(&mut tx, &selection, total, id).await?;
-                let Some(place) = place else {
-                    tx.rollback().await?;
-                    drop(turn);
-                    return Err(self.not_among(&database, text, id).await);
-                };
-                place - place % u64::from(limit)
-            }
+        let found = self.found(caller, &database, &selection, wanted, limit).await?;
+        let Some((Place { total, offset, .. }, records)) = found else {
+            return Err(self.not_among(&database, request.record_id.as_deref().unwrap_or_default()).await);
         };
-        let ids = store::query::page(&mut tx, &selection, total, limit, offset).await?;
-        tx.rollback().await?;
-        drop(turn);
-        let records = store::records::get_in_order(&self.context.db, caller.workspace, &ids).await?;
         let records = self.show(caller, &database, records).await?;
         let property_names = match request.allow_names {
             true => database.properties.iter().map(|one| (one.id.to_string(), one.name.clone())).collect(),
@@ -93,8 +80,52 @@ impl Records {
 }
 
 impl Records {
+    /// A page and its records, all of one moment; `None` when the record that it is to contain is not among those that are
+    /// selected.
+    async fn found(
+        &self,
+        caller: &Caller,
+        database: &Database,
+        selection: &Selection,
+        wanted: Wanted,
+        limit: u32,
+    ) -> Result<Option<(Place, Vec<Record>)>, Error> {
+        // What is costly is read in its turn.
+        let _turn = self.context.db.reading_fairly(caller.workspace).await?;
+        let mut tries = 0;
+        loop {
+            let mut tx = self.context.db.begin_read().await?;
+            let answer = self.in_columns(&mut tx, database, selection, wanted, limit).await?;
+            let place = match answer {
+                Answer::Ahead if tries < MAX_TRIES => {
+                    tries += 1;
+                    tx.rollback().await?;
+                    continue;
+                }
+                Answer::Page(place) => place,
+                Answer::Absent | Answer::Ahead => {
+                    from_engine(&mut tx, database, selection, wanted, limit).await?
+                }
+            };
+            let found = match place {
+                None => None,
+                Some(place) => {
+                    let workspace = caller.workspace;
+                    let records = store::records::get_in_order(tx.engine(), workspace, &place.ids).await?;
+                    Some((place, records))
+                }
+            };
+            tx.rollback().await?;
+            return Ok(found);
+        }
+    }
+
     /// Why a record stands on no page: there is none, or what was asked leaves it out.
-    async fn not_among(&self, database: &Database, text: &str, id: RecordId) -> Error {
+    async fn not_among(&self, database: &Database, text: &str) -> Error {
+        let id = match parse(text) {
+            Ok(id) => id,
+            Err(error) => return error,
+        };
         let db = self.context.db.engine();
         match store::records::get(db, database.workspace_id, database.id, id).await {
             Ok(Some(_)) => Error::LeftOut(text.to_owned()),
@@ -102,6 +133,29 @@ impl Records {
             Err(error) => error.into(),
         }
     }
+}
+
+/// A page as the engine finds it.
+async fn from_engine(
+    tx: &mut Tx,
+    database: &Database,
+    selection: &Selection,
+    wanted: Wanted,
+    limit: u32,
+) -> Result<Option<Place>, Error> {
+    let total = match selection.is_everything() {
+        true => database.record_count,
+        false => store::query::count(tx, selection).await?,
+    };
+    let offset = match wanted {
+        Wanted::At(offset) => offset,
+        Wanted::With(id) => match store::query::place_of(tx, selection, total, id).await? {
+            Some(place) => place - place % u64::from(limit),
+            None => return Ok(None),
+        },
+    };
+    let ids = store::query::page(tx, selection, total, limit, offset).await?;
+    Ok(Some(Place { total, offset, ids }))
 }
 
 fn select(database: &Database, request: &RecordListRequest) -> Result<Selection, Error> {

@@ -1,21 +1,25 @@
 //! `cairn.content.v1.FileVersionService`.
 
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::content::v1::file_version_service_server::{FileVersionService, FileVersionServiceServer};
+use cairn_proto::content::v1::get_past_file_request::When;
 use cairn_proto::content::v1::{
     self as proto, BatchGetCurrentFileVersionsRequest, BatchGetCurrentFileVersionsResponse,
-    GetFileVersionRequest, GetFileVersionResponse, ListFileVersionsRequest, ListFileVersionsResponse,
-    RestoreFileVersionRequest, RestoreFileVersionResponse,
+    GetFileVersionRequest, GetFileVersionResponse, GetPastFileRequest, GetPastFileResponse,
+    ListFileVersionsRequest, ListFileVersionsResponse, RestoreFileVersionRequest, RestoreFileVersionResponse,
 };
 use tonic::{Request, Response, Status};
 
 use super::{authorize, files};
+use crate::Error;
 use crate::model::{FileVersion, PAGES, PageRequest};
+use crate::past::{Moment, Past};
 use crate::versions::Versions;
 
-pub(crate) fn server(versions: Versions, verifier: Verifier) -> FileVersionServiceServer<Rpc> {
-    FileVersionServiceServer::new(Rpc { versions, verifier })
+pub(crate) fn server(versions: Versions, past: Past, verifier: Verifier) -> FileVersionServiceServer<Rpc> {
+    FileVersionServiceServer::new(Rpc { versions, past, verifier })
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES)
 }
@@ -23,6 +27,7 @@ pub(crate) fn server(versions: Versions, verifier: Verifier) -> FileVersionServi
 #[derive(Debug)]
 pub(crate) struct Rpc {
     versions: Versions,
+    past: Past,
     verifier: Verifier,
 }
 
@@ -60,6 +65,26 @@ impl FileVersionService for Rpc {
         let (version, content) = self.versions.get(&caller, &asked.file_id, asked.version).await?;
         let version = proto::FileVersion { content: Some(content), ..encode(version) };
         Ok(Response::new(GetFileVersionResponse { version: Some(version) }))
+    }
+
+    async fn get_past_file(
+        &self,
+        request: Request<GetPastFileRequest>,
+    ) -> Result<Response<GetPastFileResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let GetPastFileRequest { file_id, when } = request.into_inner();
+        let (file, content) = match when {
+            Some(When::AsOf(time)) => {
+                self.past.file(&caller, &file_id, Moment::at(Timestamp::from_proto(&time))).await?
+            }
+            Some(When::AfterChange(position)) => {
+                self.past.file(&caller, &file_id, Moment::After(position)).await?
+            }
+            Some(When::ContentHash(hash)) => self.past.cited(&caller, &file_id, &hash).await?,
+            None => return Err(Error::invalid("asOf", "required", "say when").into()),
+        };
+        let file = proto::File { content: Some(content), ..files::encode(file) };
+        Ok(Response::new(GetPastFileResponse { file: Some(file) }))
     }
 
     async fn restore_file_version(

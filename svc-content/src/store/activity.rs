@@ -74,6 +74,14 @@ statements! {
         " AND position >= $3 ORDER BY position DESC, place DESC LIMIT $4"
     );
 
+    /// Of writes between two times that end at position $4 or behind, in the order of the writes; $5 at most.
+    const BETWEEN: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM activity WHERE workspace_id = $1 AND happened_at >= $2 AND happened_at <= $3 AND position >= $4 \
+         ORDER BY position, place LIMIT $5"
+    );
+
     /// From one principal to the next by the index, $2 at most.
     const ACTORS: &str = "WITH RECURSIVE actors (id, number) AS (\
          SELECT MIN(principal_id), 1 FROM activity WHERE workspace_id = $1 UNION ALL \
@@ -228,6 +236,18 @@ pub(crate) async fn of_write(
 ) -> Result<Vec<ActivityEntry>, Error> {
     let position = to_column(write.position);
     let rows: Vec<Row> = fetch!(all, db, OF_WRITE, Text(workspace), write.at, position, most)?;
+    rows.into_iter().map(Row::into_entry).collect()
+}
+
+/// What was done by writes between two times that end at a position or behind, in the order of the writes.
+pub(crate) async fn between(
+    db: &Db,
+    workspace: WorkspaceId,
+    (first, last): (Timestamp, Timestamp),
+    from: u64,
+    limit: i64,
+) -> Result<Vec<ActivityEntry>, Error> {
+    let rows: Vec<Row> = fetch!(all, db, BETWEEN, Text(workspace), first, last, to_column(from), limit)?;
     rows.into_iter().map(Row::into_entry).collect()
 }
 

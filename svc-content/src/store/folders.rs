@@ -76,6 +76,14 @@ statements! {
 
     const IDS_BELOW: Dialect = below_folders!("$2", " SELECT id FROM below ORDER BY id");
 
+    /// In trash or not.
+    const ALL_BELOW: Dialect = list_statement!(
+        "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND id IN ",
+        "$2",
+        " UNION SELECT c.id FROM below JOIN folders c ON c.workspace_id = $1 AND c.parent_id = below.id) \
+         SELECT id FROM below"
+    );
+
     const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
          SELECT id, 1 FROM folders WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL UNION ALL \
          SELECT c.id, down.height + 1 FROM down JOIN folders c ON c.workspace_id = $1 AND c.parent_id = down.id \
@@ -199,6 +207,16 @@ pub(crate) async fn ids_below(
     folders: &[FolderId],
 ) -> Result<Vec<FolderId>, Error> {
     let rows: Vec<Text<FolderId>> = fetch!(scalars, db, IDS_BELOW, Text(workspace), json_list(folders))?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
+}
+
+/// These folders and all below them, in trash or not.
+pub(crate) async fn all_below(
+    db: &Db,
+    workspace: WorkspaceId,
+    folders: &[FolderId],
+) -> Result<Vec<FolderId>, Error> {
+    let rows: Vec<Text<FolderId>> = fetch!(scalars, db, ALL_BELOW, Text(workspace), json_list(folders))?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 

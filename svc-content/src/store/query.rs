@@ -13,53 +13,17 @@ mod statement;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::on_db;
 use cairn_chassis::sql::{Error, Text, Tx};
-use cairn_proto::ids::{DatabaseId, PropertyId, RecordId, WorkspaceId};
+use cairn_proto::ids::RecordId;
 use sqlx::AssertSqlSafe;
 
 use self::statement::{Bind, LIVE, Sql, Strategy};
 use super::page::{to_column, to_count};
-use crate::model::Filter;
+use crate::model::{Order, Selection};
 
 /// With more records than this, they are never taken one and all and put in order.
 const MAX_LISTED: u64 = 5_000;
 /// To take a record and put it in order costs as much as to pass that many in a walk (measured on both engines).
 const STEPS_A_RECORD: u64 = 4;
-
-/// A word of a search, folded, and the options whose names hold it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
-    pub(crate) folded: String,
-    pub(crate) option_ids: Vec<String>,
-}
-
-/// An order by a property.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Order {
-    pub(crate) property: PropertyId,
-    pub(crate) by_number: bool,
-    pub(crate) is_descending: bool,
-}
-
-/// Which records of a database, in which order.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Selection {
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) database: DatabaseId,
-    /// How many records the database has.
-    pub(crate) everything: u64,
-    /// All hold.
-    pub(crate) filters: Vec<Filter>,
-    /// All are found.
-    pub(crate) words: Vec<Word>,
-    pub(crate) orders: Vec<Order>,
-}
-
-impl Selection {
-    /// Whether every record of the database is selected.
-    pub(crate) fn is_everything(&self) -> bool {
-        self.words.is_empty() && self.filters.iter().all(|filter| *filter == Filter::All(Vec::new()))
-    }
-}
 
 macro_rules! run {
     ($tx:expr, $sql:expr, $query:ident, $fetch:ident) => {

@@ -167,16 +167,21 @@ pub(crate) async fn get_many(
     rows.into_iter().map(Row::into_record).collect()
 }
 
-/// The live ones of these records, in this order.
-pub(crate) async fn get_in_order(
-    db: &Db,
+/// The live ones of these records, in this order, inside a transaction or outside.
+pub(crate) async fn get_in_order<'e, S, P>(
+    on: Engine<S, P>,
     workspace: WorkspaceId,
     ids: &[RecordId],
-) -> Result<Vec<Record>, Error> {
+) -> Result<Vec<Record>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let found = get_many(db, workspace, ids).await?;
+    let rows: Vec<Row> = fetch!(all, on, GET_MANY, Text(workspace), json_list(ids))?;
+    let found: Vec<Record> = rows.into_iter().map(Row::into_record).collect::<Result<_, _>>()?;
     let mut by_id: HashMap<RecordId, Record> = found.into_iter().map(|record| (record.id, record)).collect();
     Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
 }

@@ -41,6 +41,13 @@ statements! {
 
     const COUNT: &str = "SELECT COUNT(*) FROM file_versions WHERE workspace_id = $1 AND file_id = $2";
 
+    const OF_CONTENT: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM file_versions v WHERE v.workspace_id = $1 AND v.file_id = $2 AND v.content_hash = $3 \
+         ORDER BY v.version DESC LIMIT 1"
+    );
+
     const GET: &str = concat!(
         "SELECT ",
         columns!(),
@@ -113,6 +120,17 @@ pub(crate) async fn list(
 ) -> Result<Vec<FileVersion>, Error> {
     let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), Text(file), to_column(before), limit)?;
     Ok(rows.into_iter().map(Row::into_version).collect())
+}
+
+/// The newest version of a file with that content.
+pub(crate) async fn of_content(
+    db: &Db,
+    workspace: WorkspaceId,
+    file: FileId,
+    hash: &str,
+) -> Result<Option<FileVersion>, Error> {
+    let row: Option<Row> = fetch!(optional, db, OF_CONTENT, Text(workspace), Text(file), hash)?;
+    Ok(row.map(Row::into_version))
 }
 
 /// The versions that the live ones of these files have now, in no order, in one statement.

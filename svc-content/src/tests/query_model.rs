@@ -1,4 +1,4 @@
-//! Pages of records against a model that filters, sorts and counts them in memory.
+//! Pages of records, by columns and by the engine alone, against a model that filters, sorts and counts them.
 
 use std::cmp::Ordering as Order;
 
@@ -11,7 +11,7 @@ use super::tables::{Table, tree};
 use super::*;
 use crate::databases::views::SortDraft;
 use crate::model::fold;
-use crate::records::{RecordListRequest, Shown};
+use crate::records::{RecordListRequest, Records, Shown};
 
 const RECORDS: usize = 40;
 const QUESTIONS: u32 = 60;
@@ -238,8 +238,21 @@ async fn answer(bench: &Bench, table: &Table, rows: &[Row], asked: &Question) {
         allow_names: true,
         ..RecordListRequest::default()
     };
+    let engine = Records::new(Context { columns: Shelf::new(0), ..bench.context.clone() });
+    for records in [&table.records, &engine] {
+        answer_by(records, bench, table, &expected, (rows, asked, &ask)).await;
+    }
+}
+
+async fn answer_by(
+    records: &Records,
+    bench: &Bench,
+    table: &Table,
+    expected: &[&Row],
+    (rows, asked, ask): (&[Row], &Question, &RecordListRequest),
+) {
     let what = format!("{} {asked:?}", bench.engine());
-    let listed = table.records.list(&bench.caller, &table.id(), ask.clone()).await.unwrap();
+    let listed = records.list(&bench.caller, &table.id(), ask.clone()).await.unwrap();
     let ids: Vec<String> = listed.records.iter().map(|shown| shown.record.id.to_string()).collect();
     let page = expected.iter().skip(asked.offset as usize).take(asked.limit as usize);
     assert_eq!(ids, page.map(|row| row.id.clone()).collect::<Vec<_>>(), "{what}");
@@ -247,8 +260,8 @@ async fn answer(bench: &Bench, table: &Table, rows: &[Row], asked: &Question) {
 
     let wanted = &rows[asked.wanted].id;
     let place = expected.iter().position(|row| row.id == *wanted);
-    let around = RecordListRequest { record_id: Some(wanted.clone()), ..ask };
-    let found = table.records.list(&bench.caller, &table.id(), around).await;
+    let around = RecordListRequest { record_id: Some(wanted.clone()), ..ask.clone() };
+    let found = records.list(&bench.caller, &table.id(), around).await;
     match place {
         None => assert!(matches!(&found, Err(Error::LeftOut(id)) if id == wanted), "{what} record {wanted}"),
         Some(place) => {

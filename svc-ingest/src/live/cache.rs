@@ -12,7 +12,6 @@ use crate::model::{LiveText, Source};
 
 /// A body is used again for so long.
 const MOST_AGE: Duration = Duration::from_secs(60);
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
 const EXPECTED: usize = 32;
 /// What an entry weighs besides its texts.
 const ENTRY_BYTES: usize = 512;
@@ -62,8 +61,9 @@ impl Key {
 }
 
 impl Cache {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(quick_cache::sync::Cache::with_weighter(EXPECTED, MOST_BYTES, Bytes)))
+    /// One of so many bytes at most.
+    pub(super) fn new(most_bytes: u64) -> Self {
+        Self(Arc::new(quick_cache::sync::Cache::with_weighter(EXPECTED, most_bytes, Bytes)))
     }
 
     /// What was read under the key, if it is young enough.
@@ -106,6 +106,7 @@ mod tests {
     use super::*;
     use crate::model::Metadata;
 
+    const MOST_BYTES: u64 = 16 << 20;
     const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
     fn key(source: u128, id: &str, version: &str) -> Key {
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_body_is_kept_for_a_minute_and_for_its_version() {
-        let cache = Cache::new();
+        let cache = Cache::new(MOST_BYTES);
         cache.put(key(1, "a", "1"), text("body".into()), NOW);
         assert!(cache.get(&key(1, "a", "1"), NOW.plus(Duration::from_secs(59))).is_some());
         assert!(cache.get(&key(1, "a", "2"), NOW).is_none());
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_source_that_is_forgotten_leaves_nothing() {
-        let cache = Cache::new();
+        let cache = Cache::new(MOST_BYTES);
         cache.put(key(1, "a", "1"), text("body".into()), NOW);
         cache.put(key(2, "a", "1"), text("body".into()), NOW);
         cache.forget(SourceId(Uuid::from_u128(1)));
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn it_is_bounded_in_bytes() {
-        let cache = Cache::new();
+        let cache = Cache::new(MOST_BYTES);
         for number in 0..40 {
             cache.put(key(1, &number.to_string(), "1"), text("x".repeat(1 << 20)), NOW);
         }

@@ -21,7 +21,7 @@ use crate::sources::{Draft, Patch, Sources};
 fn over(stand: &Stand, connect: Arc<dyn Connect>) -> (Live, Sources) {
     let usual = stand.machine.clone();
     let machine = Machine::new(usual.context, connect, usual.extractor, usual.keyring, usual.entropy);
-    let live = Live::new(machine.clone(), machine.extractor.clone());
+    let live = Live::new(machine.clone(), machine.extractor.clone(), 16 << 20);
     (live.clone(), Sources::new(machine, live))
 }
 

@@ -54,7 +54,7 @@ impl Stand {
         let context = Context { db, ..other.context };
         let machine =
             Machine::new(context, other.connect, other.extractor.clone(), other.keyring, other.entropy);
-        Live::new(machine, other.extractor)
+        Live::new(machine, other.extractor, 16 << 20)
     }
 
     /// Asked for anything, by whomever.

@@ -127,7 +127,7 @@ impl Stand {
         };
         let ring = Some(Arc::new(Keyring::generate(entropy.as_ref())));
         let machine = Machine::new(context, connect, Extractor::in_this_process(), ring, entropy);
-        let live = Live::new(machine.clone(), machine.extractor.clone());
+        let live = Live::new(machine.clone(), machine.extractor.clone(), 16 << 20);
         let sources = Sources::new(machine.clone(), live.clone());
         Self { bench, clock, shelf, machine, live, sources, caller: caller(1) }
     }

@@ -12,6 +12,7 @@ mod endpoint;
 #[cfg(feature = "transformer")]
 mod hub;
 mod identity;
+mod pieces;
 mod query;
 mod static_rows;
 #[cfg(feature = "transformer")]
@@ -24,6 +25,7 @@ mod word_piece;
 pub use embedders::{Choice, Config, DEFAULT_HUB, Embedders, FetchedModel};
 pub use endpoint::{DEFAULT_BATCH, DEFAULT_PAUSE, DEFAULT_TIMEOUT, EndpointConfig, Spending};
 pub use identity::EmbedderIdentity;
+pub use pieces::{Affinity, distinct, union};
 pub use query::{DEFAULT_QUERY_LIMIT, EmbeddedQuery, QueryEmbedder};
 pub use static_rows::StaticRows;
 
@@ -86,6 +88,11 @@ impl Error {
 pub trait ImmediateEmbedder {
     /// As [`Embedder::embed`]. A caller on a runtime thread keeps its batches small.
     fn embed_now(&self, texts: &[&str]) -> Vec<Vec<f32>>;
+
+    /// As [`Embedder::rows`].
+    fn rows(&self) -> Option<&StaticRows> {
+        None
+    }
 }
 
 /// A model which gives texts of like meaning vectors of like direction.
@@ -105,6 +112,11 @@ pub trait Embedder: Send + Sync + Debug {
     /// What embeds at once, of an embedder that costs so little that a document is indexed together with its vectors. Of
     /// another one the words are indexed first and the vectors follow.
     fn immediate(&self) -> Option<&dyn ImmediateEmbedder> {
+        None
+    }
+
+    /// The rows that its vectors are sums of, of an embedder that works so: a second look compares them one by one.
+    fn rows(&self) -> Option<&StaticRows> {
         None
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cairn_chassis::clock::Clock;
 use quick_cache::sync::Cache;
 
-use super::{Embedder, Error};
+use super::{Embedder, Error, StaticRows};
 use cairn_chassis::breaker::{Breaker, Threshold};
 
 /// How long a search waits for the vectors of its texts when nothing else is said. A person notices more, and words
@@ -46,6 +46,11 @@ impl QueryEmbedder {
         let capacity = if embedder.is_immediate() { 0 } else { REMEMBERED };
         let breaker = Breaker::new(THRESHOLD, Arc::clone(clock));
         Self { embedder, limit, breaker, remembered: Cache::new(capacity) }
+    }
+
+    /// The rows that the vectors are sums of, where they are.
+    pub fn rows(&self) -> Option<&StaticRows> {
+        self.embedder.rows()
     }
 
     /// The vectors of the texts.

@@ -68,21 +68,46 @@ impl StaticRows {
     /// The vector of one text, of length 1. A text without any token that has a row (empty, only stop words,
     /// only a script the model does not cover) gets the zero vector, whose cosine with anything is 0.
     pub fn embed_text(&self, text: &str) -> Vec<f32> {
-        let vocabulary = self.vocabulary.get_or_init(|| Vocabulary::new(VOCABULARY));
         let mut sum = vec![0.0; self.dimensions];
-        word_piece::for_each_row(vocabulary, text, |row| self.add(row, &mut sum));
+        self.for_each_piece(text, |row| self.add(row, 1.0, &mut sum));
         normalise(&mut sum);
         sum
     }
 
-    fn add(&self, row: u16, sum: &mut [f32]) {
+    /// Numbers in a row.
+    pub(super) const fn width(&self) -> usize {
+        self.dimensions
+    }
+
+    /// Calls `visit` with each token of the text that has a row, in order.
+    pub(super) fn for_each_piece(&self, text: &str, visit: impl FnMut(u16)) {
+        let vocabulary = self.vocabulary.get_or_init(|| Vocabulary::new(VOCABULARY));
+        word_piece::for_each_row(vocabulary, text, visit);
+    }
+
+    /// Whether a row is not zero, as those of stop words are.
+    pub(super) fn is_telling(&self, row: u16) -> bool {
+        self.scale(row) > 0.0 && self.codes(row).iter().any(|code| *code != 0)
+    }
+
+    /// The codes of a row; none of a row that there is not.
+    pub(super) fn codes(&self, row: u16) -> &[u8] {
         let row = usize::from(row);
-        let Some(&[low, high]) = self.scales.get(row * SCALE_BYTES..(row + 1) * SCALE_BYTES) else {
-            return;
-        };
-        let scale = f16::from_le_bytes([low, high]).to_f32();
-        let values = self.rows.get(row * self.dimensions..(row + 1) * self.dimensions).unwrap_or_default();
-        for (total, value) in sum.iter_mut().zip(values) {
+        self.rows.get(row * self.dimensions..(row + 1) * self.dimensions).unwrap_or_default()
+    }
+
+    /// What one code of a row stands for.
+    pub(super) fn scale(&self, row: u16) -> f32 {
+        let row = usize::from(row);
+        match self.scales.get(row * SCALE_BYTES..(row + 1) * SCALE_BYTES) {
+            Some(&[low, high]) => f16::from_le_bytes([low, high]).to_f32(),
+            _ => 0.0,
+        }
+    }
+
+    pub(super) fn add(&self, row: u16, weight: f32, sum: &mut [f32]) {
+        let scale = self.scale(row) * weight;
+        for (total, value) in sum.iter_mut().zip(self.codes(row)) {
             *total += scale * f32::from(value.cast_signed());
         }
     }
@@ -102,6 +127,10 @@ impl Embedder for StaticRows {
         Some(self)
     }
 
+    fn rows(&self) -> Option<&StaticRows> {
+        Some(self)
+    }
+
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         Ok(self.embed_now(texts))
     }
@@ -110,6 +139,10 @@ impl Embedder for StaticRows {
 impl ImmediateEmbedder for StaticRows {
     fn embed_now(&self, texts: &[&str]) -> Vec<Vec<f32>> {
         texts.iter().map(|text| self.embed_text(text)).collect()
+    }
+
+    fn rows(&self) -> Option<&StaticRows> {
+        Some(self)
     }
 }
 

@@ -96,7 +96,7 @@ async fn run(options: &Options) -> anyhow::Result<()> {
     write(&filling, &documents).await?;
     filling.index.release_memory()?;
     println!("memory after a time of rest: {:.0} MiB beyond the empty process", resident()? - empty);
-    verdicts.finish(options.run.check)
+    verdicts.finish(&options.run)
 }
 
 async fn fill(
@@ -236,7 +236,7 @@ async fn compare(
                 document.name.clone()
             };
             let document = Document { name, text: document.text.clone() };
-            let prepared = prepare(&filling.embedder, &document, number).await?;
+            let prepared = prepare(&filling.embedder, &document, number);
             for (ordinal, chunk) in (0..).zip(prepared.chunks) {
                 peer.add(&prepared.title, &chunk.heading_path, &chunk.text)?;
                 rows.push((ChunkId { document: prepared.document, ordinal }, chunk.embedding));
@@ -284,7 +284,7 @@ async fn compare(
 async fn write(filling: &Filling, documents: &[Document]) -> anyhow::Result<()> {
     let (mut wall, mut cpu, mut commits) = (Vec::new(), Vec::new(), Vec::new());
     for (number, document) in (1_000_000_u128..).zip(documents.iter().take(300)) {
-        let prepared = prepare(&filling.embedder, document, number).await?;
+        let prepared = prepare(&filling.embedder, document, number);
         let (started, thread) = (Instant::now(), ThreadTime::now());
         filling.index.apply(Batch { documents: vec![prepared], ..Batch::default() })?;
         wall.push(started.elapsed());

@@ -110,10 +110,10 @@ async fn run(options: &Options) -> anyhow::Result<()> {
         ];
         fs::write(path, plot(&lines))?;
     }
-    judge(&measured, options.run.check)
+    judge(&measured, &options.run)
 }
 
-fn judge(measured: &[Costs], check: bool) -> anyhow::Result<()> {
+fn judge(measured: &[Costs], run: &Run) -> anyhow::Result<()> {
     let mut verdicts = Verdicts::default();
     if let [first, .., last] = measured {
         let (n, m) = (first.chunks as f64, last.chunks as f64);
@@ -133,7 +133,7 @@ fn judge(measured: &[Costs], check: bool) -> anyhow::Result<()> {
             verdicts.at_most(&format!("{name}: has grown"), last / first, grown, "times");
         }
     }
-    verdicts.finish(check)
+    verdicts.finish(run)
 }
 
 async fn measure(filling: &mut Filling, options: &Options) -> anyhow::Result<Costs> {
@@ -188,7 +188,7 @@ async fn write(filling: &Filling) -> anyhow::Result<f64> {
     let mut prepared = Vec::new();
     for (number, mut document) in (1_u128 << 64..).zip(corpus::documents(None, 0..WRITES as usize)?) {
         document.text.truncate(900);
-        prepared.push(prepare(&filling.embedder, &document, number).await?);
+        prepared.push(prepare(&filling.embedder, &document, number));
     }
     let mut fresh = Duration::ZERO;
     for document in prepared {

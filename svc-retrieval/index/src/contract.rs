@@ -14,6 +14,7 @@ use super::{
 };
 
 mod instead;
+mod look;
 mod meaning;
 
 /// The name of a check and the check.
@@ -58,6 +59,10 @@ pub(crate) const CHECKS: &[Check] = checks![
     meaning::refuses_other_dimensions,
     meaning::gives_the_vectors_of_documents,
     meaning::gives_what_was_embedded_with_its_vector,
+    look::sees_chunks_and_vectors,
+    look::tells_the_words_of_the_question,
+    look::counts_pieces_of_the_whole_workspace_alone,
+    look::sees_what_would_be_seen_after_a_change,
     instead::finds_what_would_be_found_after_a_change,
     instead::narrows_what_would_be_found,
 ];
@@ -79,6 +84,7 @@ pub(crate) fn document(number: u128, texts: &[&str]) -> IndexedDocument {
         start_line: 1,
         end_line: 1,
         embedding: vec![1.0, 0.0],
+        pieces: Vec::new(),
     };
     IndexedDocument {
         workspace: WORKSPACE,

@@ -14,6 +14,7 @@ mod engine;
 mod exclusion;
 mod folder;
 mod instead;
+mod look;
 mod lookup;
 mod open;
 mod prefix;

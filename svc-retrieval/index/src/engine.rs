@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::error::Error;
+use crate::look::{Look, Seen};
 use crate::model::{
     Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, IndexedDocument, Query, StoredChunk,
 };
@@ -55,6 +56,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// The given chunks in the given order, without those that the index no longer holds.
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error>;
+
+    /// What a second look at some chunks needs, in one call.
+    async fn look(&self, look: Look) -> Result<Seen, Error>;
+
+    /// What [`Engine::look`] would see if these documents stood in place of what the index holds of them. Nothing is stored.
+    async fn look_instead(&self, look: Look, documents: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error>;
 
     /// The chunks of these documents that have a vector, in any order, so that text which stays is not embedded again. A
     /// document without any may be missing.

@@ -10,6 +10,7 @@ pub mod embedded;
 mod engine;
 mod error;
 mod factory;
+mod look;
 mod model;
 pub mod qdrant;
 mod query;
@@ -23,6 +24,7 @@ mod contract;
 pub use self::engine::Engine;
 pub use self::error::Error;
 pub use self::factory::{EngineFactory, FolderFactory};
+pub use self::look::{AskedWords, Look, PiecesHeld, Seen, rarity};
 pub use self::model::{
     Batch, Candidates, ChunkId, Counts, Cursor, Cursors, EmbeddedChunk, Hit, IndexedChunk, IndexedDocument,
     Query, StoredChunk, Wanted, sort_hits,

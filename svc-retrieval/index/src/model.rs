@@ -7,6 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::query::ParsedQuery;
+use crate::vectors::Composed;
 use crate::words::Language;
 
 /// Positions applied so far: by feed, then by workspace.
@@ -80,6 +81,28 @@ pub struct IndexedChunk {
     pub end_line: u32,
     /// Its vector, of the index's dimensions and any length; a zero vector is never found by meaning.
     pub embedding: Vec<f32>,
+    /// The distinct pieces that the vector is a sum of, in ascending order, of an embedder that works so; none of others.
+    pub pieces: Vec<u16>,
+}
+
+impl IndexedDocument {
+    /// One of its chunks as an index would keep it, with its vector if it has one.
+    pub fn at_hand(&self, ordinal: u32) -> Option<(StoredChunk, Option<Composed>)> {
+        let chunk = self.chunks.get(usize::try_from(ordinal).ok()?)?;
+        let stored = StoredChunk {
+            id: ChunkId { document: self.document, ordinal },
+            container: self.container,
+            kind: self.kind.clone(),
+            title: self.title.clone(),
+            heading_path: chunk.heading_path.clone(),
+            text: chunk.text.clone(),
+            start_line: chunk.start_line,
+            end_line: chunk.end_line,
+            content_hash: self.content_hash.clone(),
+            updated_at: self.updated_at,
+        };
+        Some((stored, Composed::of(chunk)))
+    }
 }
 
 /// How far a feed has been applied for a workspace.
@@ -185,6 +208,8 @@ pub struct EmbeddedChunk {
     pub text: String,
     /// Its vector, of length 1.
     pub embedding: Vec<f32>,
+    /// The distinct pieces that the vector is a sum of, where they are kept; none otherwise.
+    pub pieces: Vec<u16>,
 }
 
 /// What an index holds of a workspace.

@@ -10,6 +10,8 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
+use crate::IndexedChunk;
+
 pub(crate) use self::at_hand::VectorsAtHand;
 pub use self::embedded::{EmbeddedVectors, VectorSource};
 pub use self::kernel::UnitVector;
@@ -23,7 +25,32 @@ pub struct DocumentVectors {
     /// Its folder or source, for filters.
     pub container: Option<Uuid>,
     /// The chunks' places in the document and their vectors. A chunk whose vector is zero has none.
-    pub rows: Vec<(u32, UnitVector)>,
+    pub rows: Vec<(u32, Composed)>,
+}
+
+/// The vector of a chunk, and what it is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Composed {
+    /// The vector.
+    pub vector: UnitVector,
+    /// The distinct pieces of the text that the vector is a sum of, in ascending order; none where the embedder makes its
+    /// vectors in another way, or the engine does not keep them.
+    pub pieces: Box<[u16]>,
+}
+
+impl Composed {
+    /// Of a chunk as it is indexed; none for a zero vector.
+    pub(crate) fn of(chunk: &IndexedChunk) -> Option<Self> {
+        let vector = UnitVector::new(&chunk.embedding)?;
+        Some(Self { vector, pieces: chunk.pieces.as_slice().into() })
+    }
+}
+
+impl From<UnitVector> for Composed {
+    /// Without pieces.
+    fn from(vector: UnitVector) -> Self {
+        Self { vector, pieces: Box::default() }
+    }
 }
 
 /// A search for the nearest vectors.

@@ -1,6 +1,7 @@
 //! Turns text into the words that are indexed and looked up, and a parsed search into what to look up. Nothing here
 //! knows of an engine; every engine takes its words from here.
 
+mod finder;
 mod fold;
 mod language;
 mod sought;
@@ -8,6 +9,7 @@ mod split;
 mod stems;
 mod telling;
 
+pub use finder::{Finder, MOST_FOUND};
 pub use language::{Language, Languages, detect};
 pub use sought::{Phrase, Prefix, Sought};
 pub use split::{Kind, Word, split};

@@ -112,6 +112,7 @@ mod tests {
             start_line: 1,
             end_line: 1,
             embedding: Vec::new(),
+            pieces: Vec::new(),
         };
         IndexedDocument {
             workspace: WORKSPACE.0,

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_embed::{self as embed, Embedder, ImmediateEmbedder};
+use cairn_embed::{self as embed, Embedder, ImmediateEmbedder, StaticRows};
 use cairn_index::chunk::{self, Chunk};
 use cairn_index::words;
 use cairn_index::{Engine, IndexedChunk, IndexedDocument};
@@ -28,7 +28,20 @@ const TEXTS_AT_ONCE: usize = 64;
 const CANNOT_BE_CUT: &str = "the text could not be cut into passages, so search does not find it";
 
 /// The vectors of chunks by the texts that they are embedded as.
-pub(super) type Known = HashMap<String, Vec<f32>>;
+pub(super) type Known = HashMap<String, Embedded>;
+
+/// A vector, and the pieces that it is a sum of where it is one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Embedded {
+    vector: Vec<f32>,
+    pieces: Vec<u16>,
+}
+
+impl From<Vec<f32>> for Embedded {
+    fn from(vector: Vec<f32>) -> Self {
+        Self { vector, pieces: Vec::new() }
+    }
+}
 
 /// Documents that the cache makes room for at first.
 const DOCUMENTS_EXPECTED: usize = 256;
@@ -209,12 +222,12 @@ impl Cut {
             let stored = stored.remove(&cut.document.document).unwrap_or_default().into_iter().map(|chunk| {
                 // Stored with the blank lines that follow it.
                 let text = chunk::text_under(&chunk.title, &chunk.heading_path, chunk.text.trim_end());
-                (text, chunk.embedding)
+                (text, Embedded { vector: chunk.embedding, pieces: chunk.pieces })
             });
-            let stored: HashMap<String, Vec<f32>> = stored.collect();
+            let stored: Known = stored.collect();
             for (_, text) in cut.chunks.iter() {
-                if let Some(vector) = stored.get(text.trim_end()) {
-                    self.known.insert(text.clone(), vector.clone());
+                if let Some(embedded) = stored.get(text.trim_end()) {
+                    self.known.insert(text.clone(), embedded.clone());
                 }
             }
         }
@@ -254,8 +267,11 @@ impl Cut {
         let missing: Vec<String> = self.missing().into_iter().map(ToOwned::to_owned).collect();
         for texts in missing.chunks(TEXTS_AT_ONCE) {
             let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let vectors = embedder.embed(&borrowed).await?;
-            self.known.extend(texts.iter().cloned().zip(vectors));
+            let embedded: Vec<Embedded> = match embedder.rows() {
+                Some(rows) => borrowed.iter().map(|text| summed(rows, text)).collect(),
+                None => embedder.embed(&borrowed).await?.into_iter().map(Embedded::from).collect(),
+            };
+            self.known.extend(texts.iter().cloned().zip(embedded));
         }
         Ok(())
     }
@@ -265,8 +281,11 @@ impl Cut {
         let missing: Vec<String> = self.missing().into_iter().map(ToOwned::to_owned).collect();
         for texts in missing.chunks(TEXTS_AT_ONCE) {
             let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let vectors = embedder.embed_now(&borrowed);
-            self.known.extend(texts.iter().cloned().zip(vectors));
+            let embedded: Vec<Embedded> = match embedder.rows() {
+                Some(rows) => borrowed.iter().map(|text| summed(rows, text)).collect(),
+                None => embedder.embed_now(&borrowed).into_iter().map(Embedded::from).collect(),
+            };
+            self.known.extend(texts.iter().cloned().zip(embedded));
         }
     }
 
@@ -278,7 +297,7 @@ impl Cut {
     /// What the index takes. A chunk whose vector is not known gets the zero vector: it is found by its words.
     pub(super) fn into_documents(self, dimensions: usize) -> Vec<IndexedDocument> {
         let known = self.known;
-        let vector = |text: &str| known.get(text).cloned().unwrap_or_else(|| vec![0.0; dimensions]);
+        let vector = |text: &str| known.get(text).cloned().unwrap_or_else(|| vec![0.0; dimensions].into());
         let with_chunks = |cut: CutDocument| {
             let chunks = cut.chunks.iter().map(|(chunk, text)| indexed(chunk, vector(text)));
             IndexedDocument { chunks: chunks.collect(), ..cut.document }
@@ -308,14 +327,20 @@ pub(super) fn outcomes(documents: &[IndexedDocument], failed: Vec<IndexedOutcome
     documents.iter().map(outcome).chain(failed).collect()
 }
 
-fn indexed(chunk: &Chunk, embedding: Vec<f32>) -> IndexedChunk {
+fn summed(rows: &StaticRows, text: &str) -> Embedded {
+    let (vector, pieces) = rows.embed_with_pieces(text);
+    Embedded { vector, pieces }
+}
+
+fn indexed(chunk: &Chunk, embedded: Embedded) -> IndexedChunk {
     IndexedChunk {
         // With what follows it, so that a search can put neighbours together line by line.
         text: format!("{}{}", chunk.text, chunk.gap.as_deref().unwrap_or_default()),
         heading_path: chunk.heading_path.clone(),
         start_line: chunk.start_line,
         end_line: chunk.end_line,
-        embedding,
+        embedding: embedded.vector,
+        pieces: embedded.pieces,
     }
 }
 

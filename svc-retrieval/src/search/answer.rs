@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::citation;
 use super::page::Passage;
 use super::request::Mode;
+use super::shown::Shown;
 use super::tuning::MOST_COPIES_NAMED;
 
 pub(super) fn response(
@@ -24,17 +25,22 @@ pub(super) fn response(
     SearchContextResponse { results, coverage, mode: mode.into() }
 }
 
-/// One result of a page; `trace` where the caller asked how its score came about.
-pub(super) fn result(passage: &Passage<'_>, trace: Option<Trace>) -> proto::Result {
+/// One result of a page as far as it is shown; `trace` where the caller asked how its score came about.
+pub(super) fn result(passage: &Passage<'_>, shown: Shown, trace: Option<Trace>) -> proto::Result {
     let (best, document) = (passage.best, &passage.best.document);
+    let heading_path = passage.heading_path();
+    let Shown { content, start_line, end_line, highlights } = shown;
     let location = Location {
-        start_line: passage.start_line(),
-        end_line: passage.end_line(),
-        heading_path: passage.heading_path(),
+        start_line,
+        end_line,
+        // A reader is led to what answers.
+        heading_path: highlights
+            .first()
+            .map_or_else(|| heading_path.clone(), |first| first.heading_path.clone()),
     };
     let named = passage.copies.iter().take(MOST_COPIES_NAMED);
     proto::Result {
-        content: passage.content(),
+        content,
         score: best.score(),
         citation: Some(citation::of_evidence(location, best)),
         chunk_id: best.chunk.id.to_string(),
@@ -44,6 +50,9 @@ pub(super) fn result(passage: &Passage<'_>, trace: Option<Trace>) -> proto::Resu
         source: source_of(document),
         chunk_index: best.chunk.id.ordinal,
         trace,
+        highlights,
+        heading_path,
+        also_at: passage.others.iter().map(|other| citation::location(&other.chunk)).collect(),
         also_in: named.map(|copy| citation::of_evidence(citation::location(&copy.chunk), copy)).collect(),
         collapsed: u32::try_from(passage.copies.len()).unwrap_or(u32::MAX),
     }

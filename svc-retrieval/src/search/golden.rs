@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::fetched::Fetched;
 use super::page::{Page, Passage};
 use super::pool::Site;
-use super::rank::{self, Ranking, Within};
+use super::rank::{self, Ranker, Ranking, Within};
 use super::request::SearchRequest;
 use super::{Missed, Searcher, narrowed};
 use crate::error::Error;
@@ -182,12 +182,11 @@ impl Searcher {
         // By words alone where the embedder fails, as the search itself.
         let vectors = rank::embed_queries(request, &generation.queries).await.unwrap_or_default();
         rank::rank_instead(
-            generation.engine.as_ref(),
+            Ranker::of(generation, self.preferences.word_weight),
             identity.workspace_id()?,
             (within, Arc::clone(&instead.documents)),
             request,
             vectors,
-            self.preferences.word_weight,
         )
         .await
     }

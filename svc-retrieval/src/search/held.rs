@@ -106,6 +106,7 @@ mod tests {
             start_line: 1,
             end_line: 1,
             embedding: if place < embedded { vec![0.6, 0.8] } else { vec![0.0, 0.0] },
+            pieces: Vec::new(),
         };
         IndexedDocument {
             workspace: WORKSPACE,

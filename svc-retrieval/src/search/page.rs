@@ -5,8 +5,10 @@
 //! result, and the first that would be a result too many ends the page. So the page depends on the chunks alone, and not
 //! on how many of them were looked at.
 
+use cairn_index::StoredChunk;
+
 use super::evidence::Evidence;
-use super::request::SearchRequest;
+use super::request::{Detail, SearchRequest};
 use super::tuning::{BYTES_PER_TOKEN, MAX_MERGED_BYTES};
 
 /// One result: a chunk, or neighbouring chunks of one document.
@@ -18,11 +20,13 @@ pub(super) struct Passage<'a> {
     pub(super) best: &'a Evidence,
     /// Chunks that say the same as one of the parts, the best first.
     pub(super) copies: Vec<&'a Evidence>,
+    /// Other chunks of the document, where each document is one result; the best first.
+    pub(super) others: Vec<&'a Evidence>,
 }
 
 impl<'a> Passage<'a> {
     fn new(evidence: &'a Evidence) -> Self {
-        Self { parts: vec![evidence], best: evidence, copies: Vec::new() }
+        Self { parts: vec![evidence], best: evidence, copies: Vec::new(), others: Vec::new() }
     }
 
     fn first(&self) -> &'a Evidence {
@@ -31,6 +35,16 @@ impl<'a> Passage<'a> {
 
     fn last(&self) -> &'a Evidence {
         self.parts.last().copied().unwrap_or(self.best)
+    }
+
+    /// The chunks that it is made of, in the order of the document.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &'a StoredChunk> {
+        self.parts.iter().map(|part| &part.chunk)
+    }
+
+    /// Where its document stands.
+    pub(super) fn path(&self) -> &'a str {
+        &self.best.document.path
     }
 
     /// The lines from the first to the last, exactly as they stand in the document, without the last one's end.
@@ -92,9 +106,15 @@ impl<'a> Passage<'a> {
         };
         let parts = before.parts.iter().chain(&after.parts).copied().collect();
         let copies = self.copies.iter().chain(&other.copies).copied().collect();
-        let merged = Self { parts, best: self.best, copies };
+        let others = self.others.iter().chain(&other.others).copied().collect();
+        let merged = Self { parts, best: self.best, copies, others };
         (merged.length() <= MAX_MERGED_BYTES).then_some(merged)
     }
+}
+
+/// The bytes of content that an answer may have.
+pub(super) fn budget(request: &SearchRequest) -> Option<usize> {
+    request.token_budget.map(|tokens| tokens.saturating_mul(BYTES_PER_TOKEN))
 }
 
 /// The results of an answer, best first.
@@ -103,6 +123,7 @@ pub(super) struct Page<'a> {
     pub(super) passages: Vec<Passage<'a>>,
     limit: usize,
     bytes_left: Option<usize>,
+    by_document: bool,
     /// Results that the token budget left out.
     pub(super) over_budget: usize,
     /// The score of the chunk that found no place any more.
@@ -112,9 +133,19 @@ pub(super) struct Page<'a> {
 impl<'a> Page<'a> {
     /// The page of these chunks, which come best first.
     pub(super) fn of(evidence: &'a [Evidence], request: &SearchRequest) -> Self {
-        let bytes_left = request.token_budget.map(|tokens| tokens.saturating_mul(BYTES_PER_TOKEN));
-        let mut page =
-            Self { passages: Vec::new(), limit: request.limit, bytes_left, over_budget: 0, closed_at: None };
+        // What is shown of lines alone is measured when they are chosen.
+        let bytes_left = match request.detail {
+            Detail::Lines => None,
+            Detail::Passages | Detail::Documents => budget(request),
+        };
+        let mut page = Self {
+            passages: Vec::new(),
+            limit: request.limit,
+            bytes_left,
+            by_document: request.detail == Detail::Documents,
+            over_budget: 0,
+            closed_at: None,
+        };
         for one in evidence.iter().take_while(|one| one.score() >= request.min_score) {
             if !page.take(one) {
                 page.closed_at = Some(one.score());
@@ -132,6 +163,14 @@ impl<'a> Page<'a> {
         }
         let passage = Passage::new(evidence);
         if self.merge(&passage) {
+            return true;
+        }
+        let document = evidence.chunk.id.document;
+        let of_document = |passage: &&mut Passage<'_>| passage.best.chunk.id.document == document;
+        if self.by_document
+            && let Some(same) = self.passages.iter_mut().find(of_document)
+        {
+            same.others.push(evidence);
             return true;
         }
         if self.passages.len() + self.over_budget >= self.limit {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
-use cairn_index::{ChunkId, Hit};
+use cairn_index::{ChunkId, Hit, StoredChunk};
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
@@ -34,6 +34,8 @@ pub(super) struct Site<'a> {
 pub(super) struct Pool<'a> {
     /// Best first.
     rest: &'a [Hit],
+    /// What was read while they were ranked.
+    read: &'a [StoredChunk],
     evidence: Vec<Evidence>,
     /// No chunk that comes later may score more: the reranker has not read it.
     ceiling: Option<f64>,
@@ -45,9 +47,9 @@ pub(super) struct Pool<'a> {
 
 impl<'a> Pool<'a> {
     /// Nothing yet of these hits, which come best first.
-    pub(super) fn new(hits: &'a [Hit]) -> Self {
+    pub(super) fn new(hits: &'a [Hit], read: &'a [StoredChunk]) -> Self {
         let (outdated, unanswered) = (HashSet::new(), HashSet::new());
-        Self { rest: hits, evidence: Vec::new(), ceiling: None, outdated, unanswered }
+        Self { rest: hits, read, evidence: Vec::new(), ceiling: None, outdated, unanswered }
     }
 
     pub(super) fn evidence(&self) -> &[Evidence] {
@@ -100,8 +102,14 @@ impl<'a> Pool<'a> {
             };
             self.push(Evidence::new(*hit, chunk, document, site.now).read_live());
         }
-        let ids = round.iter().map(|hit| hit.chunk).filter(|id| hits.contains_key(id)).collect();
-        let chunks = confirm::stored(site.generation, site.workspace, ids).await?;
+        let is_read = |id: &ChunkId| self.read.iter().any(|chunk| chunk.id == *id);
+        let (read, unread): (Vec<ChunkId>, Vec<ChunkId>) =
+            round.iter().map(|hit| hit.chunk).filter(|id| hits.contains_key(id)).partition(is_read);
+        let mut chunks: Vec<StoredChunk> =
+            self.read.iter().filter(|chunk| read.contains(&chunk.id)).cloned().collect();
+        if !unread.is_empty() {
+            chunks.extend(confirm::stored(site.generation, site.workspace, unread).await?);
+        }
         let confirmed = confirm::confirm(site.generation, site.call, &chunks).await?;
         for chunk in chunks {
             let (Some(document), Some(hit)) = (confirmed.get(chunk.id.document), hits.get(&chunk.id)) else {

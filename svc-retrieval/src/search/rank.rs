@@ -3,17 +3,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cairn_embed::{self as embed, QueryEmbedder};
+use cairn_embed::{self as embed, QueryEmbedder, StaticRows};
 use cairn_index::embedded::candidates_among;
-use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Query, Wanted};
+use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Look, Query, Seen, Wanted};
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{ListRank, SubqueryTrace, Trace};
 use uuid::Uuid;
 
 use super::fusion::{RankedList, fuse_apart, fuse_ranks, fuse_scores};
 use super::request::{SearchRequest, Strategy, Subquery, SubqueryType};
-use super::tuning::{CANDIDATES_PER_LIST, ORIGINAL_WEIGHT, RRF_K, SUB_QUERY_WEIGHT};
+use super::second_look;
+use super::tuning::{CANDIDATES_PER_LIST, LOOKED_AT, ORIGINAL_WEIGHT, RRF_K, SPARE_CHUNKS, SUB_QUERY_WEIGHT};
 use crate::error::Error;
+use crate::generations::Generation;
 
 /// The vectors of a request's texts. Where one is missing, the text is looked for by its words.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +28,12 @@ pub(super) struct QueryVectors {
 }
 
 impl QueryVectors {
+    /// That of a request's own query.
+    #[cfg(test)]
+    pub(super) fn of(original: Vec<f32>) -> Self {
+        Self { original: Some(Arc::from(original)), ..Self::default() }
+    }
+
     /// Whether anything is looked for by its meaning.
     pub(super) fn are_needed(&self) -> bool {
         self.original.is_some() || !self.searches.is_empty()
@@ -77,7 +85,36 @@ enum Contributions {
 #[derive(Debug, Default)]
 pub(super) struct Ranking {
     pub(super) hits: Vec<Hit>,
+    /// What was read of the chunks already, and the words of the question.
+    pub(super) seen: Seen,
     lists: Vec<List>,
+    /// Of what a second look has ordered anew.
+    second: Option<Again>,
+}
+
+/// What a second look came to.
+#[derive(Debug)]
+struct Again {
+    /// The chunks that it has ordered.
+    chunks: HashSet<ChunkId>,
+    /// What their scores are made of.
+    lists: Vec<List>,
+    /// What the scores of those behind them were multiplied with.
+    scale: f32,
+}
+
+/// What ranks: an index, the rows that its vectors are sums of where they are, and the operator's share of words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ranker<'a> {
+    pub(super) engine: &'a dyn Engine,
+    pub(super) rows: Option<&'a StaticRows>,
+    pub(super) word_weight: f32,
+}
+
+impl<'a> Ranker<'a> {
+    pub(super) fn of(generation: &'a Generation, word_weight: f32) -> Self {
+        Self { engine: generation.engine.as_ref(), rows: generation.queries.rows(), word_weight }
+    }
 }
 
 /// Which of a workspace's chunks a search may find: those of these folders or sources, and of these documents; and how many
@@ -97,31 +134,104 @@ impl Default for Within {
 
 /// Ranks the chunks of a workspace that may be found for the request.
 pub(super) async fn rank(
-    engine: &dyn Engine,
+    ranker: Ranker<'_>,
     workspace: WorkspaceId,
     within: Within,
     request: &SearchRequest,
     vectors: QueryVectors,
-    word_weight: f32,
 ) -> Result<Ranking, Error> {
     let query = query(workspace, within, request, vectors);
-    let how = How::of(&query.lists);
-    ranking(request, how, engine.candidates(query).await?, word_weight)
+    let looking = Looking { ranker, request, how: How::of(&query.lists), instead: None };
+    let look = looking.begin(&query);
+    looking.ranking(look, ranker.engine.candidates(query).await?).await
 }
 
 /// The same if these documents stood in place of what the index holds of them.
 pub(super) async fn rank_instead(
-    engine: &dyn Engine,
+    ranker: Ranker<'_>,
     workspace: WorkspaceId,
     (within, documents): (Within, Arc<Vec<IndexedDocument>>),
     request: &SearchRequest,
     vectors: QueryVectors,
-    word_weight: f32,
 ) -> Result<Ranking, Error> {
     let query = query(workspace, within, request, vectors);
     let how = How::of(&query.lists);
-    ranking(request, how, engine.candidates_instead(query, documents).await?, word_weight)
+    let looking = Looking { ranker, request, how, instead: Some(Arc::clone(&documents)) };
+    let look = looking.begin(&query);
+    looking.ranking(look, ranker.engine.candidates_instead(query, documents).await?).await
 }
+
+/// How a request is ranked.
+struct Looking<'a> {
+    ranker: Ranker<'a>,
+    request: &'a SearchRequest,
+    how: How,
+    /// Documents that stand in place of what the index holds of them.
+    instead: Option<Arc<Vec<IndexedDocument>>>,
+}
+
+impl Looking<'_> {
+    /// What is to be seen for the request, without the chunks.
+    fn begin(&self, query: &Query) -> Look {
+        Look {
+            workspace: query.workspace,
+            containers: query.containers.clone(),
+            question: asked(self.request),
+            ..Look::default()
+        }
+    }
+
+    /// The ranking of what was found, one answer for each list of the request; the best chunks of its own query are looked
+    /// at twice where words and meaning found them and the vectors are sums of rows.
+    async fn ranking(&self, mut look: Look, found: Vec<Candidates>) -> Result<Ranking, Error> {
+        let (request, word_weight) = (self.request, self.ranker.word_weight);
+        let rows = self.ranker.rows.filter(|_| matches!(self.how, How::Both));
+        let Some(rows) = rows else {
+            let mut ranking = ranking(request, self.how, found, word_weight)?;
+            look.chunks = best(&ranking.hits, request.limit.saturating_add(SPARE_CHUNKS));
+            ranking.seen = self.seen(look).await?;
+            return Ok(ranking);
+        };
+        let question = second_look::Question::new(rows, request.query.parsed.text(), word_weight);
+        let mut found = found.into_iter();
+        let first = found.next().ok_or(NOTHING_FOUND)?;
+        let mut ranking = fused(&request.query.given, self.how, first, question.first_word_weight());
+        look.chunks = best(&ranking.hits, LOOKED_AT);
+        look.pieces = Some(question.distinct_pieces());
+        let seen = self.seen(look).await?;
+        ranking.look_again(&request.query.given, &question, &seen);
+        if !request.searches.is_empty() {
+            ranking = with_subqueries(request, ranking, found);
+        }
+        Ok(Ranking { seen, ..ranking })
+    }
+
+    async fn seen(&self, look: Look) -> Result<Seen, Error> {
+        if look.chunks.is_empty() {
+            return Ok(Seen::default());
+        }
+        Ok(match &self.instead {
+            None => self.ranker.engine.look(look).await?,
+            Some(documents) => self.ranker.engine.look_instead(look, Arc::clone(documents)).await?,
+        })
+    }
+}
+
+/// The words that a request asks with: those of its query, and of its sub-queries that are no made-up answers.
+fn asked(request: &SearchRequest) -> String {
+    let mut text = request.query.parsed.text().to_owned();
+    for search in request.searches.iter().filter(|search| search.kind != SubqueryType::Hyde) {
+        text.push(' ');
+        text.push_str(search.text.parsed.text());
+    }
+    text
+}
+
+fn best(hits: &[Hit], many: usize) -> Vec<ChunkId> {
+    hits.iter().take(many).map(|hit| hit.chunk).collect()
+}
+
+const NOTHING_FOUND: Error = Error::Answer("an engine found nothing for a list");
 
 /// Ranks the chunks of documents that no index holds.
 pub(super) async fn rank_among(
@@ -153,7 +263,7 @@ fn ranking(
     word_weight: f32,
 ) -> Result<Ranking, Error> {
     let mut found = found.into_iter();
-    let first = found.next().ok_or(Error::Answer("an engine found nothing for a list"))?;
+    let first = found.next().ok_or(NOTHING_FOUND)?;
     let ranking = fused(&request.query.given, how, first, word_weight);
     if request.searches.is_empty() {
         return Ok(ranking);
@@ -218,7 +328,7 @@ fn fused(text: &str, how: How, found: Candidates, word_weight: f32) -> Ranking {
     match how {
         How::Words => {
             let hits = fuse_scores(&words, &[], 1.0);
-            Ranking { hits, lists: vec![score_list(text, "keyword", 1.0, words)] }
+            Ranking { hits, lists: vec![score_list(text, "keyword", 1.0, words)], ..Ranking::default() }
         }
         How::Meaning => {
             // A cosine is normalised already: dividing by the best would make a poor answer look perfect.
@@ -226,7 +336,7 @@ fn fused(text: &str, how: How, found: Candidates, word_weight: f32) -> Ranking {
                 contributions: Contributions::Scores { greatest: 1.0 },
                 ..score_list(text, "semantic", 1.0, cosines.clone())
             };
-            Ranking { hits: cosines, lists: vec![list] }
+            Ranking { hits: cosines, lists: vec![list], ..Ranking::default() }
         }
         How::Both => {
             let hits = fuse_scores(&words, &cosines, word_weight);
@@ -234,7 +344,7 @@ fn fused(text: &str, how: How, found: Candidates, word_weight: f32) -> Ranking {
                 score_list(text, "keyword", word_weight, words),
                 score_list(text, "semantic", 1.0 - word_weight, cosines),
             ];
-            Ranking { hits, lists }
+            Ranking { hits, lists, ..Ranking::default() }
         }
     }
 }
@@ -257,7 +367,7 @@ fn with_subqueries(
     for list in &mut lists {
         list.contributions = Contributions::Ranks { greatest };
     }
-    Ranking { hits, lists }
+    Ranking { hits, lists, ..Ranking::default() }
 }
 
 fn score_list(text: &str, kind: &'static str, weight: f32, hits: Vec<Hit>) -> List {
@@ -327,7 +437,27 @@ impl Ranking {
             contributions: Contributions::Ranks { greatest: 1.0 / (RRF_K + 1.0) },
             ..rank_list(text, kind, 1.0, hits)
         };
-        Self { hits, lists: vec![list("indexed", self.hits), list("live", live.hits)] }
+        let lists = vec![list("indexed", self.hits), list("live", live.hits)];
+        Self { hits, lists, seen: self.seen, second: None }
+    }
+
+    /// Orders the best chunks anew; the others keep their order behind them.
+    fn look_again(&mut self, text: &str, question: &second_look::Question<'_>, seen: &Seen) {
+        let words = self.lists.first().map(|list| list.hits.as_slice()).unwrap_or_default();
+        let second = question.look(&self.hits, words, seen);
+        let scale = second_look::scale_behind(&self.hits, &second.hits);
+        let behind = self.hits.split_off(second.hits.len().min(self.hits.len()));
+        let list = |part: second_look::Part| List {
+            text: text.to_owned(),
+            kind: part.kind,
+            weight: part.weight,
+            hits: part.hits,
+            contributions: Contributions::Scores { greatest: part.greatest },
+        };
+        let chunks = second.hits.iter().map(|hit| hit.chunk).collect();
+        self.second = Some(Again { chunks, lists: second.parts.into_iter().map(list).collect(), scale });
+        self.hits = second.hits;
+        self.hits.extend(behind.into_iter().map(|hit| Hit { score: hit.score * scale, ..hit }));
     }
 
     /// With so many chunks of each document at most.
@@ -349,8 +479,18 @@ impl Ranking {
 
     /// How a hit's score came about; its contributions add up to `final`.
     pub(super) fn trace(&self, hit: &Hit) -> Trace {
-        let subqueries: Vec<SubqueryTrace> = self.lists.iter().map(|list| list.trace(hit.chunk)).collect();
-        let rank_lists = self.lists.iter().zip(&subqueries).filter(|(list, _)| list.fuses_ranks());
+        let again = self.second.as_ref();
+        let (lists, scale) = match again {
+            Some(again) if again.chunks.contains(&hit.chunk) => (&again.lists, 1.0),
+            Some(again) => (&self.lists, again.scale),
+            None => (&self.lists, 1.0),
+        };
+        let scaled = |list: &List| {
+            let trace = list.trace(hit.chunk);
+            SubqueryTrace { contribution: trace.contribution * f64::from(scale), ..trace }
+        };
+        let subqueries: Vec<SubqueryTrace> = lists.iter().map(scaled).collect();
+        let rank_lists = lists.iter().zip(&subqueries).filter(|(list, _)| list.fuses_ranks());
         Trace {
             rrf: rank_lists.map(|(_, trace)| trace.contribution).sum(),
             subqueries,

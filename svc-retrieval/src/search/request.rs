@@ -8,7 +8,7 @@ use cairn_chassis::wording::{self, Unit};
 use cairn_index::ParsedQuery;
 use cairn_proto::domain::Feed;
 use cairn_proto::domain::limits::{QUERY_CHARS, RESULTS, SOURCES, SUBQUERIES};
-pub(crate) use cairn_proto::domain::{Mode, Strategy, SubqueryType};
+pub(crate) use cairn_proto::domain::{Detail, Mode, Strategy, SubqueryType};
 use cairn_proto::retrieval::v1::{self as proto, SearchContextRequest};
 
 use super::narrowing::Narrowing;
@@ -66,6 +66,8 @@ pub struct SearchRequest {
     pub min_score: f64,
     /// Approximate tokens of content at most.
     pub token_budget: Option<usize>,
+    /// How much of what was found is shown.
+    pub detail: Detail,
     /// Whether scores are explained.
     pub explain: bool,
     /// The writes to wait for.
@@ -94,6 +96,7 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
             limit: limit(&request),
             min_score: request.min_score.unwrap_or(0.0),
             token_budget: usize::try_from(request.token_budget).ok().filter(|budget| *budget > 0),
+            detail: Detail::from_number(request.detail).unwrap_or_default(),
             explain: request.explain,
             after: request.after.into_iter().map(After::from).collect(),
             max_wait,

@@ -62,6 +62,7 @@ impl From<Problem> for Halt {
             | Reason::OutOfScope
             | Reason::LimitExceeded
             | Reason::NotFound
+            | Reason::Gone
             | Reason::SlugTaken
             | Reason::IdempotencyConflict
             | Reason::RunBusy

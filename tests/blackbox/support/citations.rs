@@ -30,8 +30,19 @@ pub(crate) async fn check(caller: &impl Caller, result: &Value) {
     assert!(result["score"].as_f64().is_some_and(|score| score >= 0.0), "{result}");
 
     let place = &result["chunk"]["location"];
-    for part in ["startLine", "endLine", "headingPath"] {
+    for part in ["startLine", "endLine"] {
         assert_eq!(citation[part], place[part], "the citation and the chunk disagree about {part}: {result}");
+    }
+    let highlights = items(&result["highlights"]);
+    assert!((1..=3).contains(&highlights.len()), "{result}");
+    assert_eq!(
+        citation["headingPath"], highlights[0]["headingPath"],
+        "a reader is led to what answers: {result}"
+    );
+    for highlight in highlights {
+        let (first, last) = (line_number(highlight, "startLine"), line_number(highlight, "endLine"));
+        assert!(line_number(place, "startLine") <= first && first <= last, "{result}");
+        assert!(last <= line_number(place, "endLine"), "{result}");
     }
     let (start, end) = (line_number(place, "startLine"), line_number(place, "endLine"));
     let stored = text(&file, "content");

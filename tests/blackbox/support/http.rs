@@ -117,6 +117,11 @@ pub(crate) struct Event {
 }
 
 impl Events {
+    /// The next message without a name, as MCP sends them.
+    pub(crate) async fn next_message(&mut self) -> Option<Value> {
+        self.next("").await.map(|event| event.data)
+    }
+
     /// The next event of that name; others and comments are passed over. `None` when the stream has ended.
     pub(crate) async fn next(&mut self, name: &str) -> Option<Event> {
         loop {
@@ -125,7 +130,7 @@ impl Events {
                     let begin = format!("{name}: ");
                     event.lines().find_map(|line| line.strip_prefix(begin.as_str())).map(ToOwned::to_owned)
                 };
-                let is_wanted = field("event").is_some_and(|event| event == name);
+                let is_wanted = field("event").unwrap_or_default() == name && field("data").is_some();
                 let (id, data) = (field("id"), field("data"));
                 self.text = rest.to_owned();
                 if is_wanted {

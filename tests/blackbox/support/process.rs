@@ -134,9 +134,14 @@ impl Process {
 
     /// Asks it to stop, as an orchestrator does, and does not wait.
     pub(crate) fn ask_to_stop(&self) {
+        self.signal("TERM");
+    }
+
+    /// Sends it a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
-        let status = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-        assert!(status.success(), "kill -TERM {pid} failed");
+        let status = Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap();
+        assert!(status.success(), "kill -{name} {pid} failed");
     }
 
     /// Stops it with no chance to tidy up: `kill -9`.

@@ -1,6 +1,7 @@
 // The server that run.sh started, and its API for what a test needs to be there first.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
 
 const [, , bootstrapFile, npmFolder] = process.argv;
 
@@ -8,6 +9,8 @@ const [, , bootstrapFile, npmFolder] = process.argv;
 export const bootstrap = JSON.parse(readFileSync(bootstrapFile, "utf8"));
 /** The address of the server, without a slash at the end. */
 export const base = bootstrap.baseUrl;
+/** The folder that sources of the provider `folder` may read. */
+export const sourceRoot = `${dirname(dirname(bootstrapFile))}/sources`;
 /** The folder that holds node_modules. */
 export const npm = npmFolder;
 

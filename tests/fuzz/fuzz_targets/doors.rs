@@ -115,6 +115,7 @@ async fn open(folder: &TempDir) -> (Router, Routes) {
         trash_retention: None,
         assets: cairn_content::AssetLocation::Memory,
         limits: cairn_chassis::limits::PlanLimits::default(),
+        columns_bytes: 16 << 20,
     };
     let content = cairn_content::Service::open(content, ambient.clone()).await.expect("content");
 

@@ -3,31 +3,50 @@
 use std::fmt;
 
 use cairn_chassis::status::{Problem, Reason};
-use cairn_proto::ids::FileId;
+use cairn_proto::domain::limits::PAGE;
+use cairn_proto::ids::{DatabaseId, FileId, FolderId, SourceId};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::failure_of;
+use super::{JSON, failure_of};
 use crate::answers::{File, Memory, content_type, optional_time};
 use crate::mcp::failure::Failure;
-use crate::operations::{Context, Paging, files, memories};
+use crate::operations::{Context, Paging, databases, files, folders, memories, sources};
 
 const FILE: &str = "cairn://file/";
 const MEMORY: &str = "cairn://memory/";
+const FOLDER: &str = "cairn://folder/";
+const DATABASE: &str = "cairn://database/";
+const SOURCE: &str = "cairn://source/";
+/// As many as list_source_documents gives at once.
+const SOURCE_DOCUMENTS: u32 = 200;
 /// A slug has 100 bytes at most, an id fewer.
 const LONGEST_NAME: usize = 100;
 
 /// What an address names.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Named {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::mcp) enum Named {
     File(FileId),
     /// By its slug or id.
     Memory(String),
+    Folder(FolderId),
+    Database(DatabaseId),
+    Source(SourceId),
 }
 
 impl Named {
-    pub(super) fn parse(uri: &str) -> Option<Self> {
+    pub(in crate::mcp) fn parse(uri: &str) -> Option<Self> {
         if let Some(id) = uri.strip_prefix(FILE) {
             return id.parse().ok().map(Self::File);
+        }
+        if let Some(id) = uri.strip_prefix(FOLDER) {
+            return id.parse().ok().map(Self::Folder);
+        }
+        if let Some(id) = uri.strip_prefix(DATABASE) {
+            return id.parse().ok().map(Self::Database);
+        }
+        if let Some(id) = uri.strip_prefix(SOURCE) {
+            return id.parse().ok().map(Self::Source);
         }
         let name = uri.strip_prefix(MEMORY)?;
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -42,7 +61,7 @@ pub(super) fn is_hidden(problem: &Problem) -> bool {
 }
 
 /// The media type and the whole text of a resource, as its owner lets the caller have it.
-pub(super) async fn read(context: &Context, named: Named) -> Result<(&'static str, String), Problem> {
+pub(in crate::mcp) async fn read(context: &Context, named: Named) -> Result<(&'static str, String), Problem> {
     match named {
         Named::File(id) => {
             let file = files::get(context, id).await?;
@@ -52,7 +71,33 @@ pub(super) async fn read(context: &Context, named: Named) -> Result<(&'static st
             let memory = memories::get(context, name).await?;
             Ok(("text/markdown", memory.to_markdown()))
         }
+        Named::Folder(id) => Ok((JSON, folder(context, id).await?)),
+        Named::Database(id) => Ok((JSON, text(&databases::get(context, id).await?))),
+        Named::Source(id) => {
+            let page =
+                sources::documents(context, Some(id.to_string()), Some(SOURCE_DOCUMENTS), None).await?;
+            Ok((JSON, text(&json!({"documents": page.items, "total": page.total}))))
+        }
     }
+}
+
+/// What stands directly in a folder: at most a thousand folders and a thousand files, and how many there are.
+async fn folder(context: &Context, id: FolderId) -> Result<String, Problem> {
+    let all = || Paging { limit: Some(PAGE), cursor: None };
+    let folder = folders::get(context, id).await?;
+    let below = folders::list(context, folders::Selection::of_parent(id.to_string()), all()).await?;
+    let files = files::list(context, files::Selection::of_folder(id.to_string(), false), all()).await?;
+    Ok(text(&json!({
+        "folder": folder,
+        "folders": below.items,
+        "totalFolders": below.total,
+        "files": files.items,
+        "totalFiles": files.total,
+    })))
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// A place in the list: memories come before files, because they say when they are worth reading.
@@ -193,6 +238,8 @@ mod tests {
             "cairn://memory/A",
             "cairn://memory/a/b",
             "cairn://folder/x",
+            "cairn://database/",
+            "cairn://source/../x",
             "file:///etc/passwd",
             long.as_str(),
         ] {

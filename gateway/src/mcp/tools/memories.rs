@@ -220,7 +220,7 @@ async fn not_found(
 }
 
 /// What the memory says of itself, then each document between marks that it cannot end by itself, then what is left out.
-fn as_text(memory: &ResolvedMemory) -> String {
+pub(in crate::mcp) fn as_text(memory: &ResolvedMemory) -> String {
     let mut text = format!("# {}\n", one_line(&memory.name));
     // Writing to a String cannot fail.
     if let Some(about) = &memory.description {

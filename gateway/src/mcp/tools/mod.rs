@@ -26,6 +26,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use self::arguments::Arguments;
+pub(super) use self::memories::as_text as memory_text;
 use self::outcome::Outcome;
 use super::envelope::Request;
 use super::failure::Failure;
@@ -127,6 +128,20 @@ static TOOLS: &[&Tool] = &[
 pub(super) fn list() -> &'static Value {
     static LIST: OnceLock<Value> = OnceLock::new();
     LIST.get_or_init(|| TOOLS.iter().map(|tool| exported::described(tool)).collect())
+}
+
+/// The same for clients of the legacy era, the oldest of which look for the title among the annotations.
+pub(super) fn legacy_list() -> &'static Value {
+    static LIST: OnceLock<Value> = OnceLock::new();
+    LIST.get_or_init(|| {
+        let mut list = list().clone();
+        for (tool, entry) in TOOLS.iter().zip(list.as_array_mut().into_iter().flatten()) {
+            if let Some(annotations) = entry.get_mut("annotations").and_then(Value::as_object_mut) {
+                annotations.insert("title".to_owned(), Value::from(tool.title));
+            }
+        }
+        list
+    })
 }
 
 /// Calls a tool, and remembers its write for the caller's next search. What is wrong with the call itself is a JSON-RPC
@@ -242,6 +257,12 @@ mod tests {
             for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
                 assert!(tool["annotations"][hint].is_boolean(), "{name}: {hint}");
             }
+            let old = legacy_list().as_array().unwrap().iter().find(|old| old["name"] == name).unwrap();
+            assert_eq!(
+                (&old["title"], &old["annotations"]["title"]),
+                (&tool["title"], &tool["title"]),
+                "{name}"
+            );
             let hints = &tool["annotations"];
             assert!(!(hints["readOnlyHint"] == true && hints["destructiveHint"] == true), "{name}");
         }

@@ -63,7 +63,7 @@ pub(super) const fn cause(reason: Reason) -> &'static str {
     match reason {
         Reason::Unauthorized => "Unauthorized",
         Reason::Forbidden | Reason::OutOfScope | Reason::LimitExceeded => "Forbidden",
-        Reason::NotFound => "Not found",
+        Reason::NotFound | Reason::Gone => "Not found",
         Reason::ValidationError | Reason::PayloadTooLarge => "Validation error",
         Reason::VersionConflict
         | Reason::SlugTaken
@@ -90,6 +90,7 @@ fn next_step(tool: &Tool, given: &Map<String, Value>, problem: &Problem) -> Stri
                 None => format!("correct what is named above, then call {} again.", tool.name),
             },
         },
+        Reason::Gone => format!("call {} without asOf for what is there now.", tool.name),
         Reason::NotFound | Reason::OutOfScope => recovery(tool, None),
         Reason::Forbidden | Reason::LimitExceeded | Reason::Unauthorized => {
             "do not retry; tell the user what is missing, so that they can change the token.".to_owned()

@@ -35,6 +35,8 @@ if (field) {
     clearTimeout(timer);
     if (field.value.length < 200000) timer = setTimeout(() => form.requestSubmit(form.querySelector("[data-swap]")), 300);
   });
+  // Whoever presses a button wants its answer, and not the preview that waits for the next key.
+  form.addEventListener("submit", () => clearTimeout(timer));
   // `[[` offers files by their names, as a combobox does; Escape leaves what is typed.
   const list = document.getElementById("links");
   if (list) {

@@ -1,12 +1,12 @@
 //! The grid: a table whose columns sort, whose rows open beside it, and whose cells become forms.
 
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::Permission;
+use cairn_proto::domain::{Permission, PropertyType};
 use maud::{Markup, html};
 
 use super::address;
 use super::asked::{Asked, Order, PAGE};
-use super::model::{as_text, title_of, value_of};
+use super::model::{as_text, kind_of, title_of, value_of};
 use super::names::Names;
 use super::values::{Control, Room, as_typed, shown};
 use crate::answers::{Database, Property, Record, RecordPage};
@@ -44,6 +44,11 @@ pub(super) fn columns<'a>(database: &'a Database, asked: &Asked) -> Vec<&'a Prop
     titles.chain(others.filter(|property| !hidden.contains(&property.id))).collect()
 }
 
+/// Numbers stand under one another.
+fn is_number(property: &Property) -> bool {
+    kind_of(property) == PropertyType::Number
+}
+
 impl Grid<'_> {
     pub(super) fn table(&self) -> Markup {
         let columns = columns(self.database, self.asked);
@@ -72,7 +77,7 @@ impl Grid<'_> {
         let order = orders.first().filter(|order| order.field == property.id);
         let sort = order.map(|order| if order.is_descending { "descending" } else { "ascending" });
         html! {
-            th scope="col" data-id=(property.id) data-field=(property.position) aria-sort=[sort] {
+            th.number[is_number(property)] scope="col" data-id=(property.id) data-field=(property.position) aria-sort=[sort] {
                 a href=(self.asked.sorted_by(&property.id).address(&self.database.id)) {
                     bdi { (property.name) }
                     @if let Some(order) = order { span aria-hidden="true" { (if order.is_descending { " ↓" } else { " ↑" }) } }
@@ -98,7 +103,7 @@ impl Grid<'_> {
                             }
                         }
                     } @else {
-                        td data-field=(property.position) {
+                        td.number[is_number(property)] data-field=(property.position) {
                             @if let Some(form) = form { (form) } @else { (shown(property, value_of(record, property), self.names, Room::Cell)) }
                         }
                     }

@@ -83,7 +83,7 @@ fn show(visitor: &Visitor, form: &Form, problem: Option<&Problem>) -> Answer {
     let body = html! {
         (part::summary(problem, &labels))
         p { "A document from outside is read and searched here, and never changes. What you want to go on writing is a file." }
-        form.source method="post" action={ (all) "/new" } {
+        form.connecting method="post" action={ (all) "/new" } {
             div.fields {
                 (Field::text("title", "Title").value(form.trimmed("title")).problem(problem).render())
                 (Field::text("url", "Where people read it").optional().value(form.trimmed("url")).hint("An address, which citations then lead to.").problem(problem).render())

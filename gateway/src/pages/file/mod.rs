@@ -6,6 +6,7 @@ mod cited;
 mod edit;
 mod endings;
 mod index;
+mod linking;
 mod merge;
 mod read;
 mod save;

@@ -1,33 +1,65 @@
-//! Where a file is used: memories that hold it, records that name it, and files that mean nearly the same. A part that fails leaves the others.
+//! Where a file is used: how often searches returned it, memories that hold it, records that name it, files that link to it or
+//! mean nearly the same. A part that fails leaves the others.
 
 use cairn_chassis::status::Problem;
 use maud::{Markup, html};
 
-use super::address;
 use super::at::At;
-use crate::answers::{Backlink, File, Member, Memory, RelatedFile, RelatedFiles};
+use super::{address, linking};
+use crate::answers::{Backlink, File, Freshness as Used, Member, Memory, RelatedFile, RelatedFiles};
 use crate::operations::search::Freshness;
-use crate::operations::{Context, Page, Paging, memories, records, related};
+use crate::operations::{Context, Page, Paging, analytics, memories, records, related};
 use crate::pages::{folders, parts as part, places, words};
 
 const MOST: u32 = 100;
+/// How far back searches are counted.
+const DAYS: u32 = 30;
 
 pub(super) async fn show(context: &Context, at: &At, file: &File, tree: &folders::Tree) -> Markup {
     let paging = Paging { limit: Some(MOST), cursor: None };
-    let (memories, records, related) = tokio::join!(
+    let (used, memories, records, linking, related) = tokio::join!(
+        used(at),
         // As many as a service gives at once; nobody has more.
         memories::list(context, Paging::default()),
         records::backlinks(context, at.id, paging),
+        linking::to(context, file),
         related::files(context, file.id.clone(), None, Freshness::default()),
     );
     let above = tree.above(file.folder_id.as_deref());
     html! {
+        @if let Some(used) = &used { (of_searches(used, &file.id, &at.visitor.address)) }
         h2 { "Memories that hold it" }
         (of_memories(&memories, &file.id, &above, &at.visitor.address))
         h2 { "Records that name it" }
         (of_records(&records, &at.visitor.address))
+        h2 { "Files that link to it" }
+        (linking::show(&linking, &file.id, &at.visitor.address))
         h2 { "Files that mean nearly the same" }
         (of_files(&related, &at.visitor.address))
+    }
+}
+
+/// What searches returned of late, which owners and admins may see; not while they look as somebody else.
+async fn used(at: &At) -> Option<Result<Used, Problem>> {
+    if !at.visitor.manages() || at.visitor.seen_as().is_some() {
+        return None;
+    }
+    Some(analytics::freshness(&at.visitor.person, Some(DAYS)).await)
+}
+
+fn of_searches(used: &Result<Used, Problem>, file: &str, again: &str) -> Markup {
+    let used = match used {
+        Ok(used) => used,
+        Err(problem) => return part::failed(problem, again),
+    };
+    let found = used.documents.iter().find(|document| document.id == file);
+    html! {
+        p {
+            @match found {
+                Some(found) => { "Searches returned it " (words::count(found.retrieval_count, "time", "times")) " in the last " (DAYS) " days." }
+                None => { "It is not among what searches returned most in the last " (DAYS) " days." }
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::shown::standing;
 use crate::answers::{AskedAgain, QuestionReplay, RankChange};
 use crate::pages::asking::{self, AskAgain};
 use crate::pages::parts::{self, Tone};
-use crate::pages::search::{bar, chip_of, number};
+use crate::pages::search::{bar, chip_of, heading, number};
 use crate::pages::words;
 
 /// The button that asks, and the answer when it was asked. The form is one of GET, so that the answer has an address; it is no
@@ -61,7 +61,7 @@ fn answered(then: &QuestionReplay, now: &AskedAgain) -> Markup {
                 summary { "The passages as they are answered now" }
                 @for (index, result) in now.results.iter().enumerate() {
                     section.result aria-label={ "Result now " (index + 1) } {
-                        h3 { (index + 1) ". " (chip_of(result, question.as_ref())) }
+                        h3 { (index + 1) ". " (chip_of(result, question.as_ref())) (heading(&result.citation)) }
                         pre.passage tabindex="0" dir="auto" { (result.content) }
                         p { (bar(result.score)) " " span.quiet { "Score " (number(result.score)) } }
                     }

@@ -175,12 +175,14 @@ fn answered(place: usize, passage: &ReplayedPassage, question: &AskAgain, pin: O
                 Some(text) => { pre.passage tabindex="0" dir="auto" { (text) } }
                 None => { p.quiet { (without_text(passage)) } }
             }
-            p {
-                (bar(passage.score)) " " span.quiet { "Score " (number(passage.score)) }
-                " · " code.hash { (passage.content_hash.chars().take(19).collect::<String>()) }
-                @if let Some(version) = passage.version { " · version " (version) }
+            div.about {
+                p {
+                    (bar(passage.score)) " " span.quiet { "Score " (number(passage.score)) }
+                    " · " code.hash { (passage.content_hash.chars().take(19).collect::<String>()) }
+                    @if let Some(version) = passage.version { " · version " (version) }
+                }
+                @if let Some(pin) = pin { (pin) }
             }
-            @if let Some(pin) = pin { (pin) }
         }
     }
 }

@@ -48,7 +48,8 @@ fn command(asked: &Asked) -> Option<String> {
         value.as_deref().is_none_or(|value| value.is_empty() || value == usual)
     };
     let mode = cairn_proto::domain::Mode::default().as_str();
-    if asked.folder().is_some() || !is_usual(&asked.mode, mode) || asked.query().contains(char::is_control) {
+    let is_narrowed = asked.folder().is_some() || asked.source.as_deref().is_some_and(|id| !id.is_empty());
+    if is_narrowed || !is_usual(&asked.mode, mode) || asked.query().contains(char::is_control) {
         return None;
     }
     let strategy = asked.strategy.as_deref().filter(|strategy| !strategy.is_empty());

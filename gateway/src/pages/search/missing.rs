@@ -1,14 +1,14 @@
 //! `/w/{id}/search/absence`: why a search does not return a file. The file is picked by its name, its link or its id.
 
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::{TrashKind, Verdict};
+use cairn_proto::domain::{DocumentKind, TrashKind, Verdict};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Asked, address, list, number, question};
+use super::{Asked, LABELS, Narrowing, address, list, number, question};
 use crate::answers::{Absence, AbsenceCheck, Citation, MissedDocument};
 use crate::extract::Query;
 use crate::operations::absence::{self, ExplainAbsence};
@@ -18,15 +18,18 @@ use crate::operations::{Context, Paging, trash};
 use crate::pages::frame::Page;
 use crate::pages::parts as part;
 use crate::pages::visitor::Visitor;
-use crate::pages::{Answer, folders, form, places, words};
+use crate::pages::{Answer, form, places, words};
 use crate::schema::inputs;
 
 inputs!(Looking);
 
 /// What the fields of the input are called here.
-const NAMES: [(&str, &str); 3] = [("query", "q"), ("folderId", "folder"), ("documentId", "find")];
+const NAMES: [(&str, &str); 4] =
+    [("query", "q"), ("folderId", "folder"), ("sourceIds", "source"), ("documentId", "find")];
 /// Files that are offered for a name.
 const MOST_OFFERED: usize = 20;
+/// Files of a name that are looked through for a path.
+const MOST_LOOKED_THROUGH: usize = 100;
 /// What is in trash is looked through so far.
 const MOST_TRASHED: u32 = 200;
 
@@ -38,6 +41,7 @@ pub(super) struct Looking {
     strategy: Option<String>,
     mode: Option<String>,
     folder: Option<String>,
+    source: Option<String>,
     /// A part of the file's name, its link, or its id.
     find: Option<String>,
     /// The id of the file that was picked.
@@ -46,8 +50,8 @@ pub(super) struct Looking {
 
 impl Looking {
     fn into_parts(self) -> (Asked, String, Option<String>) {
-        let Self { q, strategy, mode, folder, find, document } = self;
-        let asked = Asked { q, strategy, mode, folder, ..Asked::default() };
+        let Self { q, strategy, mode, folder, source, find, document } = self;
+        let asked = Asked { q, strategy, mode, folder, source, ..Asked::default() };
         (asked, find.unwrap_or_default().trim().to_owned(), document.filter(|id| !id.is_empty()))
     }
 }
@@ -57,8 +61,15 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     let context = visitor.context()?;
     let search = format!("/w/{}/search", visitor.here()?.id);
     let (asked, find, picked) = looking.into_parts();
-    let tree = folders::Tree::of(&context).await?;
+    let places = Narrowing::of(&context).await?;
     let document = picked.or_else(|| named(&find));
+    let offers = match document.is_none() && !find.is_empty() {
+        true => Some(offers(&visitor, &context, &find).await),
+        false => None,
+    };
+    let of_path = offers.as_ref().and_then(|(offers, _)| offers.iter().find(|offer| offer.path == find));
+    let document = document.or_else(|| of_path.map(|offer| offer.id.clone()));
+    let offers = offers.filter(|_| document.is_none());
     let told = match &document {
         Some(document) if !asked.query().is_empty() => {
             let told = explained(&context, &asked, document).await;
@@ -66,26 +77,26 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
         }
         _ => None,
     };
-    let offers = match document.is_none() && !find.is_empty() {
-        true => Some(offers(&visitor, &context, &find).await),
-        false => None,
-    };
     let base = format!("{search}/absence");
+    // A file is picked by its path from then on, anything else by its id.
+    let known = told.as_ref().and_then(|told| told.as_ref().ok()?.document.as_ref());
+    let known = known.filter(|known| known.kind == DocumentKind::File);
+    let picked_name = known.map(|known| known.path.clone()).or_else(|| document.clone());
     let body = html! {
         p.quiet { "Every search goes through the same steps. Pick the file that you miss, and see what each of them does to it." }
         form.filter role="search" method="get" action=(base) {
-            (question(&asked, &tree))
+            (question(&asked, &places))
             div.field {
                 label for="f-find" { "File" }
                 span.hint #f-find-hint { "A part of its name, its link, or its id." }
-                input #f-find type="search" name="find" value=(document.as_deref().unwrap_or(&find)) maxlength="1000" autocomplete="off" aria-describedby="f-find-hint";
+                input #f-find type="search" name="find" value=(picked_name.as_deref().unwrap_or(&find)) maxlength="1000" autocomplete="off" aria-describedby="f-find-hint";
             }
             button.primary type="submit" { "Look" }
         }
         @if document.is_some() && asked.query().is_empty() { p.notice role="status" { "Type the question, too: the checks are about a question and a file." } }
         @match &told {
             None => {}
-            Some(Err(problem)) => (part::summary(Some(problem), &[("q", "Question"), ("folder", "Folder"), ("strategy", "Strategy"), ("mode", "Mode"), ("find", "File")])),
+            Some(Err(problem)) => (part::summary(Some(problem), &[&LABELS[..], &[("find", "File")]].concat())),
             Some(Ok(absence)) => (verdict(absence, &asked, &search)),
         }
         @if let Some((offers, problems)) = &offers {
@@ -138,8 +149,13 @@ fn named(text: &str) -> Option<String> {
 
 /// What was chosen for the search, as fields of a form.
 pub(super) fn chosen(asked: &Asked) -> impl Iterator<Item = (&'static str, &str)> {
-    let all =
-        [("q", &asked.q), ("strategy", &asked.strategy), ("mode", &asked.mode), ("folder", &asked.folder)];
+    let all = [
+        ("q", &asked.q),
+        ("strategy", &asked.strategy),
+        ("mode", &asked.mode),
+        ("folder", &asked.folder),
+        ("source", &asked.source),
+    ];
     all.into_iter().filter_map(|(name, value)| {
         value.as_deref().filter(|value| !value.is_empty()).map(|value| (name, value))
     })
@@ -163,9 +179,10 @@ struct Offer {
     is_trashed: bool,
 }
 
-/// Files of that name, live ones first. A part that fails leaves the other.
-async fn offers(visitor: &Visitor, context: &Context, name: &str) -> (Vec<Offer>, Vec<Problem>) {
+/// Files of that name, or whose path holds it when it has folders in it, live ones first. A part that fails leaves the other.
+async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer>, Vec<Problem>) {
     let paging = Paging { limit: Some(MOST_TRASHED), cursor: None };
+    let name = typed.rsplit('/').next().unwrap_or(typed);
     let (live, trashed) = tokio::join!(live(context, name), trash::list(&visitor.person, paging));
     let (mut offers, mut problems) = (Vec::new(), Vec::new());
     match live {
@@ -182,12 +199,19 @@ async fn offers(visitor: &Visitor, context: &Context, name: &str) -> (Vec<Offer>
         }
         Err(problem) => problems.push(problem),
     }
+    if typed.contains('/') {
+        let words = typed.to_lowercase();
+        offers.retain(|offer| offer.path.to_lowercase().contains(&words));
+    }
     offers.truncate(MOST_OFFERED);
     (offers, problems)
 }
 
 async fn live(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
-    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST_OFFERED}))?;
+    if name.is_empty() {
+        return Ok(Vec::new());
+    }
+    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST_LOOKED_THROUGH}))?;
     let found = files::search(context, input).await?.items.into_iter();
     Ok(found.map(|file| Offer { id: file.id, path: file.path, is_trashed: false }).collect())
 }
@@ -223,6 +247,9 @@ fn verdict(absence: &Absence, asked: &Asked, search: &str) -> Markup {
         @for note in &absence.coverage { p.notice { (words::sentence(&note.message)) } }
         h2 { "What the search does to it" }
         ol.checks { @for check in &absence.checks { li { (checked(check)) } } }
+        @if absence.checks.iter().any(|check| check.verdict == Verdict::Skipped) {
+            p.quiet { "What was not looked at comes after something that keeps the document out already." }
+        }
         p { a.button href={ (search) (query_of(asked, None)) } { "Back to the results" } }
     }
 }
@@ -268,7 +295,7 @@ fn checked(check: &AbsenceCheck) -> Markup {
     };
     html! {
         b { (label(&check.code)) } " " (part::badge(tone, word)) " "
-        span dir="auto" { (check.message) }
+        @if check.verdict != Verdict::Skipped { span dir="auto" { (check.message) } }
         @if let Some(copy) = &check.copy_of { " " (shown_instead(copy)) }
         @if !check.advice.is_empty() && check.verdict == Verdict::Weak { span.hint { (check.advice) } }
         @if !check.words.is_empty() {

@@ -114,7 +114,7 @@ async fn show(
     let own = address(here, id);
     let body = html! {
         (draft::summary(provider, problem))
-        form.source method="post" action={ (own) "/change" } {
+        form.connecting method="post" action={ (own) "/change" } {
             div.fields {
                 (Field::text("name", "Name").value(&name).problem(problem).render())
                 (draft::fields(SETTINGS, provider.settings, typed, problem))

@@ -172,7 +172,7 @@ async fn show(visitor: &Visitor, provider: &Provider, told: Told<'_>) -> Result<
     let chosen = chosen.or(provider.modes.first().copied()).unwrap_or_default();
     let body = html! {
         (draft::summary(provider, of_connecting))
-        form.source method="post" action=(own) {
+        form.connecting method="post" action=(own) {
             input type="hidden" name="provider" value=(provider.name);
             div.fields {
                 (Field::text("name", "Name").value(name).hint("It is a folder below /sources in scripts, too.").problem(problem).render())

@@ -88,7 +88,7 @@ fn actions(own: &str, connected: &ConnectedSource) -> Markup {
         }
         (part::opens("disconnect", "Disconnect", ""))
         (part::dialog("disconnect", "Disconnect this source?", &html! {
-            p { (words::count(source.document_count, "document", "documents")) " of it go from search, scripts and memories at once, for good. What stands at the provider stays as it is." }
+            p #disconnected data-live="run" { (words::count(source.document_count, "document", "documents")) " of it go from search, scripts and memories at once, for good. What stands at the provider stays as it is." }
         }, &format!("{own}/disconnect"), "Disconnect", &html! {}))
     }
 }

@@ -1,24 +1,34 @@
 //! Making a token: the form, what it would reach, and the secret, this once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::State;
 use axum::response::Response;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::Permission;
+use http::HeaderMap;
 use maud::{Markup, html};
+use serde::Deserialize;
 use serde_json::json;
+use utoipa::ToSchema;
 
 use super::{address, paths, reach};
 use crate::answers::{Folder, Token, TokenReach};
+use crate::extract::Query;
 use crate::operations::tokens::{self, CreateToken};
 use crate::operations::views::{Seen, WishedToken};
 use crate::operations::{Context, Paging, folders};
+use crate::origin::Origins;
 use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
 use crate::pages::parts::{self, Field};
 use crate::pages::visitor::{Here, Visitor};
 use crate::pages::{Answer, words};
+use crate::schema::inputs;
+
+inputs!(Wanted);
 
 const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
 /// So many folders can be chosen from.
@@ -42,10 +52,10 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    fn new(visitor: &Visitor) -> Self {
+    fn new(visitor: &Visitor, name: String) -> Self {
         let end = visitor.now().plus(USUAL_LIFE).to_rfc3339();
         Self {
-            name: String::new(),
+            name,
             permissions: [Permission::Read, Permission::Write]
                 .into_iter()
                 .filter(|one| visitor.may(*one))
@@ -129,14 +139,26 @@ impl Typed {
     }
 }
 
-pub(super) async fn ask(visitor: Visitor) -> Answer {
-    let typed = Typed::new(&visitor);
+/// Whom the token is for, when the page of a client led here.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub(super) struct Wanted {
+    name: Option<String>,
+}
+
+pub(super) async fn ask(visitor: Visitor, Query(wanted): Query<Wanted>) -> Answer {
+    let typed = Typed::new(&visitor, wanted.name.unwrap_or_default());
     form_page(&visitor, &typed, None, None).await
 }
 
 /// Makes a token and shows it. The same form sent again makes nothing: a reload of the page with the secret sends it.
-pub(super) async fn create(visitor: Visitor, form: Form) -> Answer {
+pub(super) async fn create(
+    State(origins): State<Arc<Origins>>,
+    headers: HeaderMap,
+    visitor: Visitor,
+    form: Form,
+) -> Answer {
     let here = visitor.here()?;
+    let base = origins.base_url(&headers);
     let mut typed = Typed::read(&form, &visitor);
     let found = typed.find(&visitor.context()?).await;
     let input = match found.and_then(|()| typed.input()) {
@@ -148,7 +170,7 @@ pub(super) async fn create(visitor: Visitor, form: Form) -> Answer {
         return Ok(made_before(&visitor, here, &typed.name));
     }
     match tokens::create(&visitor.person, here.id, input).await {
-        Ok(token) => Ok(made(&visitor, here, &token)),
+        Ok(token) => Ok(made(&visitor, here, &token, base.as_deref())),
         Err(problem) if matches!(problem.reason, Reason::ValidationError | Reason::LimitExceeded) => {
             form_page(&visitor, &typed, Some(&problem), None).await
         }
@@ -196,7 +218,8 @@ async fn form_page(
 ) -> Answer {
     let here = visitor.here()?;
     let paging = Paging { limit: Some(MOST_FOLDERS), cursor: None };
-    let folders = folders::list(&visitor.context()?, folders::Selection::default(), paging).await?;
+    let mut folders = folders::list(&visitor.context()?, folders::Selection::default(), paging).await?;
+    folders.items.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
     let allowed: Vec<_> = Permission::ALL.into_iter().filter(|one| visitor.may(*one)).collect();
     let labels = [
         ("name", "Name"),
@@ -260,19 +283,38 @@ fn scope(folders: &[Folder], are_more: bool, typed: &Typed) -> Markup {
     }
 }
 
-/// The secret of a new token, and what is done with it.
-pub(super) fn secret(here: &Here, token: &Token) -> Markup {
+/// The secret of a new token, and what is done with it at that address of the server.
+pub(super) fn secret(here: &Here, token: &Token, base: Option<&str>) -> Markup {
     let secret = token.token.as_deref().unwrap_or_default();
     html! {
         p { bdi { (token.name) } " is made. Copy it now: nobody can see it again." }
         div.fields { (parts::secret("secret", "Token", secret)) }
-        p { "It is sent as " code { "Authorization: Bearer <token>" } ". " a href={ "/w/" (here.id) "/connect" } { "How clients take it" } }
+        p { "It is sent as " code { "Authorization: Bearer <token>" } ". " a href={ "/w/" (here.id) "/connect" } { "How clients sign in without one" } }
+        @if let Some(base) = base { (in_clients(base, secret)) }
     }
 }
 
-fn made(visitor: &Visitor, here: &Here, token: &Token) -> Response {
+/// The token in what clients are told.
+fn in_clients(base: &str, secret: &str) -> Markup {
+    let header = format!("Bearer {secret}");
+    let command =
+        format!("claude mcp add --transport http cairn {base}/mcp --header \"Authorization: {header}\"");
+    let server = json!({"url": format!("{base}/mcp"), "headers": {"Authorization": header}});
+    let file = serde_json::to_string_pretty(&json!({"mcpServers": {"cairn": server}})).unwrap_or_default();
+    html! {
+        details {
+            summary { "As clients take it" }
+            p { "Claude Code, in a terminal." }
+            (parts::snippet("in-claude-code", &command))
+            p { "Clients that read a file, such as .cursor/mcp.json. The token stands in it: keep it out of repositories." }
+            (parts::snippet("in-a-file", &file))
+        }
+    }
+}
+
+fn made(visitor: &Visitor, here: &Here, token: &Token, base: Option<&str>) -> Response {
     let body = html! {
-        (secret(here, token))
+        (secret(here, token, base))
         div.buttons { a.button href=(address(here.id)) { "Done" } }
     };
     Page::new("Token made").crumbs(vec![("Tokens".to_owned(), address(here.id))]).show(visitor, &body)

@@ -42,7 +42,7 @@ fn reads(reach: &TokenReach) -> String {
             "It reaches the whole workspace: {files}, {databases}, {memories}, and every source."
         );
     }
-    let folders = words::count(reach.folder_paths.len() as u64, "folder", "folders");
+    let folders = words::count(reach.folders, "folder", "folders");
     format!("It reaches {files} in {folders}, {databases} and {memories}, and nothing else.")
 }
 
@@ -87,6 +87,7 @@ mod tests {
             permissions: vec![Permission::Read],
             folder_paths: vec!["/a".to_owned(), "/b".to_owned()],
             files: 1_204,
+            folders: 2,
             hidden_folders: names,
             hidden_folders_total: 12,
             folders_gone: 1,

@@ -1,8 +1,12 @@
 //! Replacing a token whose secret has gone astray: a new one like it is made and shown, then the old one is switched off.
 
+use std::sync::Arc;
+
+use axum::extract::State;
 use axum::response::Response;
 use cairn_chassis::status::Problem;
 use cairn_proto::ids::{TokenId, WorkspaceId};
+use http::HeaderMap;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -11,6 +15,7 @@ use super::{address, lives, one};
 use crate::answers::Token;
 use crate::extract::PathIds;
 use crate::operations::tokens::{self, UpdateToken};
+use crate::origin::Origins;
 use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
 use crate::pages::visitor::{Here, Visitor};
@@ -37,6 +42,8 @@ pub(super) fn button(visitor: &Visitor, here: &Here, token: &Token) -> Markup {
 
 /// `POST /w/{id}/tokens/{token}/replace`. Sent again, it makes nothing.
 pub(super) async fn replace(
+    State(origins): State<Arc<Origins>>,
+    headers: HeaderMap,
     visitor: Visitor,
     PathIds(_, id): PathIds<WorkspaceId, TokenId>,
     form: Form,
@@ -54,12 +61,12 @@ pub(super) async fn replace(
     let input: UpdateToken = form::input(json!({"active": false}))?;
     // The new one is there, whatever becomes of the old one, and its secret is shown now or never.
     let is_off = tokens::update(&visitor.person, here.id, id, input).await.is_ok();
-    Ok(shown(&visitor, here, &made, is_off))
+    Ok(shown(&visitor, here, &made, (is_off, origins.base_url(&headers).as_deref())))
 }
 
-fn shown(visitor: &Visitor, here: &Here, token: &Token, is_off: bool) -> Response {
+fn shown(visitor: &Visitor, here: &Here, token: &Token, (is_off, base): (bool, Option<&str>)) -> Response {
     let body = html! {
-        (create::secret(here, token))
+        (create::secret(here, token, base))
         @if is_off { p { "The old one is switched off. Delete it when nothing asks for it any more." } }
         @else { p.notice { "The old one could not be switched off, and still works: switch it off in the list." } }
         div.buttons { a.button href=(address(here.id)) { "Done" } }

@@ -3,8 +3,7 @@
 use cairn_chassis::sql::{Engine, Tx, json_list};
 use cairn_proto::ids::{FolderId, RecordId};
 
-use super::{Order, Selection, Word};
-use crate::model::{Condition, Filter, PropertyType, Test};
+use crate::model::{Condition, Filter, Order, PropertyType, Selection, Test, Word};
 use crate::store::page::below;
 
 #[derive(Debug, Clone)]
@@ -364,6 +363,8 @@ impl Sql {
         self.push("w.workspace_id = $1 AND w.database_id = $2 AND w.deleted_at IS NULL AND ");
         self.has("w.searched", &word.folded).push(" AND EXISTS (SELECT 1 FROM record_cells f ");
         self.push("WHERE f.workspace_id = $1 AND f.record_id = w.id AND ");
+        // Ids of options and of what a record names are no texts.
+        self.push("f.target_id IS NULL AND (f.number_key IS NULL OR f.text_key IS NULL) AND ");
         self.has("COALESCE(f.rest, f.text_key)", &word.folded).push(END_OF_EXISTS);
         self.push(if is_probe { END_OF_EXISTS } else { ")" });
         if !word.option_ids.is_empty() {
@@ -375,7 +376,7 @@ impl Sql {
                 true => self
                     .push(&format!(" OR EXISTS (SELECT 1 FROM record_cells f WHERE f.record_id = {id} AND ")),
             };
-            self.push("f.workspace_id = $1 AND f.text_key IN ");
+            self.push("f.workspace_id = $1 AND f.number_key IS NOT NULL AND f.text_key IN ");
             self.list(&word.option_ids, |option| Bind::Text(option.clone())).push(")");
         }
         self.push(")")

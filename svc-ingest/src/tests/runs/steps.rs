@@ -290,7 +290,7 @@ async fn the_budget_of_live_calls_is_exact_for_all_processes() {
         let mut asked = tokio::task::JoinSet::new();
         for _ in 0..12 {
             let machine = stand.other_process();
-            let live = Live::new(machine.clone(), machine.extractor.clone());
+            let live = Live::new(machine.clone(), machine.extractor.clone(), 16 << 20);
             let sources = Sources::new(machine, live);
             let (caller, id) = (stand.caller.clone(), id.clone());
             asked.spawn(async move { sources.fetch(&caller, &id, "a").await });

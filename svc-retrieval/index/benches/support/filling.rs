@@ -45,7 +45,7 @@ impl Filling {
                     break;
                 }
                 let number = self.documents + 1;
-                let document = prepare(&self.embedder, document, number).await?;
+                let document = prepare(&self.embedder, document, number);
                 self.documents = number;
                 self.chunks += document.chunks.len();
                 prepared.push(document);
@@ -65,23 +65,19 @@ impl Filling {
 }
 
 /// What the index takes of a document.
-pub(crate) async fn prepare(
-    embedder: &StaticRows,
-    document: &Document,
-    number: u128,
-) -> anyhow::Result<IndexedDocument> {
+pub(crate) fn prepare(embedder: &StaticRows, document: &Document, number: u128) -> IndexedDocument {
     let chunks = chunk::split(Format::Markdown, &document.text);
     let texts: Vec<String> = chunks.iter().map(|chunk| chunk::index_text(&document.name, chunk)).collect();
-    let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let vectors = embedder.embed(&borrowed).await?;
-    let chunks = chunks.into_iter().zip(vectors).map(|(chunk, embedding)| IndexedChunk {
+    let embedded = texts.iter().map(|text| embedder.embed_with_pieces(text));
+    let chunks = chunks.into_iter().zip(embedded).map(|(chunk, (embedding, pieces))| IndexedChunk {
         text: chunk.text,
         heading_path: chunk.heading_path,
         start_line: chunk.start_line,
         end_line: chunk.end_line,
         embedding,
+        pieces,
     });
-    Ok(IndexedDocument {
+    IndexedDocument {
         workspace: WORKSPACE,
         // Spread as the real ones are.
         document: Uuid::from_u128(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)),
@@ -93,5 +89,5 @@ pub(crate) async fn prepare(
         content_hash: "0".repeat(71),
         updated_at: 0,
         chunks: chunks.collect(),
-    })
+    }
 }

@@ -11,8 +11,8 @@ use uuid::Uuid;
 use super::Index;
 use crate::vectors::UnitVector;
 use crate::{
-    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedDocument, Query,
-    StoredChunk,
+    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedDocument, Look, Query,
+    Seen, StoredChunk,
 };
 
 /// The embedded index as an engine; cheap to clone.
@@ -90,6 +90,14 @@ impl Engine for EmbeddedEngine {
 
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error> {
         self.off(move |index| index.chunks(workspace, &ids)).await
+    }
+
+    async fn look(&self, look: Look) -> Result<Seen, Error> {
+        self.off(move |index| index.look(&look)).await
+    }
+
+    async fn look_instead(&self, look: Look, documents: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error> {
+        self.off(move |index| index.look_instead(&look, &documents)).await
     }
 
     async fn embedded(

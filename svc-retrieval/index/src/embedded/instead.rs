@@ -29,7 +29,7 @@ impl Index {
 }
 
 /// A state of the index that nobody else sees.
-struct Instead<'a> {
+pub(super) struct Instead<'a> {
     index: &'a Index,
     snapshot: Snapshot<'a>,
     /// Of the documents that are not as they are held.
@@ -37,7 +37,7 @@ struct Instead<'a> {
 }
 
 impl<'a> Instead<'a> {
-    fn new(index: &'a Index, documents: &[IndexedDocument]) -> Result<Self, Error> {
+    pub(super) fn new(index: &'a Index, documents: &[IndexedDocument]) -> Result<Self, Error> {
         let fields = &index.fields;
         let rows = fields.encode_all(documents);
         let gone: Vec<_> = documents
@@ -51,6 +51,19 @@ impl<'a> Instead<'a> {
         let view = index.views.now().with(&gone, segment)?;
         let vectors = VectorsAtHand::of(documents);
         Ok(Self { index, snapshot: Snapshot { fields, view: Arc::new(view) }, vectors })
+    }
+
+    pub(super) fn index(&self) -> &'a Index {
+        self.index
+    }
+
+    pub(super) fn snapshot(&self) -> &Snapshot<'a> {
+        &self.snapshot
+    }
+
+    /// Of the documents that are not as they are held.
+    pub(super) fn vectors(&self) -> &VectorsAtHand {
+        &self.vectors
     }
 }
 

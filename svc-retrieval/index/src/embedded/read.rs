@@ -16,7 +16,7 @@ use super::schema::Fields;
 use super::statistics::{Corpus, Living};
 use super::view::{Address, View, Views};
 use crate::ParsedQuery;
-use crate::vectors::{UnitVector, VectorSource};
+use crate::vectors::{Composed, VectorSource};
 use crate::words::Sought;
 use crate::{ChunkId, Counts, EmbeddedChunk, Hit, StoredChunk, sort_hits};
 
@@ -103,14 +103,14 @@ impl Snapshot<'_> {
         for (place, part) in self.view.parts().iter().enumerate() {
             part.for_each_living(&term, |row| {
                 let stored = self.view.document(Address { part: place, row })?;
-                if let Some((id, _, vector)) = self.fields.decode_vector(&stored) {
+                if let Some((id, _, Composed { vector, pieces })) = self.fields.decode_vector(&stored) {
                     let chunk = self.fields.decode(id, &stored);
-                    let embedding = vector.to_f32();
                     chunks.push(EmbeddedChunk {
                         title: chunk.title,
                         heading_path: chunk.heading_path,
                         text: chunk.text,
-                        embedding,
+                        embedding: vector.to_f32(),
+                        pieces: pieces.into_vec(),
                     });
                 }
                 Ok(())
@@ -137,15 +137,15 @@ impl StoredVectors {
     fn read(
         &self,
         workspace: Uuid,
-        each: &mut dyn FnMut(ChunkId, Option<Uuid>, UnitVector),
+        each: &mut dyn FnMut(ChunkId, Option<Uuid>, Composed),
     ) -> tantivy::Result<()> {
         let term = self.fields.workspace_term(workspace);
         for part in self.views.now().parts() {
             // Rows come in the order of the store, so one block in memory is enough.
             let store = part.segment.get_store_reader(1)?;
             part.for_each_living(&term, |row| {
-                if let Some((chunk, container, vector)) = self.fields.decode_vector(&store.get(row)?) {
-                    each(chunk, container, vector);
+                if let Some((chunk, container, composed)) = self.fields.decode_vector(&store.get(row)?) {
+                    each(chunk, container, composed);
                 }
                 Ok(())
             })?;
@@ -158,7 +158,7 @@ impl VectorSource for StoredVectors {
     fn load(
         &self,
         workspace: Uuid,
-        each: &mut dyn FnMut(ChunkId, Option<Uuid>, UnitVector),
+        each: &mut dyn FnMut(ChunkId, Option<Uuid>, Composed),
     ) -> Result<(), crate::Error> {
         self.read(workspace, each).map_err(crate::Error::from)
     }

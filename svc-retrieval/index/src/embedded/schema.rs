@@ -8,7 +8,7 @@ use tantivy::{TantivyDocument, Term};
 use uuid::Uuid;
 
 use super::tokens::{self, LISTED};
-use crate::vectors::UnitVector;
+use crate::vectors::{Composed, UnitVector};
 use crate::words::{Language, Searched, Stems};
 use crate::{ChunkId, IndexedChunk, IndexedDocument, StoredChunk};
 
@@ -41,6 +41,8 @@ pub(super) struct Fields {
     content_hash: Field,
     updated_at: Field,
     embedding: Field,
+    /// The pieces that the embedding is a sum of, two bytes each, little-endian.
+    pieces: Field,
 }
 
 impl Fields {
@@ -69,6 +71,7 @@ impl Fields {
             content_hash: builder.add_text_field("content_hash", STORED),
             updated_at: builder.add_i64_field("updated_at", STORED),
             embedding: builder.add_bytes_field("embedding", STORED),
+            pieces: builder.add_bytes_field("pieces", STORED),
             schema: builder.build(),
         }
     }
@@ -99,8 +102,7 @@ impl Fields {
         for document in documents {
             for (ordinal, chunk) in (0..).zip(&document.chunks) {
                 let id = ChunkId { document: document.document, ordinal };
-                let vector = UnitVector::new(&chunk.embedding);
-                rows.push(self.encode(document, id, chunk, vector.as_ref(), &mut stems));
+                rows.push(self.encode(document, id, chunk, Composed::of(chunk).as_ref(), &mut stems));
             }
         }
         rows
@@ -112,7 +114,7 @@ impl Fields {
         document: &IndexedDocument,
         id: ChunkId,
         chunk: &IndexedChunk,
-        vector: Option<&UnitVector>,
+        composed: Option<&Composed>,
         stems: &mut Stems,
     ) -> TantivyDocument {
         let mut encoded = TantivyDocument::new();
@@ -145,8 +147,10 @@ impl Fields {
         encoded.add_u64(self.end_line, u64::from(chunk.end_line));
         encoded.add_text(self.content_hash, &document.content_hash);
         encoded.add_i64(self.updated_at, document.updated_at);
-        if let Some(vector) = vector {
+        if let Some(Composed { vector, pieces }) = composed {
             encoded.add_bytes(self.embedding, &vector.to_bytes());
+            let pieces: Vec<u8> = pieces.iter().flat_map(|piece| piece.to_le_bytes()).collect();
+            encoded.add_bytes(self.pieces, &pieces);
         }
         encoded
     }
@@ -174,15 +178,17 @@ impl Fields {
         }
     }
 
-    /// What the vectors need of a tantivy document: chunk, container, vector. None without a vector.
+    /// What the vectors need of a tantivy document: chunk, container, vector and pieces. None without a vector.
     pub(super) fn decode_vector(
         &self,
         stored: &TantivyDocument,
-    ) -> Option<(ChunkId, Option<Uuid>, UnitVector)> {
+    ) -> Option<(ChunkId, Option<Uuid>, Composed)> {
         let bytes = |field| stored.get_first(field).and_then(|value| value.as_bytes());
         let vector = UnitVector::from_bytes(bytes(self.embedding)?);
         let id = parse_chunk_key(bytes(self.chunk_key)?)?;
-        Some((id, self.decode_container(stored), vector))
+        let (pairs, _odd) = bytes(self.pieces).unwrap_or_default().as_chunks::<2>();
+        let pieces = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+        Some((id, self.decode_container(stored), Composed { vector, pieces }))
     }
 
     fn decode_container(&self, stored: &TantivyDocument) -> Option<Uuid> {

@@ -25,12 +25,16 @@ pub(super) struct Corpus {
 
 impl Corpus {
     pub(super) fn of(query: &LexicalQuery<'_>) -> Self {
+        Self::new(query.workspace, query.containers)
+    }
+
+    pub(super) fn new(workspace: Uuid, containers: Option<&HashSet<Uuid>>) -> Self {
         let sorted = |containers: &HashSet<Uuid>| {
             let mut containers: Vec<Uuid> = containers.iter().copied().collect();
             containers.sort_unstable();
             Arc::from(containers)
         };
-        Self { workspace: query.workspace, containers: query.containers.map(sorted) }
+        Self { workspace, containers: containers.map(sorted) }
     }
 }
 

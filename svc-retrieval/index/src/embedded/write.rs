@@ -14,9 +14,9 @@ use super::{Error, Index};
 use crate::tuning::{
     MERGE_AT, MERGE_CLASS_WIDTH, MERGE_DELETED_SHARE, MERGE_SMALLEST, MERGE_THREADS, WRITER_MEMORY,
 };
-use crate::vectors::{DocumentVectors, UnitVector};
+use crate::vectors::{Composed, DocumentVectors};
 use crate::words::Stems;
-use crate::{Batch, ChunkId, IndexedDocument};
+use crate::{Batch, ChunkId, IndexedChunk, IndexedDocument};
 
 /// What one writer at a time holds.
 pub(super) struct Writing {
@@ -207,10 +207,10 @@ impl Index {
         changes.gone.push(self.fields.document_term(document.workspace, document.document));
         let mut rows = Vec::with_capacity(document.chunks.len());
         for (ordinal, chunk) in (0..).zip(&document.chunks) {
-            let vector = self.unit_vector(&chunk.embedding)?;
+            let composed = self.composed(chunk)?;
             let id = ChunkId { document: document.document, ordinal };
-            changes.rows.push(self.fields.encode(document, id, chunk, vector.as_ref(), stems));
-            rows.extend(vector.map(|vector| (ordinal, vector)));
+            changes.rows.push(self.fields.encode(document, id, chunk, composed.as_ref(), stems));
+            rows.extend(composed.map(|composed| (ordinal, composed)));
         }
         let vectors = DocumentVectors { document: document.document, container: document.container, rows };
         changes.vectors.push((document.workspace, vectors));
@@ -218,11 +218,12 @@ impl Index {
     }
 
     /// None for a zero vector.
-    fn unit_vector(&self, embedding: &[f32]) -> Result<Option<UnitVector>, Error> {
-        if embedding.len() == self.dimensions.get() {
-            return Ok(UnitVector::new(embedding));
+    fn composed(&self, chunk: &IndexedChunk) -> Result<Option<Composed>, Error> {
+        let given = chunk.embedding.len();
+        if given == self.dimensions.get() {
+            return Ok(Composed::of(chunk));
         }
-        Err(Error::Dimensions { expected: self.dimensions.get(), given: embedding.len() })
+        Err(Error::Dimensions { expected: self.dimensions.get(), given })
     }
 }
 

@@ -39,7 +39,8 @@ use self::write::Replacement;
 use super::Config;
 use crate::vectors::UnitVector;
 use crate::{
-    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, IndexedDocument, Query, StoredChunk,
+    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, IndexedDocument, Look, Query, Seen,
+    StoredChunk,
 };
 
 /// 1 while Qdrant answers.
@@ -298,6 +299,32 @@ impl Engine for Index {
             return Ok(Vec::new());
         }
         Ok(self.0.chunks(workspace, ids).await?)
+    }
+
+    async fn look(&self, look: Look) -> Result<Seen, crate::Error> {
+        Ok(self.0.look_closer(&look).await?)
+    }
+
+    async fn look_instead(
+        &self,
+        mut look: Look,
+        documents: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Seen, crate::Error> {
+        let asked = look.chunks.clone();
+        look.chunks.retain(|chunk| documents.iter().all(|document| document.document != chunk.document));
+        let with_vectors = look.pieces.is_some();
+        let mut seen = self.0.look_closer(&look).await?;
+        for id in &asked {
+            let document = documents.iter().find(|document| document.document == id.document);
+            let Some((stored, composed)) = document.and_then(|document| document.at_hand(id.ordinal)) else {
+                continue;
+            };
+            seen.chunks.push(stored);
+            seen.composed.extend(composed.filter(|_| with_vectors).map(|composed| (*id, composed)));
+        }
+        let place = |chunk: &StoredChunk| asked.iter().position(|id| *id == chunk.id);
+        seen.chunks.sort_by_key(place);
+        Ok(seen)
     }
 
     async fn embedded(

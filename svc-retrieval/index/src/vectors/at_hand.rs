@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::{UnitVector, Within};
-use crate::{ChunkId, Hit, IndexedDocument};
+use super::{Composed, UnitVector, Within};
+use crate::{ChunkId, Hit, IndexedDocument, PiecesHeld};
 
 /// The vectors of some documents' chunks, as an index would keep them.
 pub(crate) struct VectorsAtHand {
     /// A chunk whose vector is zero has none.
-    rows: Vec<(ChunkId, Vec<f32>)>,
+    rows: Vec<(ChunkId, Vec<f32>, Composed)>,
     containers: HashMap<Uuid, Option<Uuid>>,
 }
 
@@ -20,7 +20,7 @@ impl VectorsAtHand {
         for document in documents {
             for (ordinal, chunk) in (0..).zip(&document.chunks) {
                 let id = ChunkId { document: document.document, ordinal };
-                rows.extend(UnitVector::new(&chunk.embedding).map(|vector| (id, vector.to_f32())));
+                rows.extend(Composed::of(chunk).map(|composed| (id, composed.vector.to_f32(), composed)));
             }
         }
         let containers = documents.iter().map(|document| (document.document, document.container)).collect();
@@ -32,13 +32,28 @@ impl VectorsAtHand {
         self.containers.contains_key(&document)
     }
 
+    /// What the vector of a chunk is made of.
+    pub(crate) fn composed(&self, chunk: ChunkId) -> Option<Composed> {
+        self.rows.iter().find(|(id, _, _)| *id == chunk).map(|(_, _, composed)| composed.clone())
+    }
+
+    /// How many of the chunks hold each of the pieces.
+    pub(crate) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
+        let holds = |piece: &u16| {
+            let holding = self.rows.iter().filter(|(_, _, row)| row.pieces.binary_search(piece).is_ok());
+            u32::try_from(holding.count()).unwrap_or(u32::MAX)
+        };
+        let chunks = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        PiecesHeld { chunks, holding: pieces.iter().map(holds).collect() }
+    }
+
     /// The cosines of the chunks that may be found, in no order; none for a vector that has no direction.
     pub(crate) fn cosines(&self, vector: &[f32], within: Within<'_>) -> Vec<Hit> {
         let Some(vector) = UnitVector::new(vector).map(|vector| vector.to_f32()) else { return Vec::new() };
-        let is_found = |(chunk, _): &&(ChunkId, Vec<f32>)| {
+        let is_found = |(chunk, _, _): &&(ChunkId, Vec<f32>, Composed)| {
             within.has(chunk.document, self.containers.get(&chunk.document).copied().flatten())
         };
-        let cosine = |(chunk, other): &(ChunkId, Vec<f32>)| {
+        let cosine = |(chunk, other, _): &(ChunkId, Vec<f32>, Composed)| {
             let score = vector.iter().zip(other).map(|(one, other)| one * other).sum();
             Hit { chunk: *chunk, score }
         };

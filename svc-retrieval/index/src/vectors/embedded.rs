@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use uuid::Uuid;
 
 use super::rows::{Direction, Rows, Within};
-use super::{DocumentVectors, UnitVector, VectorQuery};
-use crate::{ChunkId, Error, Hit};
+use super::{Composed, DocumentVectors, UnitVector, VectorQuery};
+use crate::{ChunkId, Error, Hit, PiecesHeld};
 
 /// Where the vectors of a workspace are kept while nobody searches them.
 pub trait VectorSource: Send + Sync + fmt::Debug {
@@ -17,7 +17,7 @@ pub trait VectorSource: Send + Sync + fmt::Debug {
     fn load(
         &self,
         workspace: Uuid,
-        each: &mut dyn FnMut(ChunkId, Option<Uuid>, UnitVector),
+        each: &mut dyn FnMut(ChunkId, Option<Uuid>, Composed),
     ) -> Result<(), Error>;
 }
 
@@ -26,7 +26,8 @@ type Slot = Arc<RwLock<Option<Rows>>>;
 
 /// Exact search over vectors in memory.
 ///
-/// About `3 × dimensions + 100` bytes a chunk, only for workspaces that are searched. A workspace's slot is
+/// About `3 × dimensions + 100` bytes a chunk, where its pieces are kept two for each of them besides, and for each
+/// workspace eight for each different piece in it; only for workspaces that are searched. A workspace's slot is
 /// locked while it is loaded, searched or changed, so a search sees each document whole. Whoever changes
 /// vectors first makes the source answer with the change and then applies it here: a load that runs in
 /// between reads the change already, and applying it twice is harmless.
@@ -100,7 +101,7 @@ impl EmbeddedVectors {
     fn load(&self, workspace: Uuid) -> Result<Rows, Error> {
         let mut rows = Rows::new(self.dimensions.get());
         if let Some(source) = &self.source {
-            source.load(workspace, &mut |chunk, container, vector| rows.push(chunk, container, &vector))?;
+            source.load(workspace, &mut |chunk, container, row| rows.push(chunk, container, &row))?;
         }
         Ok(rows)
     }
@@ -140,6 +141,32 @@ impl EmbeddedVectors {
             let score = |chunk| direction.as_ref().and_then(|query| rows.score(query, chunk)).unwrap_or(0.0);
             chunks.iter().map(|chunk| Hit { chunk: *chunk, score: score(*chunk) }).collect()
         })
+    }
+
+    /// Of each of the chunks that has a vector, that and what it is made of.
+    ///
+    /// # Errors
+    /// The stored vectors cannot be read.
+    pub fn composed(&self, workspace: Uuid, chunks: &[ChunkId]) -> Result<HashMap<ChunkId, Composed>, Error> {
+        self.with_rows(workspace, |rows| {
+            chunks.iter().filter_map(|chunk| Some((*chunk, rows.composed(*chunk)?))).collect()
+        })
+    }
+
+    /// How many chunks of a workspace hold each of the pieces.
+    ///
+    /// # Errors
+    /// The stored vectors cannot be read.
+    pub fn holding(&self, workspace: Uuid, pieces: &[u16]) -> Result<PiecesHeld, Error> {
+        self.with_rows(workspace, |rows| rows.holding(pieces))
+    }
+
+    /// How many chunks of one document hold each of the pieces.
+    ///
+    /// # Errors
+    /// The stored vectors cannot be read.
+    pub fn holding_of(&self, workspace: Uuid, document: Uuid, pieces: &[u16]) -> Result<PiecesHeld, Error> {
+        self.with_rows(workspace, |rows| rows.holding_of(document, pieces))
     }
 
     /// The vectors of a document's chunks with their places, in the order of the places; chunks without a vector are left

@@ -2,18 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
 use half::f16;
 use uuid::Uuid;
 
 use super::kernel::{code_products, dot_halves, normalised, quantise};
 use super::signs::Signs;
-use super::{DocumentVectors, UnitVector};
+use super::{Composed, DocumentVectors, UnitVector};
 use crate::best::Best;
 use crate::tuning::{
     FEWEST_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT,
     SIGNS_REMADE_AT, SIGNS_SAMPLE,
 };
-use crate::{ChunkId, Hit, sort_hits};
+use crate::{ChunkId, Hit, PiecesHeld, sort_hits};
 
 /// A query's direction, exact and quantised.
 pub(super) struct Direction {
@@ -47,6 +48,11 @@ pub(super) struct Rows {
     containers: Vec<u32>,
     known_containers: Containers,
     by_document: HashMap<Uuid, Vec<usize>>,
+    /// The pieces of each row.
+    pieces: Vec<Box<[u16]>>,
+    /// How many rows hold each piece that any holds. A table of all pieces would take as much for a workspace of ten
+    /// documents as for one of ten thousand.
+    holding: HashMap<u16, u32, RandomState>,
 }
 
 impl Rows {
@@ -62,20 +68,23 @@ impl Rows {
             containers: Vec::new(),
             known_containers: Containers::default(),
             by_document: HashMap::new(),
+            pieces: Vec::new(),
+            holding: HashMap::default(),
         }
     }
 
     /// Replaces the rows of a document.
     pub(super) fn replace(&mut self, vectors: &DocumentVectors) {
         self.remove(vectors.document);
-        for (ordinal, vector) in &vectors.rows {
+        for (ordinal, row) in &vectors.rows {
             let chunk = ChunkId { document: vectors.document, ordinal: *ordinal };
-            self.push(chunk, vectors.container, vector);
+            self.push(chunk, vectors.container, row);
         }
     }
 
     /// Adds the row of a chunk that has none. A vector of other dimensions is left out.
-    pub(super) fn push(&mut self, chunk: ChunkId, container: Option<Uuid>, vector: &UnitVector) {
+    pub(super) fn push(&mut self, chunk: ChunkId, container: Option<Uuid>, composed: &Composed) {
+        let vector = &composed.vector;
         if vector.dimensions() != self.dimensions {
             return;
         }
@@ -85,6 +94,10 @@ impl Rows {
         self.chunks.push(chunk);
         self.containers.push(self.known_containers.place(container));
         self.by_document.entry(chunk.document).or_default().push(row);
+        for piece in &composed.pieces {
+            *self.holding.entry(*piece).or_default() += 1;
+        }
+        self.pieces.push(composed.pieces.clone());
         self.push_signs(vector);
     }
 
@@ -124,6 +137,15 @@ impl Rows {
         self.scales.swap_remove(row);
         self.chunks.swap_remove(row);
         self.containers.swap_remove(row);
+        for piece in self.pieces.swap_remove(row) {
+            let left = self.holding.get_mut(&piece).map(|count| {
+                *count = count.saturating_sub(1);
+                *count
+            });
+            if left == Some(0) {
+                self.holding.remove(&piece);
+            }
+        }
     }
 
     /// The greatest cosines: each pass looks closer at fewer rows, and the exact vectors decide.
@@ -176,9 +198,34 @@ impl Rows {
 
     /// The exact cosine of a chunk, none if it has no row.
     pub(super) fn score(&self, query: &Direction, chunk: ChunkId) -> Option<f32> {
+        self.cosine(query, self.row_of(chunk)?)
+    }
+
+    fn row_of(&self, chunk: ChunkId) -> Option<usize> {
         let rows = self.by_document.get(&chunk.document)?;
-        let row = rows.iter().find(|row| self.chunks.get(**row) == Some(&chunk))?;
-        self.cosine(query, *row)
+        rows.iter().find(|row| self.chunks.get(**row) == Some(&chunk)).copied()
+    }
+
+    /// What the vector of a chunk is made of, none if it has no row.
+    pub(super) fn composed(&self, chunk: ChunkId) -> Option<Composed> {
+        let row = self.row_of(chunk)?;
+        let exact = self.exact.get(row * self.dimensions..(row + 1) * self.dimensions)?;
+        Some(Composed { vector: UnitVector::of_halves(exact), pieces: self.pieces.get(row)?.clone() })
+    }
+
+    /// How many rows hold each of the pieces.
+    pub(super) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
+        let holding = |piece: &u16| self.holding.get(piece).copied().unwrap_or_default();
+        PiecesHeld { chunks: counted(self.chunks.len()), holding: pieces.iter().map(holding).collect() }
+    }
+
+    /// How many rows of a document hold each of the pieces.
+    pub(super) fn holding_of(&self, document: Uuid, pieces: &[u16]) -> PiecesHeld {
+        let rows = self.by_document.get(&document).map(Vec::as_slice).unwrap_or_default();
+        let own: Vec<&Box<[u16]>> = rows.iter().filter_map(|row| self.pieces.get(*row)).collect();
+        let holding =
+            |piece: &u16| counted(own.iter().filter(|row| row.binary_search(piece).is_ok()).count());
+        PiecesHeld { chunks: counted(rows.len()), holding: pieces.iter().map(holding).collect() }
     }
 
     /// The vectors of a document by the places of its chunks.
@@ -203,6 +250,10 @@ impl Rows {
         let exact = self.exact.get(start..start + self.dimensions)?;
         Some(dot_halves(&query.exact, exact))
     }
+}
+
+fn counted(rows: usize) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 /// A bound that about the `kept` best rows reach, told from some of them: to find it exactly would take longer than the

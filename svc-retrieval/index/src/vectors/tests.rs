@@ -71,7 +71,10 @@ fn many_rows_are_found_as_an_exact_search_finds_them() {
         let vector = UnitVector::new(&passages.passage(row)).unwrap();
         exact.push(vector.to_f32());
         let document = Uuid::from_u128(u128::try_from(row).unwrap());
-        index.apply(&[(workspace, DocumentVectors { document, container: None, rows: vec![(0, vector)] })]);
+        index.apply(&[(
+            workspace,
+            DocumentVectors { document, container: None, rows: vec![(0, vector.into())] },
+        )]);
     }
     // Some go and some are replaced, so that rows have changed their places.
     for row in (0..ROWS).step_by(7) {
@@ -83,7 +86,10 @@ fn many_rows_are_found_as_an_exact_search_finds_them() {
         }
         let vector = UnitVector::new(&passages.passage(row + 1)).unwrap();
         exact[row] = vector.to_f32();
-        index.apply(&[(workspace, DocumentVectors { document, container: None, rows: vec![(0, vector)] })]);
+        index.apply(&[(
+            workspace,
+            DocumentVectors { document, container: None, rows: vec![(0, vector.into())] },
+        )]);
     }
     for (limit, least) in [(10, 0.98), (100, 0.95)] {
         let recall = recall(&index, &mut passages, &exact, limit);

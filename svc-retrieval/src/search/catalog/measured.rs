@@ -100,8 +100,14 @@ async fn engine(folder: &Path, titles: &[Title]) -> EmbeddedEngine {
         let (title, path) = (title.title.clone(), title.path.clone());
         let document = Document { title, path, ..Document::default() };
         let text = crate::entry::text(&document);
-        let chunk =
-            IndexedChunk { text, heading_path: Vec::new(), start_line: 1, end_line: 1, embedding: vec![0.0] };
+        let chunk = IndexedChunk {
+            text,
+            heading_path: Vec::new(),
+            start_line: 1,
+            end_line: 1,
+            embedding: vec![0.0],
+            pieces: Vec::new(),
+        };
         IndexedDocument {
             workspace: partition::of(WORKSPACE, true),
             document: id(place),

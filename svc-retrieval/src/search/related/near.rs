@@ -227,6 +227,7 @@ mod tests {
                 start_line: 1,
                 end_line: 1,
                 embedding: row.to_vec(),
+                pieces: Vec::new(),
             };
             let document = IndexedDocument {
                 workspace: WORKSPACE,

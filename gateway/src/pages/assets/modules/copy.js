@@ -18,7 +18,8 @@ document.addEventListener("click", async event => {
   button.textContent = button.dataset.done;
   setTimeout(() => { button.textContent = label; }, 2000);
 });
-for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
-document.addEventListener("cairn:swapped", () => {
-  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
-});
+const show = root => {
+  for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
+};
+show(document);
+document.addEventListener("cairn:arrived", event => show(event.detail));

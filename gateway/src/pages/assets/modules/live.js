@@ -9,6 +9,11 @@ if (main) {
   const isWanted = part => wanted.has(EVERYTHING) || part.dataset.live.split(" ").some(kind => wanted.has(kind));
   // What somebody types in or has opened is left alone, and tried again.
   const isInUse = part => part.matches(":focus-within") || part.querySelector("details[open] :focus, dialog[open], :popover-open");
+  // What somebody has opened to read stays open.
+  const keepOpen = (part, next) => {
+    const [before, after] = [part, next].map(one => [...one.querySelectorAll("details")]);
+    if (before.length === after.length) before.forEach((one, at) => { after[at].open = one.open; });
+  };
   const follow = () => {
     timer = 0;
     if (document.hidden) return;
@@ -22,7 +27,9 @@ if (main) {
       else if (!source && fresh.dataset.events && !document.hidden) open();
       for (const part of free) {
         const next = fresh?.querySelector(`#${CSS.escape(part.id)}`);
-        if (!next || next.isEqualNode(part) || isInUse(part)) continue;
+        if (!next || isInUse(part)) continue;
+        keepOpen(part, next);
+        if (next.isEqualNode(part)) continue;
         part.replaceWith(document.adoptNode(next));
         document.dispatchEvent(new CustomEvent("cairn:swapped", { detail: next }));
       }
@@ -44,6 +51,8 @@ if (main) {
     for (const kind of ["change", "changes", "index", "run", "token", "call"]) {
       source.addEventListener(kind, event => note([kind, `${kind}:${JSON.parse(event.data).id}`]));
     }
+    // What happened between the page and the stream was told to nobody.
+    source.addEventListener("ready", () => note([EVERYTHING]));
     // It comes back when the page was read anew: what was missed is in it, and whoever is signed out is not asked for more.
     source.addEventListener("error", () => {
       close();

@@ -6,15 +6,26 @@ const fetched = async (selector, address, options) => {
   const answer = await fetch(address, { ...options, headers: { "x-cairn-part": selector.slice(1), accept: "text/html" } });
   const isOurs = new URL(answer.url).origin === location.origin;
   if (!isOurs || !answer.headers.get("content-type")?.startsWith("text/html")) return null;
-  return new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html").querySelector(selector);
+  const part = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html").querySelector(selector);
+  // Other modules make it ready (times, buttons that need a script) before it is compared or shown.
+  if (part) document.dispatchEvent(new CustomEvent("cairn:arrived", { detail: part }));
+  return part;
 };
 
+// What was asked for last is shown, however long an earlier answer takes.
+const asked = new Map();
+const LATE = "late";
+
+/** Whether the part was shown; LATE when another was asked for meanwhile. */
 const swap = async (selector, address, options) => {
   const place = document.querySelector(selector);
   if (!place) return false;
+  const number = (asked.get(selector) ?? 0) + 1;
+  asked.set(selector, number);
   if (!options?.quiet) place.setAttribute("aria-busy", "true");
   try {
     const part = await fetched(selector, address, options);
+    if (asked.get(selector) !== number) return LATE;
     if (!part) return false;
     const focused = document.activeElement?.id;
     place.replaceWith(document.adoptNode(part));
@@ -32,8 +43,9 @@ document.addEventListener("click", async event => {
   const link = event.target.closest?.("a[data-swap]");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  if (await swap(link.dataset.swap, link.href)) history.pushState(null, "", link.href);
-  else location.assign(link.href);
+  const shown = await swap(link.dataset.swap, link.href);
+  if (shown === true) history.pushState(null, "", link.href);
+  else if (!shown) location.assign(link.href);
 });
 
 document.addEventListener("submit", async event => {
@@ -47,8 +59,9 @@ document.addEventListener("submit", async event => {
   if (method === "GET") {
     const address = new URL(target);
     address.search = fields;
-    if (await swap(selector, address.href)) history.pushState(null, "", address.href);
-    else location.assign(address.href);
+    const shown = await swap(selector, address.href);
+    if (shown === true) history.pushState(null, "", address.href);
+    else if (!shown) location.assign(address.href);
   } else if (!(await swap(selector, target, { method, body: fields }))) {
     form.removeAttribute("data-swap");
     form.requestSubmit(event.submitter);

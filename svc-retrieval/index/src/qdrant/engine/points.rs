@@ -336,6 +336,7 @@ mod tests {
             start_line,
             end_line,
             embedding: vec![1.0, 0.0],
+            pieces: Vec::new(),
         });
         let fields = (any::<u128>(), any::<u128>(), any::<Option<u128>>(), any::<String>(), any::<i64>());
         (fields, any::<String>(), chunk).prop_map(|(fields, title, chunk)| {

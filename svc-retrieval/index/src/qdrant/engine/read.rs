@@ -14,8 +14,9 @@ use super::points::{
 };
 use super::tuning::{MOST_LANGUAGES, PAGE};
 use super::{Error, Inner, filters};
+use crate::vectors::UnitVector;
 use crate::words::{Language, Languages};
-use crate::{ChunkId, Counts, EmbeddedChunk, StoredChunk};
+use crate::{AskedWords, ChunkId, Counts, EmbeddedChunk, Look, Seen, StoredChunk};
 
 impl Inner {
     /// The languages that chunks of the workspace are in, as they were a moment ago.
@@ -73,11 +74,34 @@ impl Inner {
                 heading_path: points::texts(&point.payload, HEADINGS),
                 text: points::text(&point.payload, TEXT),
                 embedding,
+                pieces: Vec::new(),
             };
             embedded.push((points::read_chunk_id(&point.payload)?, chunk));
         }
         embedded.sort_unstable_by_key(|(chunk, _)| *chunk);
         Ok(embedded)
+    }
+
+    /// What there is to see of the chunks. Qdrant keeps no pieces, and counts neither them nor words: whoever looks may cut the
+    /// texts, which are a few, and takes rarities as they are in general.
+    pub(super) async fn look_closer(&self, look: &Look) -> Result<Seen, Error> {
+        self.ready().await?;
+        let languages = self.languages(look.workspace).await?;
+        let words = AskedWords::uncounted(&look.question, languages);
+        if look.chunks.is_empty() {
+            return Ok(Seen { words, ..Seen::default() });
+        }
+        let points = look.chunks.iter().map(|id| chunk_point(look.workspace, *id)).collect();
+        let vectors = if look.pieces.is_some() { meaning() } else { no_vectors() };
+        let mut found = self.get_with(points, fields(STORED_FIELDS), vectors).await?;
+        let mut seen = Seen { words, ..Seen::default() };
+        for id in &look.chunks {
+            let Some(point) = found.remove(&chunk_point(look.workspace, *id)) else { continue };
+            seen.chunks.push(points::read_chunk(*id, &point.payload));
+            let vector = points::read_vector(point.vectors).and_then(|vector| UnitVector::new(&vector));
+            seen.composed.extend(vector.map(|vector| (*id, vector.into())));
+        }
+        Ok(seen)
     }
 
     pub(super) async fn counts(&self, workspace: Uuid) -> Result<Counts, Error> {
@@ -108,11 +132,20 @@ impl Inner {
         ids: Vec<Uuid>,
         with: WithPayloadSelector,
     ) -> Result<HashMap<Uuid, RetrievedPoint>, Error> {
+        self.get_with(ids, with, no_vectors()).await
+    }
+
+    async fn get_with(
+        &self,
+        ids: Vec<Uuid>,
+        with: WithPayloadSelector,
+        vectors: WithVectorsSelector,
+    ) -> Result<HashMap<Uuid, RetrievedPoint>, Error> {
         let request = GetPoints {
             collection_name: self.collection.clone(),
             ids: ids.into_iter().map(point_id).collect(),
             with_payload: Some(with),
-            with_vectors: Some(no_vectors()),
+            with_vectors: Some(vectors),
             ..GetPoints::default()
         };
         let found = self.answered(self.client.api.get_points(request).await)?.result;

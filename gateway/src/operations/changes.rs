@@ -1,0 +1,207 @@
+//! The change feed for programs: what changed after a place, and waiting for it. The services say what of it the caller sees.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use cairn_chassis::call::Call;
+use cairn_chassis::feed::{ChangeToken, InvalidToken, Source};
+use cairn_chassis::status::Problem;
+use cairn_proto::feed::v1::{ListChangesRequest, ListChangesResponse};
+use futures::future::{self, Either};
+
+use super::answered;
+use crate::answers::{Change, Changes};
+use crate::upstreams::Upstreams;
+
+/// A call answers before its own time is over.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// A place in the feeds: how far each was told. A place that names one feed is of that feed alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Place {
+    content: Option<u64>,
+    ingest: Option<u64>,
+}
+
+impl Place {
+    /// How far the feed of the workspace's own content was told.
+    pub(crate) const fn of_content(self) -> Option<u64> {
+        self.content
+    }
+
+    fn of(self, feed: Source) -> Option<u64> {
+        match feed {
+            Source::Content => self.content,
+            Source::Ingest => self.ingest,
+        }
+    }
+
+    /// The same, that far in a feed.
+    pub(crate) fn at(self, token: ChangeToken) -> Self {
+        let position = Some(token.position);
+        match token.source {
+            Source::Content => Self { content: position, ..self },
+            Source::Ingest => Self { ingest: position, ..self },
+        }
+    }
+}
+
+/// As `c1-z.i1-4`, or the one token of a place in one feed.
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let token = |source: Source| Some(ChangeToken { source, position: self.of(source)? }.to_string());
+        let tokens: Vec<String> = [Source::Content, Source::Ingest].into_iter().filter_map(token).collect();
+        formatter.write_str(&tokens.join("."))
+    }
+}
+
+impl FromStr for Place {
+    type Err = InvalidToken;
+
+    /// Reads what [`fmt::Display`] writes, and the token of a write.
+    fn from_str(text: &str) -> Result<Self, InvalidToken> {
+        let mut place = Self::default();
+        for token in text.split('.') {
+            let token: ChangeToken = token.parse()?;
+            if place.of(token.source).is_some() {
+                return Err(InvalidToken);
+            }
+            place = place.at(token);
+        }
+        Ok(place)
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    /// Absent: where the feeds are now.
+    pub(crate) after: Option<Place>,
+    /// How many changes at most.
+    pub(crate) limit: u32,
+    /// How long to wait when there is none.
+    pub(crate) wait: Duration,
+}
+
+/// A part of the feeds that was read.
+struct Part {
+    changes: Vec<Change>,
+    next: Place,
+    has_more: bool,
+}
+
+impl Part {
+    fn take(&mut self, feed: Source, answer: ListChangesResponse) {
+        self.next = self.next.at(ChangeToken { source: feed, position: answer.last });
+        self.has_more |= answer.has_more;
+        self.changes.extend(answer.changes.into_iter().map(|change| Change::read(feed, change)));
+    }
+
+    fn done(self) -> (Changes, Place) {
+        let next = self.next.to_string();
+        (Changes { changes: self.changes, next, has_more: self.has_more }, self.next)
+    }
+}
+
+/// What the caller of `call` sees of the changes after a place, and where it goes on.
+pub(crate) async fn list(
+    upstreams: &Upstreams,
+    call: &Call,
+    asked: Asked,
+) -> Result<(Changes, Place), Problem> {
+    let Some(after) = asked.after else { return heads(upstreams, call).await };
+    let mut part = Part { changes: Vec::new(), next: after, has_more: false };
+    for feed in [Source::Content, Source::Ingest] {
+        let room = asked.limit.saturating_sub(u32::try_from(part.changes.len()).unwrap_or(u32::MAX));
+        let Some(position) = after.of(feed) else { continue };
+        if room == 0 {
+            part.has_more = true;
+            continue;
+        }
+        part.take(feed, read(upstreams, call, feed, Some(position), room, Duration::ZERO).await?);
+    }
+    let wait = asked.wait.min(call.remaining().saturating_sub(MARGIN));
+    if part.changes.is_empty() && !part.has_more && !wait.is_zero() {
+        wait_for(upstreams, call, asked.limit, wait, &mut part).await?;
+    }
+    Ok(part.done())
+}
+
+/// Where the feeds are.
+async fn heads(upstreams: &Upstreams, call: &Call) -> Result<(Changes, Place), Problem> {
+    let mut part = Part { changes: Vec::new(), next: Place::default(), has_more: false };
+    for feed in [Source::Content, Source::Ingest] {
+        part.take(feed, read(upstreams, call, feed, None, 1, Duration::ZERO).await?);
+    }
+    Ok(part.done())
+}
+
+/// Waits until one of the feeds tells something, or the time is over.
+async fn wait_for(
+    upstreams: &Upstreams,
+    call: &Call,
+    limit: u32,
+    wait: Duration,
+    part: &mut Part,
+) -> Result<(), Problem> {
+    let place = part.next;
+    let told = async |feed: Source| match place.of(feed) {
+        Some(position) => read(upstreams, call, feed, Some(position), limit, wait).await.map(Some),
+        None => future::pending().await,
+    };
+    let (content, ingest) = (Box::pin(told(Source::Content)), Box::pin(told(Source::Ingest)));
+    let (feed, answer, other) = match future::select(content, ingest).await {
+        Either::Left((answer, ingest)) => (Source::Content, answer?, Either::Right(ingest)),
+        Either::Right((answer, content)) => (Source::Ingest, answer?, Either::Left(content)),
+    };
+    let Some(answer) = answer else { return Ok(()) };
+    let is_over = answer.changes.is_empty();
+    part.take(feed, answer);
+    let other_feed = match feed {
+        Source::Content => Source::Ingest,
+        Source::Ingest => Source::Content,
+    };
+    // Both wait as long; the one that is a moment behind may have something.
+    if is_over
+        && place.of(other_feed).is_some()
+        && let Some(answer) = other.await?
+    {
+        part.take(other_feed, answer);
+    }
+    Ok(())
+}
+
+async fn read(
+    upstreams: &Upstreams,
+    call: &Call,
+    feed: Source,
+    after: Option<u64>,
+    limit: u32,
+    wait: Duration,
+) -> Result<ListChangesResponse, Problem> {
+    let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
+    let request = call.request(ListChangesRequest { after, limit, wait_ms });
+    let mut client = match feed {
+        Source::Content => upstreams.seen_content(),
+        Source::Ingest => upstreams.seen_ingest(),
+    };
+    answered(client.list_changes(request).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_comes_back_from_its_text_and_nothing_else_does() {
+        for text in ["c1-z.i1-4", "c1-0", "i1-7"] {
+            assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
+        }
+        for odd in ["", ".", "c1-1.", "c1-1.c1-2", "i1-1.i1-1", "x1-1", "c1-1.i1-2.c1-3", "1", "é"] {
+            assert!(odd.parse::<Place>().is_err(), "{odd}");
+        }
+        let place = "c1-1.i1-2".parse::<Place>().unwrap();
+        assert_eq!(place.at("i1-9".parse().unwrap()).to_string(), "c1-1.i1-9");
+    }
+}

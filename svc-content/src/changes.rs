@@ -1,0 +1,179 @@
+//! What a caller sees of the change feed: for programs that follow a workspace.
+//!
+//! The feed says that an item changed; the list of activity, written by the same write, says by whom and which version that
+//! made. Both are read here, and of a scoped caller each change is judged by where its item stands now, and by where that
+//! write had it: what is out of the caller's folders now and was in them then is told as deleted, and never where it went.
+//! What went or moved with its folder is told by the folder's own entry.
+
+use std::collections::{HashMap, HashSet};
+
+use cairn_chassis::feed::changes::{Author, Dated, Seen};
+use cairn_chassis::feed::{Kind, Op};
+use cairn_proto::ids::{DatabaseId, FileId, FolderId, RecordId, WorkspaceId};
+
+use crate::Error;
+use crate::context::Context;
+use crate::model::{ActivityEntry, Former};
+use crate::scope::Caller;
+use crate::store;
+
+/// Entries of activity that one look reads: a write notes one for each item that it names, and a page of the feed has a
+/// thousand at most. Of what is beyond, nobody is named.
+const MOST_ENTRIES: i64 = 5_000;
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Changes {
+    context: Context,
+}
+
+impl Changes {
+    pub(crate) const fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// What the caller sees of some changes, in their order.
+    pub(crate) async fn seen(&self, caller: &Caller, changes: Vec<Dated>) -> Result<Vec<Seen>, Error> {
+        let _turn = self.context.db.reading_fairly(caller.workspace).await?;
+        let noted = self.noted(caller.workspace, &changes).await?;
+        let Some(listed) = caller.listed() else {
+            return Ok(changes.into_iter().map(|change| noted.tell(change)).collect());
+        };
+        let covered = Covered::read(&self.context, caller.workspace, listed).await?;
+        let now = Places::read(&self.context, caller.workspace, &changes).await?;
+        Ok(changes.into_iter().filter_map(|change| tell(change, &noted, &covered, &now)).collect())
+    }
+
+    /// What the writes of these changes noted.
+    async fn noted(&self, workspace: WorkspaceId, changes: &[Dated]) -> Result<Noted, Error> {
+        let times = changes.iter().map(|change| change.at);
+        let (Some(first), Some(last)) = (times.clone().min(), times.max()) else {
+            return Ok(Noted::default());
+        };
+        let from = changes.iter().map(|change| change.change.position).min().unwrap_or_default();
+        let entries =
+            store::activity::between(&self.context.db, workspace, (first, last), from, MOST_ENTRIES).await?;
+        Ok(Noted { entries })
+    }
+}
+
+/// Entries of activity in the order of their writes.
+#[derive(Debug, Default)]
+struct Noted {
+    entries: Vec<ActivityEntry>,
+}
+
+impl Noted {
+    /// The entries of the write that made a change: the first that ends at its position or behind, at its time.
+    fn of_write(&self, change: &Dated) -> &[ActivityEntry] {
+        let begin = self.entries.partition_point(|entry| entry.id.position < change.change.position);
+        let behind = self.entries.get(begin..).unwrap_or_default();
+        let Some(first) = behind.first().filter(|first| first.id.at == change.at) else {
+            return &[];
+        };
+        let end = behind.partition_point(|entry| entry.id.position == first.id.position);
+        behind.get(..end).unwrap_or_default()
+    }
+
+    /// What the write noted of the item itself.
+    fn of_item(&self, change: &Dated) -> Option<&ActivityEntry> {
+        self.of_write(change).iter().find(|entry| entry.what.item_id == change.change.entry.item_id)
+    }
+
+    fn tell(&self, change: Dated) -> Seen {
+        let author = self.of_write(&change).first().map(|entry| Author {
+            kind: entry.author.kind.clone(),
+            id: entry.author.id.clone(),
+            name: entry.author.name.clone(),
+        });
+        let is_numbered = matches!(change.change.entry.kind, Kind::File | Kind::Record | Kind::Memory)
+            && change.change.entry.op == Op::Upsert;
+        let version = self.of_item(&change).and_then(|entry| entry.what.version_after);
+        Seen { author, version: version.filter(|_| is_numbered), ..Seen::of(change) }
+    }
+}
+
+/// The folders of a scope and all below them, in trash or not.
+struct Covered(HashSet<FolderId>);
+
+impl Covered {
+    async fn read(context: &Context, workspace: WorkspaceId, listed: &[FolderId]) -> Result<Self, Error> {
+        Ok(Self(store::folders::all_below(&context.db, workspace, listed).await?.into_iter().collect()))
+    }
+
+    /// What stands in the root is outside of every scope.
+    fn holds(&self, folder: Option<FolderId>) -> bool {
+        folder.is_some_and(|folder| self.0.contains(&folder))
+    }
+
+    /// Whether the item stood in these folders before or after that write.
+    fn was_touched(&self, entry: &ActivityEntry) -> bool {
+        let stood =
+            |former: &Former| if let Former::Folder(folder) = former { self.holds(*folder) } else { false };
+        let itself = entry.what.kind == Kind::Folder && self.holds(entry.what.item_id.parse().ok());
+        itself || self.holds(entry.what.folder_id) || entry.what.former.iter().any(stood)
+    }
+}
+
+/// Where items stand now, in trash or not: the folder that holds each, or that it is. What is gone for good is absent.
+#[derive(Default)]
+struct Places(HashMap<(Kind, String), Option<FolderId>>);
+
+impl Places {
+    async fn read(context: &Context, workspace: WorkspaceId, changes: &[Dated]) -> Result<Self, Error> {
+        let db = &context.db;
+        let mut places = HashMap::new();
+        let files: Vec<FileId> = ids_of(changes, Kind::File);
+        for file in store::states::files(db, workspace, &files).await? {
+            places.insert((Kind::File, file.id.to_string()), file.folder_id);
+        }
+        for folder in ids_of::<FolderId>(changes, Kind::Folder) {
+            places.insert((Kind::Folder, folder.to_string()), Some(folder));
+        }
+        let records =
+            store::states::records(db, workspace, &ids_of::<RecordId>(changes, Kind::Record)).await?;
+        let mut databases: Vec<DatabaseId> = ids_of(changes, Kind::Database);
+        databases.extend(records.iter().map(|record| record.database_id));
+        databases.sort_unstable();
+        databases.dedup();
+        let databases: HashMap<DatabaseId, Option<FolderId>> =
+            store::states::databases(db, workspace, &databases)
+                .await?
+                .into_iter()
+                .map(|database| (database.id, database.folder_id))
+                .collect();
+        for record in records {
+            if let Some(folder) = databases.get(&record.database_id) {
+                places.insert((Kind::Record, record.id.to_string()), *folder);
+            }
+        }
+        let of_databases =
+            databases.into_iter().map(|(id, folder)| ((Kind::Database, id.to_string()), folder));
+        places.extend(of_databases);
+        Ok(Self(places))
+    }
+
+    fn of(&self, change: &Dated) -> Option<FolderId> {
+        let entry = &change.change.entry;
+        self.0.get(&(entry.kind, entry.item_id.clone())).copied().flatten()
+    }
+}
+
+/// A change in the eyes of a scoped caller.
+fn tell(change: Dated, noted: &Noted, covered: &Covered, now: &Places) -> Option<Seen> {
+    // A memory stands in no folder; every scope sees that it is there.
+    if change.change.entry.kind == Kind::Memory || covered.holds(now.of(&change)) {
+        return Some(noted.tell(change));
+    }
+    let has_left = noted.of_item(&change).is_some_and(|entry| covered.was_touched(entry));
+    has_left.then(|| Seen { op: Op::Delete, ..Seen::of(change) })
+}
+
+/// The ids of one kind among changes, each once.
+fn ids_of<T: std::str::FromStr + Ord>(changes: &[Dated], kind: Kind) -> Vec<T> {
+    let of_kind = changes.iter().filter(|change| change.change.entry.kind == kind);
+    let mut ids: Vec<T> = of_kind.filter_map(|change| change.change.entry.item_id.parse().ok()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}

@@ -1,0 +1,258 @@
+//! The values of one property, one for each row.
+
+use std::cmp::Ordering;
+
+use cairn_proto::ids::PropertyId;
+use uuid::Uuid;
+
+use super::bits::{Bits, lanes, passing};
+use super::blocks::Blocks;
+use super::texts::Texts;
+use crate::model::{Cell, MAX_KEY_CHARS, Property, PropertyType, Test};
+
+/// What a column needs to know of its property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Described {
+    pub(super) property: PropertyId,
+    pub(super) kind: PropertyType,
+    /// Ids of the options in their order, which are told apart by their place.
+    pub(super) options: Vec<String>,
+}
+
+impl Described {
+    pub(super) fn of(property: &Property) -> Self {
+        let options = property.config.options.iter().map(|option| option.id.clone()).collect();
+        Self { property: property.id, kind: property.kind, options }
+    }
+
+    /// Which of the options, by place, are among these ids.
+    pub(super) fn places_of(&self, ids: &[String]) -> Vec<bool> {
+        self.options.iter().map(|option| ids.contains(option)).collect()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Column {
+    Text(Texts),
+    /// Numbers and dates: not a number where there is none, and what a search reads.
+    Number {
+        keys: Vec<f64>,
+        texts: Texts,
+    },
+    /// Truth values and options: 0 for none, and one more than the number that it is in order by.
+    Choice(Vec<u16>),
+    /// Places of options.
+    Choices(Blocks<u16>),
+    References(Blocks<u128>),
+}
+
+impl Column {
+    pub(super) fn of(kind: PropertyType) -> Self {
+        match kind {
+            PropertyType::Text | PropertyType::Url => Self::Text(Texts::signed()),
+            PropertyType::Number | PropertyType::Date => {
+                Self::Number { keys: Vec::new(), texts: Texts::default() }
+            }
+            PropertyType::Boolean | PropertyType::Select => Self::Choice(Vec::new()),
+            PropertyType::MultiSelect => Self::Choices(Blocks::default()),
+            PropertyType::Relation | PropertyType::FileReference | PropertyType::AssetReference => {
+                Self::References(Blocks::default())
+            }
+        }
+    }
+
+    /// Whether rows are kept in its order. Nobody reads by the order of ids.
+    pub(super) const fn is_ordered(&self) -> bool {
+        !matches!(self, Self::References(_))
+    }
+
+    /// Gives a row these cells in place of those that it has.
+    pub(super) fn set(&mut self, row: u32, cells: &[&Cell]) {
+        let first = cells.first();
+        match self {
+            Self::Text(texts) => texts.set(row, first.and_then(|cell| whole(cell)).unwrap_or_default()),
+            Self::Number { keys, texts } => {
+                // Plus zero, so that there is one zero.
+                let key = first.and_then(|cell| cell.number).map_or(f64::NAN, |number| number + 0.0);
+                put(keys, row, key, f64::NAN);
+                texts.set(row, first.and_then(|cell| whole(cell)).unwrap_or_default());
+            }
+            Self::Choice(codes) => {
+                let code = first.and_then(|cell| cell.number).map_or(0, |number| number as u16 + 1);
+                put(codes, row, code, 0);
+            }
+            Self::Choices(places) => {
+                let list: Vec<u16> =
+                    cells.iter().filter_map(|cell| cell.number).map(|number| number as u16).collect();
+                places.set(row, &list);
+            }
+            Self::References(ids) => {
+                let texts = cells.iter().filter_map(|cell| cell.text.as_deref());
+                let list: Vec<u128> =
+                    texts.filter_map(|text| Uuid::try_parse(text).ok()).map(|id| id.as_u128()).collect();
+                ids.set(row, &list);
+            }
+        }
+    }
+
+    /// A number that is smaller for what comes first; `None` for a row without a value. Texts that begin alike have the
+    /// same, and [`tie`](Self::tie) tells them apart.
+    pub(super) fn rank(&self, row: u32) -> Option<u64> {
+        match self {
+            Self::Text(texts) => {
+                let text = texts.text(row);
+                let mut begin = [0; size_of::<u64>()];
+                begin.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+                (!text.is_empty()).then(|| u64::from_be_bytes(begin))
+            }
+            Self::Number { keys, .. } => {
+                let key = keys.get(row as usize).copied().filter(|key| !key.is_nan())?;
+                let bits = key.to_bits();
+                // The order of the bits of positive numbers is theirs, and of negative ones the reverse.
+                Some(if key.is_sign_negative() { !bits } else { bits | 1 << 63 })
+            }
+            Self::Choice(codes) => {
+                codes.get(row as usize).filter(|code| **code > 0).map(|code| (*code).into())
+            }
+            Self::Choices(places) => places.list(row).first().map(|place| (*place).into()),
+            Self::References(ids) => ids.list(row).first().map(|id| (*id >> 64) as u64),
+        }
+    }
+
+    /// Which of two rows of the same rank comes first by this property.
+    pub(super) fn tie(&self, one: u32, other: u32) -> Ordering {
+        match self {
+            Self::Text(texts) => sort_key(texts.text(one)).cmp(sort_key(texts.text(other))),
+            Self::References(ids) => ids.list(one).first().cmp(&ids.list(other).first()),
+            Self::Number { .. } | Self::Choice(_) | Self::Choices(_) => Ordering::Equal,
+        }
+    }
+
+    /// Those of some rows that have a value.
+    pub(super) fn present(&self, within: &Bits) -> Bits {
+        match self {
+            Self::Text(texts) => texts.present(within),
+            Self::Number { keys, .. } => scan(keys, within, |key| !key.is_nan()),
+            Self::Choice(codes) => scan(codes, within, |code| code > 0),
+            Self::Choices(places) => any(places, within, |_| true),
+            Self::References(ids) => any(ids, within, |_| true),
+        }
+    }
+
+    /// Those of some rows that have a value which passes a test; `None` when these columns cannot tell. Equal texts are
+    /// found by the order that is kept of them.
+    pub(super) fn passing(&self, described: &Described, test: &Test, within: &Bits) -> Option<Bits> {
+        Some(match (self, test) {
+            (_, Test::Present { .. }) => self.present(within),
+            (Self::Text(texts), Test::TextHas(part)) => texts.holding(part, within),
+            (Self::Number { keys, .. }, Test::NumberIs(numbers)) => match numbers.as_slice() {
+                [only] => scan(keys, within, |key| key == *only),
+                several => scan(keys, within, |key| several.contains(&key)),
+            },
+            (Self::Number { keys, .. }, Test::Between { from, to }) => {
+                let (low, has_low) = from.unwrap_or((f64::NEG_INFINITY, true));
+                let (high, has_high) = to.unwrap_or((f64::INFINITY, true));
+                scan(keys, within, |key| {
+                    (key > low || has_low && key == low) && (key < high || has_high && key == high)
+                })
+            }
+            (Self::Choice(codes), Test::NumberIs(numbers)) => {
+                scan(codes, within, |code| code > 0 && numbers.contains(&f64::from(code - 1)))
+            }
+            (Self::Choice(codes), Test::KeyIs(ids)) => choose(codes, within, &described.places_of(ids)),
+            (Self::Choices(places), Test::KeyIs(ids)) => {
+                let wanted = described.places_of(ids);
+                any(places, within, |place| wanted.get(usize::from(place)).copied().unwrap_or(false))
+            }
+            (Self::References(ids), Test::KeyIs(texts)) => {
+                let parsed = texts.iter().filter_map(|text| Uuid::try_parse(text).ok());
+                let wanted: Vec<u128> = parsed.map(|id| id.as_u128()).collect();
+                any(ids, within, |id| wanted.contains(&id))
+            }
+            _ => return None,
+        })
+    }
+
+    /// Those of some rows in which a search finds a word: in a text of theirs, or in the name of one of these options.
+    pub(super) fn found(&self, described: &Described, word: &str, options: &[String], within: &Bits) -> Bits {
+        let is_of = |marks: &[u8]| word.bytes().all(|byte| byte.is_ascii_digit() || marks.contains(&byte));
+        match self {
+            Self::Text(texts) => texts.holding(word, within),
+            // What no number and no date has in it need not be looked for there.
+            Self::Number { texts, .. } if is_of(b"-+:.etz") => texts.holding(word, within),
+            Self::Choice(codes) if described.kind == PropertyType::Select => {
+                choose(codes, within, &described.places_of(options))
+            }
+            Self::Choices(places) => {
+                let wanted = described.places_of(options);
+                any(places, within, |place| wanted.get(usize::from(place)).copied().unwrap_or(false))
+            }
+            Self::Number { .. } | Self::Choice(_) | Self::References(_) => Bits::none_of(within),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Text(texts) => texts.bytes(),
+            Self::Number { keys, texts } => keys.capacity() * size_of::<f64>() + texts.bytes(),
+            Self::Choice(codes) => codes.capacity() * size_of::<u16>(),
+            Self::Choices(places) => places.bytes(),
+            Self::References(ids) => ids.bytes(),
+        }
+    }
+}
+
+/// The part of a text that orders it.
+pub(super) fn sort_key(text: &[u8]) -> &[u8] {
+    if text.len() <= MAX_KEY_CHARS {
+        return text;
+    }
+    let mut begins = text.iter().enumerate().filter(|(_, byte)| **byte & 0xC0 != 0x80);
+    let end = begins.nth(MAX_KEY_CHARS).map_or(text.len(), |(place, _)| place);
+    text.get(..end).unwrap_or(text)
+}
+
+fn whole(cell: &Cell) -> Option<&str> {
+    cell.rest.as_deref().or(cell.text.as_deref())
+}
+
+fn put<T: Copy>(list: &mut Vec<T>, row: u32, value: T, nothing: T) {
+    let row = row as usize;
+    if row >= list.len() {
+        list.resize(row + 1, nothing);
+    }
+    if let Some(place) = list.get_mut(row) {
+        *place = value;
+    }
+}
+
+fn scan<T: Copy>(values: &[T], within: &Bits, test: impl Fn(T) -> bool) -> Bits {
+    let mut found = Bits::none_of(within);
+    for (word, rows) in within.words() {
+        found.add_word(word, rows & passing(values, word, &test));
+    }
+    found
+}
+
+fn choose(codes: &[u16], within: &Bits, wanted: &[bool]) -> Bits {
+    let is_wanted = |place: u16| wanted.get(usize::from(place)).copied().unwrap_or(false);
+    let mut chosen = wanted.iter().enumerate().filter(|(_, is_wanted)| **is_wanted).map(|(place, _)| place);
+    match (chosen.next(), chosen.next()) {
+        (None, _) => Bits::none_of(within),
+        (Some(only), None) => {
+            let code = only as u16 + 1;
+            scan(codes, within, |one| one == code)
+        }
+        _ => scan(codes, within, |code| code > 0 && is_wanted(code - 1)),
+    }
+}
+
+fn any<T: Copy>(lists: &Blocks<T>, within: &Bits, test: impl Fn(T) -> bool) -> Bits {
+    let mut found = Bits::none_of(within);
+    for (number, rows) in within.words() {
+        let Some(block) = lists.block(number) else { continue };
+        let hits = lanes(rows).filter(|lane| block.list(*lane as usize).iter().any(|item| test(*item)));
+        found.add_word(number, hits.fold(0, |bits, lane| bits | 1 << lane));
+    }
+    found
+}

@@ -1,0 +1,151 @@
+//! How columns come to be, what they are told, and what they may take.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::tables::Table;
+use super::*;
+use crate::databases::properties::PropertyPatch;
+use crate::records::{RecordListRequest, Records, TableDraft};
+
+/// More than a request reads by itself.
+const MANY: usize = 1_500;
+const WRITERS: usize = 6;
+const WRITES: usize = 12;
+const READY_LIMIT: Duration = Duration::from_secs(60);
+
+fn with(bench: &Bench, bytes: usize) -> (Records, Shelf) {
+    let columns = Shelf::new(bytes);
+    (Records::new(Context { columns: columns.clone(), ..bench.context.clone() }), columns)
+}
+
+fn search(word: &str) -> RecordListRequest {
+    RecordListRequest { search: word.to_owned(), limit: 5, ..RecordListRequest::default() }
+}
+
+/// A table of so many records by import, a thousand at a time.
+async fn large(bench: &Bench) -> Table {
+    let table = Table::new(bench, None).await;
+    for part in [0..1_000, 1_000..MANY] {
+        let rows: String = part.map(|number| format!("row {number},{number}\n")).collect();
+        let csv = format!("Name,Points\n{rows}").into();
+        let draft = TableDraft { csv, columns: Default::default(), dry_run: false };
+        table.records.import(&bench.caller, &table.id(), &draft).await.unwrap();
+    }
+    table
+}
+
+/// Asks until the database is held: a database that is written to while it is read may be given up, and read anew later.
+async fn ready(bench: &Bench, table: &Table, records: &Records, shelf: &Shelf) {
+    let began = tokio::time::Instant::now();
+    while shelf.held() == 0 {
+        assert!(began.elapsed() < READY_LIMIT, "the database is never read");
+        records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_reads_what_was_written_through_any_process() {
+    for bench in benches().await {
+        let table = Table::new(&bench, None).await;
+        let processes: Vec<(Records, Shelf)> = (0..3).map(|_| with(&bench, COLUMNS_BYTES)).collect();
+        let write = async |writer: usize| {
+            for number in 0..WRITES {
+                let (mine, other) = (&processes[writer % 3].0, &processes[(writer + 1) % 3].0);
+                let name = format!("w{writer}n{number}x");
+                let draft = crate::records::RecordDraft {
+                    values: json!({"Name": name, "Points": number}).to_string(),
+                    allow_names: true,
+                    ..Default::default()
+                };
+                let made = mine.create(&bench.caller, &table.id(), draft).await.unwrap();
+                let id = made.item.record.id.to_string();
+                for records in [mine, other] {
+                    let listed = records.list(&bench.caller, &table.id(), search(&name)).await.unwrap();
+                    let ids: Vec<String> =
+                        listed.records.iter().map(|shown| shown.record.id.to_string()).collect();
+                    assert_eq!((ids, listed.total), (vec![id.clone()], 1), "{} {name}", bench.engine());
+                }
+                if number % 3 == 0 {
+                    mine.delete(&bench.caller, &table.id(), &id).await.unwrap();
+                    for records in [mine, other] {
+                        let listed = records.list(&bench.caller, &table.id(), search(&name)).await.unwrap();
+                        assert_eq!(listed.total, 0, "{} {name} is in trash", bench.engine());
+                    }
+                }
+            }
+        };
+        futures::future::join_all((0..WRITERS).map(write)).await;
+        for (_, shelf) in &processes {
+            assert_eq!(shelf.held(), 1);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_database_is_read_behind_the_requests() {
+    for bench in benches().await {
+        let table = large(&bench).await;
+        let (records, shelf) = with(&bench, COLUMNS_BYTES);
+        let (engine, _) = with(&bench, 0);
+        let mut number = MANY;
+        // Written while it is being read, and behind that.
+        for _ in 0..8 {
+            table.make(json!({"Name": format!("row {number}"), "Points": number})).await;
+            number += 1;
+            for word in ["row 14", "1499", ""] {
+                let ask = RecordListRequest { offset: 3, ..search(word) };
+                let answered = records.list(&bench.caller, &table.id(), ask.clone()).await.unwrap();
+                let expected = engine.list(&bench.caller, &table.id(), ask).await.unwrap();
+                assert_eq!(answered, expected, "{} {word} of {number}", bench.engine());
+            }
+        }
+        ready(&bench, &table, &records, &shelf).await;
+        let listed = records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
+        assert_eq!(listed.total, number as u64);
+        // More at once than columns are told one by one is read anew, and right meanwhile.
+        let field = table.field("Points");
+        for round in 0..5 {
+            let name = Some(format!("Score {round}"));
+            let patch = PropertyPatch { name, ..PropertyPatch::default() };
+            table.databases.update_property(&bench.caller, &table.id(), &field, patch).await.unwrap();
+        }
+        let listed = records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
+        assert_eq!(listed.total, number as u64);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_large_is_left_to_the_engine() {
+    for bench in benches().await {
+        let table = large(&bench).await;
+        let (records, shelf) = with(&bench, 4_096);
+        for _ in 0..20 {
+            let listed = records.list(&bench.caller, &table.id(), search("row 7")).await.unwrap();
+            // Those with a seven in their number.
+            assert_eq!(listed.total, 366, "{}", bench.engine());
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        assert_eq!(shelf.held(), 0);
+    }
+}
+
+#[tokio::test]
+async fn another_workspace_finds_nothing_of_it() {
+    for bench in benches().await {
+        let table = Table::new(&bench, None).await;
+        table.fill().await;
+        for _ in 0..3 {
+            table.records.list(&bench.caller, &table.id(), search("")).await.unwrap();
+            let stranger = caller(2);
+            assert_not_found(table.records.list(&stranger, &table.id(), search("")).await, "database");
+        }
+        assert_eq!(bench.context.columns.held(), 1);
+        bench.context.columns.sweep(cairn_chassis::clock::Timestamp::from_micros(i64::MAX));
+        assert_eq!(bench.context.columns.held(), 0, "nobody asks for it any more");
+        table.databases.delete(&bench.caller, &table.id()).await.unwrap();
+        assert_not_found(table.records.list(&bench.caller, &table.id(), search("")).await, "database");
+    }
+}

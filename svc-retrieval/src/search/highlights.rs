@@ -1,0 +1,116 @@
+//! The lines of a result that answer: at most three places, best first, each with its own headings.
+//!
+//! A passage is read sentence by sentence. A sentence counts what its different words of the question are worth, the rarer
+//! the more, and a little of what its neighbours count; where it holds none of them, how near its pieces are to those of the
+//! question. So words suffice nearly always, which cost next to nothing; meaning tells where there are none.
+
+mod outline;
+mod sentences;
+
+use cairn_embed::{StaticRows, distinct};
+use cairn_index::AskedWords;
+use cairn_index::words::Finder;
+use cairn_proto::retrieval::v1::Location;
+
+use self::outline::Outline;
+use self::sentences::{Sentence, sentences};
+use super::page::Passage;
+use super::tuning::{MARKED_SHARE, MOST_HIGHLIGHTS, NEIGHBOUR_SHARE};
+
+/// What marks the lines of one answer's results.
+pub(super) struct Marking<'a> {
+    rows: &'a StaticRows,
+    asked: &'a AskedWords,
+    finder: Finder<'a>,
+    question: &'a str,
+}
+
+impl<'a> Marking<'a> {
+    /// Marks what answers the question, whose words are as rare as they are said to be.
+    pub(super) fn new(rows: &'a StaticRows, asked: &'a AskedWords, question: &'a str) -> Self {
+        Self { rows, asked, finder: asked.finder(), question }
+    }
+
+    /// The places in a passage that answer, best first; at least one where there is text.
+    pub(super) fn highlights(&self, passage: &Passage<'_>) -> Vec<Location> {
+        let content = passage.content();
+        let first = passage.start_line();
+        let outline = Outline::of(passage);
+        let location = |sentence: Sentence<'_>| {
+            // A line that is cut into pieces is one line.
+            let line = |line: u32| first.saturating_add(line).min(passage.end_line());
+            let (start_line, end_line) = (line(sentence.first), line(sentence.last));
+            Location { start_line, end_line, heading_path: outline.path_at(end_line) }
+        };
+        self.places(&content).into_iter().map(location).collect()
+    }
+
+    /// The sentences of a text that answer, best first, no two of them in one line.
+    fn places<'t>(&self, content: &'t str) -> Vec<Sentence<'t>> {
+        let sentences = sentences(content);
+        let mut places: Vec<Sentence<'t>> = Vec::with_capacity(MOST_HIGHLIGHTS);
+        for sentence in self.best(&sentences) {
+            if !places.iter().any(|other| other.overlaps(sentence)) {
+                places.push(*sentence);
+            }
+        }
+        places
+    }
+
+    fn best<'s, 't>(&self, sentences: &'s [Sentence<'t>]) -> Vec<&'s Sentence<'t>> {
+        let scores = self.by_words(sentences);
+        let best = ranked(&scores, MOST_HIGHLIGHTS);
+        let places = match best.first() {
+            Some(first) => {
+                let least = scores.get(*first).copied().unwrap_or_default() * MARKED_SHARE;
+                best.into_iter()
+                    .filter(|place| scores.get(*place).is_some_and(|score| *score >= least))
+                    .collect()
+            }
+            None => ranked(&self.by_meaning(sentences), 1),
+        };
+        // Where nothing tells, it begins at its beginning.
+        let places = if places.is_empty() { vec![0] } else { places };
+        places.into_iter().filter_map(|place| sentences.get(place)).collect()
+    }
+
+    /// What each sentence counts; 0 for one that holds no word of the question.
+    fn by_words(&self, sentences: &[Sentence<'_>]) -> Vec<f32> {
+        let own: Vec<f32> =
+            sentences.iter().map(|one| self.asked.rarity_of(self.finder.held_by(one.text))).collect();
+        let at = |place: Option<usize>| place.and_then(|place| own.get(place)).copied().unwrap_or_default();
+        let with_neighbours = |(place, own): (usize, &f32)| {
+            let beside = at(place.checked_sub(1)) + at(Some(place + 1));
+            if *own > 0.0 { own + NEIGHBOUR_SHARE * beside } else { 0.0 }
+        };
+        own.iter().enumerate().map(with_neighbours).collect()
+    }
+
+    /// How near the pieces of each sentence are to those of the question.
+    fn by_meaning(&self, sentences: &[Sentence<'_>]) -> Vec<f32> {
+        let question = distinct(self.rows.pieces(self.question));
+        let near = |sentence: &Sentence<'_>| {
+            let pieces = distinct(self.rows.pieces(sentence.text));
+            let affinity = self.rows.affinity(&question, &pieces);
+            let nearest = |place: usize| {
+                let cosines = (0..pieces.len()).filter_map(|piece| affinity.of(piece).get(place));
+                cosines.fold(0.0_f32, |nearest, cosine| nearest.max(*cosine))
+            };
+            question.iter().enumerate().map(|(place, piece)| self.rows.weight(*piece) * nearest(place)).sum()
+        };
+        sentences.iter().map(near).collect()
+    }
+}
+
+/// The places of the greatest scores above 0, the greatest first; of equal ones the earlier.
+fn ranked(scores: &[f32], most: usize) -> Vec<usize> {
+    let mut places: Vec<(usize, f32)> =
+        scores.iter().copied().enumerate().filter(|(_, score)| *score > 0.0).collect();
+    places.sort_by(|(one, first), (other, second)| second.total_cmp(first).then(one.cmp(other)));
+    places.into_iter().take(most).map(|(place, _)| place).collect()
+}
+
+#[cfg(test)]
+mod measured;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! A second look at the best chunks of one query, where vectors are sums of the rows of word pieces.
+//!
+//! The words and the meaning propose; of the best [`LOOKED_AT`] this asks more, with what the index holds beside their
+//! vectors: whether each rare piece of the question has one near it in the chunk (late interaction), how near they are to
+//! the question when rare pieces count more, what of the question stands in the title and the headings, and how near
+//! they are to the three best of them. No second search is made, and what is behind them stays behind them.
+//!
+//! Each part is divided by its greatest value and weighed, so that scores stay 0 to 1 and the parts add up. The constants
+//! and what they are worth: `tuning.rs` and docs/EVALUATION.md.
+
+use std::collections::HashMap;
+
+use cairn_embed::{Affinity, StaticRows, distinct, union};
+use cairn_index::chunk::text_under;
+use cairn_index::vectors::Composed;
+use cairn_index::{ChunkId, Hit, PiecesHeld, Seen, StoredChunk, rarity, sort_hits};
+
+use super::tuning::{
+    FEEDBACK_CHUNKS, FEEDBACK_WEIGHT, HEADINGS_WEIGHT, LEAST_RARITY, LOOKED_AT, MEANING_WEIGHT,
+    PIECES_COMPARED, PIECES_WEIGHT,
+};
+
+/// A question as a second look reads it.
+#[derive(Debug)]
+pub(super) struct Question<'a> {
+    rows: &'a StaticRows,
+    /// The pieces that say anything, in their order, with repeats.
+    pieces: Vec<u16>,
+    /// How much of the question the rows cover, 0 to 1.
+    coverage: f32,
+    word_weight: f32,
+}
+
+/// One part of the scores.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Part {
+    /// What it is called in a trace.
+    pub(super) kind: &'static str,
+    pub(super) weight: f32,
+    /// What divides a value to be 0 to 1; 0 where no chunk has any.
+    pub(super) greatest: f32,
+    /// Every chunk looked at, best first.
+    pub(super) hits: Vec<Hit>,
+}
+
+/// The best chunks in their new order, and what their scores are made of.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Second {
+    pub(super) hits: Vec<Hit>,
+    pub(super) parts: Vec<Part>,
+}
+
+impl<'a> Question<'a> {
+    /// `word_weight` is the operator's share of words among words and meaning.
+    pub(super) fn new(rows: &'a StaticRows, text: &str, word_weight: f32) -> Self {
+        Self { rows, pieces: rows.pieces(text), coverage: rows.coverage(text), word_weight }
+    }
+
+    /// The pieces, each once.
+    pub(super) fn distinct_pieces(&self) -> Vec<u16> {
+        distinct(self.pieces.clone())
+    }
+
+    /// The words' share of the first scores: what the rows do not cover, only words can tell.
+    pub(super) fn first_word_weight(&self) -> f32 {
+        1.0 - (1.0 - self.word_weight) * self.coverage
+    }
+
+    /// Orders the chunks that were found best (`found`, best first) anew. `words` is the list of words.
+    pub(super) fn look(&self, found: &[Hit], words: &[Hit], seen: &Seen) -> Second {
+        let chunks: Vec<ChunkId> = found.iter().take(LOOKED_AT).map(|hit| hit.chunk).collect();
+        let weighed = Weighed::of(self, seen.held.as_ref());
+        let texts: HashMap<ChunkId, &StoredChunk> =
+            seen.chunks.iter().map(|chunk| (chunk.id, chunk)).collect();
+        let vector = |id: &ChunkId| seen.composed.get(id).map(|composed| composed.vector.to_f32());
+        let vectors: HashMap<ChunkId, Vec<f32>> =
+            chunks.iter().filter_map(|id| Some((*id, vector(id)?))).collect();
+
+        let mut parts = vec![
+            self.words_part(&chunks, words),
+            self.part(
+                "semantic",
+                self.of_meaning(),
+                &chunks,
+                near_to(&weighed.direction(self.rows), &vectors),
+            ),
+            self.part("pieces", PIECES_WEIGHT, &chunks, self.pieces_near(&weighed, &chunks, &texts, seen)),
+            self.part("headings", HEADINGS_WEIGHT, &chunks, in_headings(&texts, seen)),
+        ];
+        let first = scored(&chunks, &parts);
+        let feedback = near_to(&middle_of_best(&first, &vectors), &vectors);
+        parts.push(self.part("feedback", FEEDBACK_WEIGHT, &chunks, feedback));
+        Second { hits: scored(&chunks, &parts), parts }
+    }
+
+    /// What words and meaning have together is shared as the operator wishes.
+    fn of_meaning(&self) -> f32 {
+        2.0 * MEANING_WEIGHT * (1.0 - self.word_weight)
+    }
+
+    /// Every weight but that of words is less where the rows do not cover the question; words get what is left.
+    fn words_part(&self, chunks: &[ChunkId], words: &[Hit]) -> Part {
+        let others = self.of_meaning() + PIECES_WEIGHT + HEADINGS_WEIGHT + FEEDBACK_WEIGHT;
+        let greatest = words.iter().fold(0.0_f32, |greatest, hit| greatest.max(hit.score));
+        let hits = words.iter().filter(|hit| chunks.contains(&hit.chunk)).copied().collect();
+        Part { kind: "keyword", weight: 1.0 - others * self.coverage, greatest, hits }
+    }
+
+    fn part(
+        &self,
+        kind: &'static str,
+        weight: f32,
+        chunks: &[ChunkId],
+        values: HashMap<ChunkId, f32>,
+    ) -> Part {
+        let value = |chunk: &ChunkId| values.get(chunk).copied().unwrap_or_default().max(0.0);
+        let mut hits: Vec<Hit> =
+            chunks.iter().map(|chunk| Hit { chunk: *chunk, score: value(chunk) }).collect();
+        hits.retain(|hit| hit.score > 0.0);
+        sort_hits(&mut hits);
+        let greatest = hits.first().map_or(0.0, |hit| hit.score);
+        Part { kind, weight: weight * self.coverage, greatest, hits }
+    }
+
+    /// Late interaction: for each of the rarest pieces of the question the nearest piece of the chunk, the rarer the more.
+    fn pieces_near(
+        &self,
+        weighed: &Weighed,
+        chunks: &[ChunkId],
+        texts: &HashMap<ChunkId, &StoredChunk>,
+        seen: &Seen,
+    ) -> HashMap<ChunkId, f32> {
+        let of_chunk = |id: &ChunkId| {
+            let composed = seen.composed.get(id)?;
+            Some((*id, self.pieces_of(composed, texts.get(id).copied())))
+        };
+        let of_chunks: Vec<(ChunkId, Vec<u16>)> = chunks.iter().filter_map(of_chunk).collect();
+        let all = union(of_chunks.iter().map(|(_, pieces)| pieces.as_slice()));
+        let asked: Vec<(u16, f32)> = weighed.rarest();
+        let question: Vec<u16> = asked.iter().map(|(piece, _)| *piece).collect();
+        let weights: Vec<f32> = asked.iter().map(|(_, weight)| *weight).collect();
+        let affinity = self.rows.affinity(&question, &all);
+        let near = |(id, pieces): &(ChunkId, Vec<u16>)| (*id, nearness(pieces, &all, &affinity, &weights));
+        of_chunks.iter().map(near).collect()
+    }
+
+    /// Those that are kept; where an engine keeps none, those of the text that was embedded.
+    fn pieces_of(&self, composed: &Composed, stored: Option<&StoredChunk>) -> Vec<u16> {
+        match stored {
+            Some(chunk) if composed.pieces.is_empty() => {
+                let text = text_under(&chunk.title, &chunk.heading_path, chunk.text.trim_end());
+                distinct(self.rows.pieces(&text))
+            }
+            Some(_) | None => composed.pieces.to_vec(),
+        }
+    }
+}
+
+/// The sum over the question's pieces of how near the nearest of the chunk's is. Both lists of pieces ascend.
+fn nearness(pieces: &[u16], all: &[u16], affinity: &Affinity, weights: &[f32]) -> f32 {
+    let mut nearest = vec![0.0_f32; weights.len()];
+    let mut place = 0;
+    for piece in pieces {
+        place += all.iter().skip(place).take_while(|other| *other < piece).count();
+        for (nearest, cosine) in nearest.iter_mut().zip(affinity.of(place)) {
+            *nearest = nearest.max(*cosine);
+        }
+    }
+    nearest.iter().zip(weights).map(|(cosine, weight)| cosine * weight).sum()
+}
+
+/// The pieces of a question, each with how often it stands there and how rare it is.
+struct Weighed {
+    pieces: Vec<WeighedPiece>,
+}
+
+struct WeighedPiece {
+    piece: u16,
+    times: f32,
+    /// How much it counts where pieces are compared.
+    rarity: f32,
+    /// The same as a share, for what the question means.
+    share: f32,
+}
+
+impl Weighed {
+    /// Where pieces are not counted, they are as rare as they are in general, and the question means what it says.
+    fn of(question: &Question<'_>, held: Option<&PiecesHeld>) -> Self {
+        let weighed = |(place, piece): (usize, u16)| {
+            let times = question.pieces.iter().filter(|other| **other == piece).count() as f32;
+            let (rarity, share) = match held {
+                Some(held) => {
+                    let all = u64::from(held.chunks);
+                    let holding = u64::from(held.holding.get(place).copied().unwrap_or_default());
+                    let rarity = rarity(all, holding);
+                    (rarity, (rarity / (1.0 + all as f32).ln().max(f32::MIN_POSITIVE)).max(LEAST_RARITY))
+                }
+                None => (question.rows.weight(piece), 1.0),
+            };
+            WeighedPiece { piece, times, rarity, share }
+        };
+        Self { pieces: question.distinct_pieces().into_iter().enumerate().map(weighed).collect() }
+    }
+
+    /// The vector of the question, half of it weighed by how rare its pieces are.
+    fn direction(&self, rows: &StaticRows) -> Vec<f32> {
+        let plain = rows.direction(self.pieces.iter().map(|one| (one.piece, one.times)));
+        let rare = rows.direction(self.pieces.iter().map(|one| (one.piece, one.times * one.share)));
+        unit(plain.iter().zip(&rare).map(|(plain, rare)| plain + rare).collect())
+    }
+
+    /// The rarest pieces with what each counts. Repeats count, and take places.
+    fn rarest(&self) -> Vec<(u16, f32)> {
+        let mut pieces: Vec<&WeighedPiece> = self.pieces.iter().collect();
+        pieces.sort_by(|one, other| other.rarity.total_cmp(&one.rarity));
+        let mut places = PIECES_COMPARED as f32;
+        let mut rarest = Vec::with_capacity(PIECES_COMPARED.min(pieces.len()));
+        for one in pieces {
+            let times = one.times.min(places);
+            if times > 0.0 {
+                rarest.push((one.piece, one.rarity * times));
+            }
+            places -= times;
+        }
+        rarest
+    }
+}
+
+/// How rare the words of the question are, all together, that stand in the title or the headings of each chunk.
+fn in_headings(texts: &HashMap<ChunkId, &StoredChunk>, seen: &Seen) -> HashMap<ChunkId, f32> {
+    let finder = seen.words.finder();
+    let of_chunk = |(id, chunk): (&ChunkId, &&StoredChunk)| {
+        let above = std::iter::once(&chunk.title).chain(&chunk.heading_path);
+        let held = above.fold(0, |held, text| held | finder.held_by(text));
+        (*id, seen.words.rarity_of(held))
+    };
+    texts.iter().map(of_chunk).collect()
+}
+
+/// Each chunk's score by the parts so far, best first.
+fn scored(chunks: &[ChunkId], parts: &[Part]) -> Vec<Hit> {
+    let mut scores: HashMap<ChunkId, f32> = chunks.iter().map(|chunk| (*chunk, 0.0)).collect();
+    for part in parts.iter().filter(|part| part.greatest > 0.0) {
+        for hit in &part.hits {
+            if let Some(score) = scores.get_mut(&hit.chunk) {
+                *score += part.weight * hit.score.max(0.0) / part.greatest;
+            }
+        }
+    }
+    // Rounding may carry a perfect score a hair over 1.
+    let mut hits: Vec<Hit> =
+        scores.into_iter().map(|(chunk, score)| Hit { chunk, score: score.min(1.0) }).collect();
+    sort_hits(&mut hits);
+    hits
+}
+
+/// Where the best chunks point, each as its score squared says.
+fn middle_of_best(best: &[Hit], vectors: &HashMap<ChunkId, Vec<f32>>) -> Vec<f32> {
+    let mut middle = Vec::new();
+    for hit in best.iter().take(FEEDBACK_CHUNKS) {
+        let Some(vector) = vectors.get(&hit.chunk) else { continue };
+        middle.resize(vector.len(), 0.0);
+        let weight = hit.score * hit.score;
+        middle.iter_mut().zip(vector).for_each(|(sum, number)| *sum += weight * number);
+    }
+    unit(middle)
+}
+
+fn near_to(direction: &[f32], vectors: &HashMap<ChunkId, Vec<f32>>) -> HashMap<ChunkId, f32> {
+    let cosine = |vector: &[f32]| vector.iter().zip(direction).map(|(one, other)| one * other).sum();
+    vectors.iter().map(|(id, vector)| (*id, cosine(vector))).collect()
+}
+
+fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|number| *number /= length);
+    }
+    vector
+}
+
+/// By what the scores behind the chunks looked at are scaled, so that they stay behind them.
+pub(super) fn scale_behind(found: &[Hit], second: &[Hit]) -> f32 {
+    let last_before = found.get(second.len().saturating_sub(1)).map_or(0.0, |hit| hit.score);
+    let last = second.last().map_or(0.0, |hit| hit.score);
+    if last_before > 0.0 { last / last_before } else { 0.0 }
+}
+
+#[cfg(test)]
+mod measured;
+#[cfg(test)]
+mod tests;

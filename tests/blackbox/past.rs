@@ -1,0 +1,121 @@
+//! Files as they were: `asOf` and `hash` of a read (docs/API.md, "Beyond the spec").
+
+use crate::support::http::{id, text};
+use crate::support::mcp;
+use crate::support::prelude::*;
+
+scenarios![
+    a_file_is_read_as_it_stood_after_each_write,
+    a_citation_opens_as_it_was_given,
+    the_past_shows_no_more_than_the_present,
+    moments_that_nobody_knows_are_refused,
+];
+
+async fn a_file_is_read_as_it_stood_after_each_write(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (token, folder) = (&workspace.token, workspace.folder("old", None).await);
+    let made = workspace.file("a.md", Some(&folder), "one\n").await;
+    let (file, first) = (id(&made.json()), made.change());
+    let path = format!("/api/v1/files/{file}");
+    let change = json!({"name": "b.md", "content": "two\n", "tags": ["new"]});
+    let second = token.patch(&path).json(change).await.expect(200).change();
+    let folder = format!("/api/v1/folders/{folder}");
+    let third = token.patch(&folder).json(json!({"name": "renamed"})).await.expect(200).change();
+    let now = token.get(&path).await.expect(200).json();
+    for (change, place, content, tags, version) in [
+        (&first, "/old/a.md", "one\n", json!([]), 1),
+        (&second, "/old/b.md", "two\n", json!(["new"]), 2),
+        (&third, "/renamed/b.md", "two\n", json!(["new"]), 2),
+    ] {
+        let reply = token.get(&format!("{path}?asOf={change}")).await.expect(200);
+        let then = reply.json();
+        assert_eq!((text(&then, "path"), text(&then, "content")), (place.to_owned(), content.to_owned()));
+        assert_eq!((&then["tags"], &then["version"]), (&tags, &json!(version)), "{then}");
+        let hash = format!("blake3:{}", blake3::hash(content.as_bytes()).to_hex());
+        assert_eq!(text(&then, "contentHash"), hash, "{then}");
+        assert_eq!(reply.header("etag"), Some(format!("\"{hash}\"").as_str()));
+        let raw = token.get(&format!("{path}/raw?asOf={change}")).await.expect(200);
+        assert_eq!(raw.text(), content);
+        let read = mcp::call(token, "get_file", json!({"id": file, "asOf": change})).await;
+        assert_eq!(mcp::text_of(&read), content);
+    }
+    // By the time of its last write it is as it is.
+    let at = format!("{path}?asOf={}", text(&now, "updatedAt"));
+    assert_eq!(text(&token.get(&at).await.expect(200).json(), "name"), "b.md");
+    // Before it was made it was not there; in trash it was not there either.
+    let before = workspace.file("later.md", None, "x").await;
+    token
+        .get(&format!("/api/v1/files/{}?asOf={third}", id(&before.json())))
+        .await
+        .expect_error(404, "NOT_FOUND");
+    token.delete(&path).await.expect(204);
+    let trashed = workspace.file("while it is in trash.md", None, "x").await.change();
+    token.post(&format!("{path}/restore")).await.expect(200);
+    token.get(&format!("{path}?asOf={trashed}")).await.expect_error(404, "NOT_FOUND");
+    token.get(&format!("{path}?asOf={third}")).await.expect(200);
+}
+
+async fn a_citation_opens_as_it_was_given(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let made = workspace.file("zorilla.md", None, "The zorilla is striped.\n").await;
+    let path = format!("/api/v1/files/{}", id(&made.json()));
+    let found = workspace.search_after(&made.change(), json!({"query": "zorilla"})).await;
+    let hash = text(&found["results"][0]["citation"], "contentHash");
+    token.patch(&path).json(json!({"content": "Rewritten.\n", "name": "other.md"})).await.expect(200);
+    let cited = token.get(&format!("{path}?hash={hash}")).await.expect(200).json();
+    assert_eq!(text(&cited, "content"), "The zorilla is striped.\n");
+    assert_eq!((text(&cited, "contentHash"), &cited["version"]), (hash.clone(), &json!(1)));
+    let read = mcp::call(token, "get_file", json!({"id": id(&cited), "hash": hash})).await;
+    assert_eq!(mcp::text_of(&read), "The zorilla is striped.\n");
+    for odd in ["blake3:00", "x", "%00", "'"] {
+        token.get(&format!("{path}?hash={odd}")).await.expect_error(404, "NOT_FOUND");
+    }
+    token
+        .get(&format!("{path}?hash={hash}&asOf={}", made.change()))
+        .await
+        .expect_error(400, "VALIDATION_ERROR");
+}
+
+async fn the_past_shows_no_more_than_the_present(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (inside, outside) = (workspace.folder("inside", None).await, workspace.folder("outside", None).await);
+    let made = workspace.file("a.md", Some(&outside), "one\n").await;
+    let (file, change) = (id(&made.json()), made.change());
+    let path = format!("/api/v1/files/{file}");
+    let into = json!({"folderId": inside});
+    let moved = workspace.token.patch(&path).json(into).await.expect(200).change();
+    let (of_inside, of_outside) =
+        (workspace.token_for(&[&inside]).await, workspace.token_for(&[&outside]).await);
+    of_inside.get(&format!("{path}?asOf={moved}")).await.expect(200);
+    for (token, change) in [(&of_inside, &change), (&of_outside, &change), (&of_outside, &moved)] {
+        let refused = token.get(&format!("{path}?asOf={change}")).await.expect_error(403, "OUT_OF_SCOPE");
+        assert!(!refused.to_string().contains("/outside"), "{refused}");
+    }
+    let stranger = deployment.workspace().await.token;
+    stranger.get(&format!("{path}?asOf={change}")).await.expect_error(404, "NOT_FOUND");
+    let blind = workspace.token_with(&["write"]).await;
+    blind.get(&format!("{path}?asOf={change}")).await.expect_error(403, "FORBIDDEN");
+    workspace.token.delete(&path).await.expect(204);
+    for query in [format!("asOf={change}"), format!("hash={}", text(&made.json(), "contentHash"))] {
+        workspace.token.get(&format!("{path}?{query}")).await.expect_error(404, "NOT_FOUND");
+    }
+}
+
+async fn moments_that_nobody_knows_are_refused(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let path = format!("/api/v1/files/{}", workspace.file_id("a.md", None, "x").await);
+    for odd in ["nonsense", "", "i1-1", "2026-13-01T00:00:00Z", "c1-zzzzzz", "2999-01-01T00:00:00Z"] {
+        workspace.token.get(&format!("{path}?asOf={odd}")).await.expect_error(400, "VALIDATION_ERROR");
+    }
+    let old =
+        workspace.token.get(&format!("{path}?asOf=2020-01-01T00:00:00Z")).await.expect_error(410, "GONE");
+    assert!(text(&old, "message").contains("is known from 20"), "{old}");
+    let told = mcp::call_error(
+        &workspace.token,
+        "get_file",
+        json!({"id": path.rsplit('/').next(), "asOf": "2020-01-01T00:00:00Z"}),
+    )
+    .await;
+    assert!(told.contains("without asOf"), "{told}");
+}

@@ -1,0 +1,111 @@
+//! The lines of a result that answer, and answers of no more than these.
+
+use crate::support::citations;
+use crate::support::http::{each, items, text};
+use crate::support::mcp;
+use crate::support::prelude::*;
+
+scenarios![
+    the_line_that_answers_is_marked,
+    where_no_word_stands_the_meaning_is_marked,
+    lines_alone_are_returned_when_asked,
+    a_token_budget_is_filled_with_lines,
+    each_document_is_one_result_when_asked,
+    an_unknown_detail_is_refused,
+];
+
+const GUIDE: &str = "# Guide\n\nWhat operators do with this service, day by day.\n\n## Keys\n\n### Rotation\n\n\
+    Tokens are rotated every ninety days by whoever is on call.\n\n### Loss\n\n\
+    A lost token is revoked at once, and its owner is told.\n\n## Backups\n\n\
+    The database is copied every night to another region.\n";
+
+async fn the_line_that_answers_is_marked(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let written = workspace.file("guide.md", None, GUIDE).await;
+    for strategy in ["keyword", "semantic", "hybrid"] {
+        let body = json!({"query": "who revokes a lost token", "strategy": strategy});
+        let answer = workspace.search_after(&written.change(), body).await;
+        let best = &items(&answer["results"])[0];
+        let marked = &best["highlights"][0];
+        assert_eq!(marked["endLine"], 13, "{strategy}: {best}");
+        assert_eq!(marked["headingPath"], json!(["Guide", "Keys", "Loss"]), "{strategy}: {best}");
+        assert_eq!(best["citation"]["headingPath"], marked["headingPath"], "{strategy}: {best}");
+        citations::check_all(&workspace.token, &answer).await;
+    }
+    let over_mcp =
+        mcp::call(&workspace.token, "search_context", json!({"query": "who revokes a lost token"})).await;
+    let said = mcp::text_of(&over_mcp);
+    assert!(said.contains("\n> 13: A lost token is revoked at once"), "{said}");
+    assert!(!said.contains("> 9: "), "{said}");
+}
+
+async fn where_no_word_stands_the_meaning_is_marked(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let written = workspace.file("guide.md", None, GUIDE).await;
+    let body = json!({"query": "replicating storage nightly", "strategy": "semantic"});
+    let answer = workspace.search_after(&written.change(), body).await;
+    let best = &items(&answer["results"])[0];
+    assert_eq!(best["highlights"][0]["headingPath"], json!(["Guide", "Backups"]), "{best}");
+    citations::check_all(&workspace.token, &answer).await;
+}
+
+async fn lines_alone_are_returned_when_asked(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let written = workspace.file("guide.md", None, GUIDE).await;
+    let body = json!({"query": "how often is the database copied", "detail": "lines"});
+    let answer = workspace.search_after(&written.change(), body).await;
+    let best = &items(&answer["results"])[0];
+    let content = text(best, "content");
+    assert!(content.contains("copied every night") && !content.contains("ninety days"), "{best}");
+    citations::check_all(&workspace.token, &answer).await;
+}
+
+async fn a_token_budget_is_filled_with_lines(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let mut change = String::new();
+    for number in 0..4 {
+        let filler = "Something about taxes and invoices of the year before.\n\n".repeat(12);
+        let content =
+            format!("# Tapir {number}\n\n{filler}Tapir {number} swims well in the lake.\n\n{filler}");
+        change = workspace.file(&format!("{number}.md"), None, &content).await.change();
+    }
+    let ask = async |detail: &str| {
+        let body =
+            json!({"query": "tapir swims", "strategy": "keyword", "tokenBudget": 120, "detail": detail});
+        workspace.search_after(&change, body).await
+    };
+    let (whole, lines) = (ask("passages").await, ask("lines").await);
+    assert_eq!(items(&whole["results"]).len(), 0, "no passage fits: {whole}");
+    assert_eq!(items(&lines["results"]).len(), 4, "{lines}");
+    assert!(
+        each(&lines["results"], "content").iter().all(|content| content.contains("swims well")),
+        "{lines}"
+    );
+    citations::check_all(&workspace.token, &lines).await;
+}
+
+async fn each_document_is_one_result_when_asked(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let section =
+        |name: &str| format!("## {name}\n\n{}\n\n", format!("The {name} narwhal dives. ").repeat(60));
+    let filler = format!("## Between\n\n{}\n\n", "Something about taxes and invoices. ".repeat(60));
+    let content = format!("{}{filler}{}", section("first"), section("second"));
+    workspace.file("long.md", None, &content).await;
+    let short = workspace.file("short.md", None, "# Narwhals\n\nA narwhal dives.\n").await;
+    let body = json!({"query": "narwhal dives", "strategy": "keyword", "detail": "documents"});
+    let answer = workspace.search_after(&short.change(), body).await;
+    let results = items(&answer["results"]);
+    assert_eq!(results.len(), 2, "{answer}");
+    let long = results.iter().find(|result| result["citation"]["path"] == "/long.md").unwrap();
+    assert_eq!(items(&long["alsoAt"]).len(), 1, "{long}");
+    assert_ne!(long["alsoAt"][0]["startLine"], long["citation"]["startLine"], "{long}");
+    citations::check_all(&workspace.token, &answer).await;
+}
+
+async fn an_unknown_detail_is_refused(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let body = json!({"query": "x", "detail": "words"});
+    let said =
+        workspace.token.post("/api/v1/search_context").json(body).await.expect_error(400, "VALIDATION_ERROR");
+    assert!(said.to_string().contains("lines"), "{said}");
+}

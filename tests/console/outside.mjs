@@ -1,0 +1,113 @@
+// Journeys about what comes from elsewhere: a source is connected, an archive imported, a directory synced. Each with the mouse,
+// in a narrow window, and without a script.
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import test from "node:test";
+import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
+import { eventually, sourceRoot, unique, Workspace } from "./support/server.mjs";
+import { zip } from "./support/zip.mjs";
+
+const WAYS = [["with the mouse", {}], ["in a narrow window", { viewport: NARROW }], ["without a script", { javaScriptEnabled: false }]];
+
+/** The page once it says that: by itself where it runs scripts, else when it is read anew. */
+async function says(page, way, words) {
+  const told = page.locator("main").getByText(words).filter({ visible: true }).first();
+  if (way.javaScriptEnabled !== false) return told.waitFor();
+  return eventually(`${words}`, async () => {
+    await page.reload();
+    return told.isVisible();
+  });
+}
+
+for (const [how, way] of WAYS) {
+  test(`a folder is connected, read, found and disconnected ${how}`, async () => {
+    const workspace = await Workspace.open();
+    const folder = `${sourceRoot}/${unique("manual")}`;
+    mkdirSync(folder);
+    writeFileSync(`${folder}/valve.md`, "# Valve\n\nThe bypass valve is opened by the green lever.\n");
+    await browse({ as: workspace.owner, ...way }, async page => {
+      await open(page, `${workspace.at}/sources`);
+      await page.getByRole("link", { name: "Connect a source" }).click();
+      await page.getByRole("link", { name: "Folder", exact: true }).click();
+      await page.getByRole("heading", { name: "What it costs" }).waitFor();
+      await page.getByLabel("Name", { exact: true }).fill("Manual");
+      await page.getByLabel("Path").fill("/nowhere");
+      await page.getByRole("button", { name: "Test", exact: true }).click();
+      await page.getByRole("alert").or(page.getByText("It does not work")).first().waitFor();
+      assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "Manual");
+      await page.getByLabel("Path").fill(folder);
+      await page.getByRole("button", { name: "Test", exact: true }).click();
+      await page.getByText("It works").waitFor();
+      if (way.javaScriptEnabled !== false) await isSound(page);
+      await page.getByRole("button", { name: "Connect", exact: true }).click();
+      await page.getByRole("heading", { name: "Manual", level: 1 }).waitFor();
+      await says(page, way, "Ready");
+      await says(page, way, /1 document\b/);
+      if (way.javaScriptEnabled !== false) await isSound(page);
+      await page.getByRole("link", { name: "1 document" }).click();
+      await page.getByRole("link", { name: /valve/i }).first().click();
+      await page.getByText("green lever").waitFor();
+      await open(page, `${workspace.at}/search?q=bypass+valve`);
+      await page.getByLabel("Source", { exact: true }).selectOption({ label: "Manual" });
+      await page.getByRole("button", { name: "Search", exact: true }).click();
+      await page.getByRole("link", { name: /valve/ }).first().waitFor();
+      await open(page, `${workspace.at}/sources`);
+      await page.getByRole("link", { name: "Manual" }).click();
+      await page.getByRole("button", { name: /^Disconnect/ }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
+      await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor();
+      assert.equal(await page.getByRole("link", { name: "Manual" }).count(), 0);
+    });
+  });
+
+  test(`an archive is looked at, imported and rolled back ${how}`, async () => {
+    const workspace = await Workspace.open();
+    const archive = zip({ "Vault/Note.md": "see [[Other]]\n", "Vault/deep/Other.md": "back to [[Note]] and [[Nowhere]]\n" });
+    await browse({ as: workspace.owner, ...way }, async page => {
+      await open(page, `${workspace.at}/import`);
+      const field = page.getByLabel("Archive", { exact: true });
+      if (way.javaScriptEnabled === false) {
+        await field.setInputFiles({ name: "vault.zip", mimeType: "application/zip", buffer: archive });
+      } else {
+        const dropped = await page.evaluateHandle(bytes => {
+          const transfer = new DataTransfer();
+          transfer.items.add(new File([Uint8Array.from(bytes)], "vault.zip", { type: "application/zip" }));
+          return transfer;
+        }, [...archive]);
+        await page.locator("body").dispatchEvent("drop", { dataTransfer: dropped });
+      }
+      await inForm(field, "Upload and preview").click();
+      await page.getByRole("heading", { name: "vault.zip", level: 1 }).waitFor();
+      await says(page, way, "What will become of it");
+      if (way.javaScriptEnabled !== false) await isSound(page);
+      await page.getByRole("button", { name: "Start", exact: true }).click();
+      await says(page, way, "What became of it");
+      await page.getByRole("link", { name: "Open the folder" }).click();
+      await page.getByRole("link", { name: "Note.md" }).waitFor();
+      await open(page, `${workspace.at}/import`);
+      await page.getByRole("link", { name: "vault.zip" }).click();
+      await page.getByRole("button", { name: /^Roll back/ }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
+      await says(page, way, "Rolled back");
+      if (way.javaScriptEnabled !== false) await isSound(page);
+      assert.equal((await workspace.call("GET", "/api/v1/files")).files?.length ?? 0, 0);
+    });
+  });
+
+  test(`a sync is looked at, started and rolled back ${how}`, async () => {
+    const workspace = await Workspace.open();
+    const manifest = { name: "docs", documents: [{ path: "a.md", content: "# A\n" }, { path: "b.md", content: "# B\n" }] };
+    await workspace.call("POST", "/api/v1/sync/preview", { manifest });
+    await browse({ as: workspace.owner, ...way }, async page => {
+      await open(page, `${workspace.at}/sync`);
+      await page.getByRole("link", { name: "docs" }).first().click();
+      await page.getByRole("button", { name: "Start", exact: true }).waitFor();
+      await page.getByRole("button", { name: "Start", exact: true }).click();
+      await says(page, way, "Completed");
+      await page.getByRole("button", { name: /^Roll back/ }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
+      await says(page, way, "Rolled back");
+      if (way.javaScriptEnabled !== false) await isSound(page);
+    });
+  });
+}

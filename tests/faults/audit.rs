@@ -1,0 +1,166 @@
+//! What must hold when the faults are over.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::client::Grounds;
+use crate::cluster::Cluster;
+use crate::ledger::{Entry, Ledger, Standing, Violations};
+use crate::support::callers::{ApiToken, Caller};
+use crate::support::http::{id, items, text};
+use crate::support::process::Process;
+use crate::support::wait::eventually;
+
+/// A request that was under way when the faults ended may be done until then: the longest deadline of a service.
+const LAST_DEADLINE: Duration = Duration::from_secs(60);
+const PAGE: usize = 1_000;
+
+/// Waits until everything answers again without anybody's help; answers how long that took.
+pub(crate) async fn recovery(cluster: &Cluster, grounds: &Rc<Grounds>) -> Duration {
+    let (token, began) = (cluster.token(), Instant::now());
+    eventually("everything answers again", async || {
+        let file = json!({"name": "recovered.md", "content": "Recovered.\n", "fileType": "markdown"});
+        let requests = [
+            token.post("/api/v1/files").json(file),
+            token.post("/api/v1/search_context").json(json!({"query": "recovered"})),
+            token.post("/api/v1/vfs/exec").json(json!({"script": "ls /files | wc -l"})),
+            token.get("/api/v1/workspace"),
+            token.get("/api/v1/ingest"),
+            token.get("/readyz"),
+        ];
+        for request in requests {
+            let reply = request.attempt().await.ok()?;
+            if !matches!(reply.status, 200 | 201) {
+                return None;
+            }
+        }
+        grounds.signs_in().await.ok()
+    })
+    .await;
+    began.elapsed()
+}
+
+/// Compares what clients know with what is there; answers how much that was.
+pub(crate) async fn ledgers(
+    cluster: &Cluster,
+    grounds: &Grounds,
+    ledgers: &[Ledger],
+    violations: &Violations,
+) -> String {
+    let is_open = ledgers.iter().any(|ledger| ledger.files.values().any(|entry| !entry.is_settled()));
+    if is_open {
+        tokio::time::sleep(LAST_DEADLINE).await;
+    }
+    let token = cluster.token();
+    let files = listed(&token, "/api/v1/files").await;
+    let mut lost_or_doubled = 0;
+    for (name, entry) in ledgers.iter().flat_map(|ledger| &ledger.files) {
+        let named: Vec<_> = files.iter().filter(|file| file["name"] == **name).collect();
+        let times = named.len();
+        let found = standing(&token, entry, named.first().copied()).await;
+        if times > 1 || !entry.allows(&found) {
+            lost_or_doubled += 1;
+            let (was, may) = (&entry.acknowledged, &entry.possible);
+            violations
+                .note(format!("{name} is there {times} times, {found:?}; acknowledged: {was:?}, {may:?}"));
+        }
+    }
+    let records = records(&token, grounds).await;
+    once(&titles(&records, "title"), "record", ledgers.iter().flat_map(|ledger| &ledger.records), violations);
+    let documents = listed(&token, "/api/v1/ingest").await;
+    once(
+        &titles(&documents, "idempotencyKey"),
+        "document",
+        ledgers.iter().flat_map(|ledger| &ledger.documents),
+        violations,
+    );
+    counts(grounds, &token, files.len(), violations).await;
+    let sum = |of: fn(&Ledger) -> usize| ledgers.iter().map(of).sum::<usize>();
+    format!(
+        "{} requests answered, {} failed as documented, {} files, {} records, {} documents, {lost_or_doubled} wrong",
+        sum(|ledger| ledger.answered),
+        sum(|ledger| ledger.failed),
+        sum(|ledger| ledger.files.len()),
+        sum(|ledger| ledger.records.len()),
+        sum(|ledger| ledger.documents.len()),
+    )
+}
+
+/// What a file is now: one whose creation was not acknowledged is known by its name alone.
+async fn standing(token: &ApiToken, entry: &Entry, named: Option<&Value>) -> Standing {
+    let Some(file) = entry.id.clone().or_else(|| named.map(id)) else { return Standing::Absent };
+    let found = token.get(&format!("/api/v1/files/{file}")).await;
+    match found.status {
+        404 => Standing::Trashed,
+        _ => Standing::Live { content: text(&found.expect(200).json(), "content") },
+    }
+}
+
+/// Each is there once if it was acknowledged, and at most once otherwise.
+fn once<'a>(
+    there: &[String],
+    what: &str,
+    known: impl Iterator<Item = (&'a String, &'a bool)>,
+    violations: &Violations,
+) {
+    for (name, is_acknowledged) in known {
+        let times = there.iter().filter(|found| *found == name).count();
+        if times > 1 || (times == 0 && *is_acknowledged) {
+            violations.note(format!("{what} {name} is there {times} times; acknowledged: {is_acknowledged}"));
+        }
+    }
+}
+
+/// What the workspace says that it uses is what is there, with what is in trash.
+async fn counts(grounds: &Grounds, token: &ApiToken, live: usize, violations: &Violations) {
+    let trash = listed(&grounds.person, &format!("/api/workspaces/{}/trash", grounds.workspace)).await;
+    let trashed = trash.iter().filter(|item| item["kind"] == "file").count();
+    let used = token.get("/api/v1/workspace").await.expect(200).json()["files"]["used"].as_u64();
+    if used != u64::try_from(live + trashed).ok() {
+        violations.note(format!("{live} files and {trashed} in trash are there, and {used:?} are counted"));
+    }
+}
+
+/// Everything that a list has, page by page.
+async fn listed(caller: &impl Caller, path: &str) -> Vec<Value> {
+    let (mut all, mut next) = (Vec::new(), format!("{path}?limit={PAGE}"));
+    loop {
+        let reply = caller.get(&next).await.expect(200);
+        all.extend(items(&reply.json()).to_vec());
+        let link = reply.header("link").filter(|link| link.contains("rel=\"next\""));
+        let Some(address) = link.and_then(|link| link.split_once('<')?.1.split_once('>')) else { return all };
+        next = address.0[address.0.find("/api").unwrap()..].to_owned();
+    }
+}
+
+async fn records(token: &ApiToken, grounds: &Grounds) -> Vec<Value> {
+    let (mut all, path) = (Vec::new(), format!("/api/v1/databases/{}/records", grounds.database));
+    loop {
+        let page = token.get(&format!("{path}?limit=100&offset={}", all.len())).await.expect(200).json();
+        let found = items(&page["records"]);
+        if found.is_empty() {
+            return all;
+        }
+        all.extend(found.to_vec());
+    }
+}
+
+fn titles(list: &[Value], field: &str) -> Vec<String> {
+    list.iter().filter_map(|item| item[field].as_str()).map(str::to_owned).collect()
+}
+
+/// Stops everything; `cairn doctor` finds every database sound.
+pub(crate) async fn databases(cluster: &mut Cluster, violations: &Violations) {
+    for (service, url) in cluster.stop().await {
+        let arguments = ["doctor", "--quiet", "--database", &url].map(str::to_owned);
+        let mut doctor = Process::start("cairn doctor", &arguments, &[]);
+        let status = doctor.exit().await;
+        let said = doctor.said();
+        if !status.success() {
+            violations.note(format!("the tables of {service} are not sound: {said}"));
+        }
+    }
+}

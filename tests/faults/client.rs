@@ -1,0 +1,400 @@
+//! A client that goes on whatever happens: writes, reads what it wrote, searches, runs scripts, and is never shown what it
+//! must not see.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, Owner};
+use crate::ledger::{Entry, Ledger, Standing, Violations, each};
+use crate::numbers::Numbers;
+use crate::support::callers::{ApiToken, Caller as _, Session};
+use crate::support::http::{Http, Reply, Request, id, text};
+use crate::support::wait::eventually;
+
+/// Longer than the gateway's longest deadline: whoever is not answered until then never is.
+const PATIENCE: Duration = Duration::from_secs(75);
+const SEARCH: &str = "/api/v1/search_context";
+const SCRIPT: &str = "/api/v1/vfs/exec";
+/// So long a search waits for the index (the contract's maximum).
+const INDEX_WAIT_MILLIS: &str = "10000";
+
+/// What clients share.
+#[derive(Debug)]
+pub(crate) struct Grounds {
+    pub(crate) database: String,
+    pub(crate) title: String,
+    /// A folder, and a token that reaches nothing else.
+    folder: String,
+    scoped: ApiToken,
+    pub(crate) workspace: String,
+    /// Signed in as the owner.
+    pub(crate) person: Session,
+    owner: Owner,
+    http: Http,
+    is_over: Cell<bool>,
+}
+
+impl Grounds {
+    pub(crate) async fn prepare(cluster: &Cluster) -> Self {
+        let (token, http) = (cluster.token(), Http::new(&cluster.base_url()));
+        eventually("files are listed", async || {
+            (token.get("/api/v1/files").await.status == 200).then_some(())
+        })
+        .await;
+        let database =
+            token.post("/api/v1/databases").json(json!({"name": "Orders"})).await.expect(201).json();
+        let title = text(&database["properties"][0], "id");
+        let folder =
+            id(&token.post("/api/v1/folders").json(json!({"name": "open"})).await.expect(201).json());
+        let owner = cluster.owner().clone();
+        let cookie = sign_in(&http, &owner).await.unwrap();
+        let person = Session { http: http.clone(), cookie };
+        let workspace = text(&token.get("/api/v1/workspace").await.expect(200).json(), "id");
+        let body = json!({
+            "name": "scoped", "permissions": ["read", "write", "delete"],
+            "scope": {"type": "folders", "folderIds": [folder]},
+        });
+        let made = person.post(&format!("/api/workspaces/{workspace}/tokens")).json(body).await.expect(201);
+        let scoped = ApiToken { http: http.clone(), secret: text(&made.json(), "token") };
+        let (database, is_over) = (id(&database), Cell::new(false));
+        Self { database, title, folder, scoped, workspace, person, owner, http, is_over }
+    }
+
+    /// Lets clients come to an end.
+    pub(crate) fn stop(&self) {
+        self.is_over.set(true);
+    }
+
+    /// Whether a person can sign in.
+    pub(crate) async fn signs_in(&self) -> Result<(), Reply> {
+        sign_in(&self.http, &self.owner).await.map(|_| ())
+    }
+}
+
+async fn sign_in(http: &Http, owner: &Owner) -> Result<String, Reply> {
+    let body = json!({"email": owner.email, "password": owner.password});
+    let reply = http.request(reqwest::Method::POST, "/api/session").json(body).await;
+    if reply.status != 200 {
+        return Err(reply);
+    }
+    let cookie = reply.header("set-cookie").and_then(|cookie| cookie.split(';').next());
+    Ok(cookie.unwrap().to_owned())
+}
+
+/// How a request ended.
+enum Outcome {
+    Answered(Reply),
+    /// It may have been done.
+    Unknown,
+}
+
+/// One client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    number: u64,
+    grounds: Rc<Grounds>,
+    token: ApiToken,
+    disturbed: Rc<Cell<u64>>,
+    numbers: Numbers,
+    violations: Violations,
+    ledger: Ledger,
+    made: usize,
+}
+
+impl Client {
+    pub(crate) fn new(
+        number: u64,
+        cluster: &Cluster,
+        grounds: Rc<Grounds>,
+        numbers: Numbers,
+        violations: Violations,
+    ) -> Self {
+        let (token, disturbed) = (cluster.token(), cluster.disturbed());
+        Self { number, grounds, token, disturbed, numbers, violations, ledger: Ledger::default(), made: 0 }
+    }
+
+    /// Goes on until it is told to stop; answers what it knows.
+    pub(crate) async fn run(mut self) -> Ledger {
+        while !self.grounds.is_over.get() {
+            match self.numbers.below(20) {
+                0..5 => self.create().await,
+                5..8 => self.update().await,
+                8 => self.trash().await,
+                9 => self.restore().await,
+                10..13 => self.read().await,
+                13..15 => self.search().await,
+                15 => self.script().await,
+                16 => self.add_record().await,
+                17 => self.ingest().await,
+                18 => self.look_around().await,
+                _ => self.sign_in().await,
+            }
+        }
+        self.ledger
+    }
+
+    /// Sends a request, and sees that the answer is one that the contract allows.
+    async fn ask(&mut self, what: &str, request: Request, allowed: &[u16]) -> Outcome {
+        let before = self.disturbed.get();
+        let answer = tokio::time::timeout(PATIENCE, request.attempt()).await;
+        let is_excused = before != self.disturbed.get() || before % 2 == 1;
+        let reply = match answer {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(why)) => {
+                // Nobody listens while a gateway starts.
+                if !is_excused && !why.contains("ConnectionRefused") {
+                    self.violations.note(format!("{what}: the gateway broke the connection: {why}"));
+                }
+                return self.unknown().await;
+            }
+            Err(_) => {
+                if !is_excused {
+                    self.violations.note(format!("{what}: no answer within {PATIENCE:?}"));
+                }
+                return self.unknown().await;
+            }
+        };
+        if allowed.contains(&reply.status) {
+            self.ledger.answered += 1;
+            return Outcome::Answered(reply);
+        }
+        if !is_told_fault(&reply) {
+            self.violations.note(format!("{what}: answered {}: {}", reply.status, reply.text()));
+        }
+        self.unknown().await
+    }
+
+    async fn unknown(&mut self) -> Outcome {
+        self.ledger.failed += 1;
+        tokio::time::sleep(Duration::from_millis(self.numbers.below(300))).await;
+        Outcome::Unknown
+    }
+
+    async fn create(&mut self) {
+        let (name, word) = self.fresh();
+        let content = format!("# {word}\n\nWritten by client {}.\n", self.number);
+        let is_open = self.numbers.below(4) == 0;
+        let folder = if is_open { json!(self.grounds.folder) } else { Value::Null };
+        let body = json!({"name": name, "content": content, "fileType": "markdown", "folderId": folder});
+        let request = self.token.post("/api/v1/files").json(body);
+        let live = Standing::Live { content };
+        let mut entry = Entry {
+            id: None,
+            word,
+            acknowledged: Standing::Absent,
+            possible: Some(live.clone()),
+            etag: String::new(),
+            change: String::new(),
+        };
+        if let Outcome::Answered(reply) = self.ask("create", request, &[201]).await {
+            entry.id = Some(id(&reply.json()));
+            entry.etag = text(&reply.json(), "contentHash");
+            entry.change = reply.change();
+            entry.acknowledged = live;
+            entry.possible = None;
+        }
+        self.ledger.files.insert(name, entry);
+    }
+
+    async fn update(&mut self) {
+        let Some((name, entry)) = self.settled(|standing| matches!(standing, Standing::Live { .. })) else {
+            return;
+        };
+        let file = entry.id.clone().unwrap();
+        let content = format!("# {}\n\nVersion {} by client {}.\n", entry.word, self.made, self.number);
+        self.made += 1;
+        let request = self.token.patch(&format!("/api/v1/files/{file}"));
+        let request = request.header("if-match", format!("\"{}\"", entry.etag));
+        let request = request.json(json!({"content": content}));
+        let wanted = Standing::Live { content };
+        match self.ask("update", request, &[200]).await {
+            Outcome::Answered(reply) => self.settle(&name, wanted, Some(&reply)),
+            Outcome::Unknown => self.unsettle(&name, wanted),
+        }
+    }
+
+    async fn trash(&mut self) {
+        let Some((name, entry)) = self.settled(|standing| matches!(standing, Standing::Live { .. })) else {
+            return;
+        };
+        let request = self.token.delete(&format!("/api/v1/files/{}", entry.id.unwrap()));
+        match self.ask("trash", request, &[204]).await {
+            Outcome::Answered(reply) => self.settle(&name, Standing::Trashed, Some(&reply)),
+            Outcome::Unknown => self.unsettle(&name, Standing::Trashed),
+        }
+    }
+
+    async fn restore(&mut self) {
+        let Some((name, entry)) = self.settled(|standing| *standing == Standing::Trashed) else { return };
+        let file = entry.id.unwrap();
+        let request = self.token.post(&format!("/api/v1/files/{file}/restore"));
+        // What it holds is what it held; the next reading says so.
+        match self.ask("restore", request, &[200]).await {
+            Outcome::Answered(reply) => {
+                let read = self.token.get(&format!("/api/v1/files/{file}"));
+                let change = reply.change();
+                let Outcome::Answered(read) = self.ask("read after restore", read, &[200]).await else {
+                    return self.forget(&name);
+                };
+                let content = text(&read.json(), "content");
+                if !content.contains(&entry.word) {
+                    self.violations.note(format!("restored {name} holds {content:?}"));
+                }
+                self.settle(&name, Standing::Live { content }, None);
+                if let Some(entry) = self.ledger.files.get_mut(&name) {
+                    entry.etag = text(&read.json(), "contentHash");
+                    entry.change = change;
+                }
+            }
+            Outcome::Unknown => self.forget(&name),
+        }
+    }
+
+    /// Whoever wrote reads what was written, at once.
+    async fn read(&mut self) {
+        let Some((name, entry)) = self.settled(|_| true) else { return };
+        let request = self.token.get(&format!("/api/v1/files/{}", entry.id.clone().unwrap()));
+        let Outcome::Answered(reply) = self.ask("read", request, &[200, 404]).await else { return };
+        let found = match reply.status {
+            200 => Standing::Live { content: text(&reply.json(), "content") },
+            _ => Standing::Trashed,
+        };
+        if !entry.allows(&found) {
+            self.violations.note(format!("{name} should be {:?} and is {found:?}", entry.acknowledged));
+        }
+    }
+
+    /// Its own write is found with the token, and what is in trash never is.
+    async fn search(&mut self) {
+        let Some((name, entry)) = self.settled(|_| true) else { return };
+        let request = self.token.post(SEARCH).after(&entry.change);
+        let request = request.header("x-cairn-wait-ms", INDEX_WAIT_MILLIS);
+        let request = request.json(json!({"query": entry.word, "strategy": "keyword", "limit": 5}));
+        let Outcome::Answered(reply) = self.ask("search", request, &[200]).await else { return };
+        let answer = reply.json();
+        let file = entry.id.as_deref().unwrap();
+        let is_found = each(&answer["results"], "fileId").any(|found| found == file);
+        let is_behind = each(&answer["coverage"], "code").any(|code| code == "index_behind");
+        match entry.acknowledged {
+            Standing::Live { .. } if !is_found && !is_behind => {
+                self.violations.note(format!("{name} is not found after its write: {answer}"));
+            }
+            Standing::Trashed if is_found => {
+                self.violations.note(format!("{name} is in trash and found: {answer}"));
+            }
+            Standing::Live { .. } | Standing::Trashed | Standing::Absent => {}
+        }
+    }
+
+    /// A script is as current as the last write.
+    async fn script(&mut self) {
+        let Some((name, entry)) = self.settled(|_| true) else { return };
+        let script = format!("grep -rl '{}' /files", entry.word);
+        let request = self.token.post(SCRIPT).after(&entry.change).json(json!({"script": script}));
+        let Outcome::Answered(reply) = self.ask("script", request, &[200]).await else { return };
+        let answer = reply.json();
+        let is_found = text(&answer, "output").contains(&name);
+        let is_live = matches!(entry.acknowledged, Standing::Live { .. });
+        if is_found != is_live {
+            self.violations.note(format!("{name} is {:?}, and a script says {answer}", entry.acknowledged));
+        }
+    }
+
+    async fn add_record(&mut self) {
+        let (title, _) = self.fresh();
+        let path = format!("/api/v1/databases/{}/records", self.grounds.database);
+        let body = json!({"values": {&self.grounds.title: title}});
+        let outcome = self.ask("add a record", self.token.post(&path).json(body), &[201]).await;
+        self.ledger.records.insert(title, matches!(outcome, Outcome::Answered(_)));
+    }
+
+    /// The same document under the same key again and again, until it is acknowledged: it is there once.
+    async fn ingest(&mut self) {
+        let (key, word) = self.fresh();
+        let body = json!({"idempotencyKey": key, "title": key, "content": format!("It says {word}.\n")});
+        for _ in 0..4 {
+            let request = self.token.post("/api/v1/ingest").json(&body);
+            if let Outcome::Answered(_) = self.ask("ingest", request, &[200, 201, 202]).await {
+                self.ledger.documents.insert(key, true);
+                return;
+            }
+        }
+        self.ledger.documents.insert(key, false);
+    }
+
+    /// A token of one folder is shown nothing of others.
+    async fn look_around(&mut self) {
+        let query = json!({"query": format!("written by client {}", self.number), "limit": 20});
+        let request = self.grounds.scoped.post(SEARCH).json(query);
+        let Outcome::Answered(reply) = self.ask("scoped search", request, &[200]).await else { return };
+        let answer = reply.json();
+        let folder = self.grounds.folder.clone();
+        if each(&answer["results"], "folderId").any(|found| found != folder) {
+            self.violations.note(format!("a scoped token sees other folders: {answer}"));
+        }
+        let listed = self.grounds.scoped.get("/api/v1/files?limit=100");
+        let Outcome::Answered(reply) = self.ask("scoped list", listed, &[200]).await else { return };
+        if each(&reply.json(), "folderId").any(|found| found != folder) {
+            self.violations.note(format!("a scoped token lists other folders: {}", reply.text()));
+        }
+    }
+
+    async fn sign_in(&mut self) {
+        let body = json!({"email": self.grounds.owner.email, "password": self.grounds.owner.password});
+        let request = self.grounds.http.request(reqwest::Method::POST, "/api/session").json(body);
+        self.ask("sign in", request, &[200]).await;
+    }
+
+    /// A name and a word that nobody else has.
+    fn fresh(&mut self) -> (String, String) {
+        self.made += 1;
+        let word = format!("zq{}n{}x", self.number, self.made);
+        (format!("{word}.md"), word)
+    }
+
+    /// A file of its own about which nothing is open.
+    fn settled(&mut self, wanted: impl Fn(&Standing) -> bool) -> Option<(String, Entry)> {
+        let fitting = self.ledger.files.iter().filter(|(_, it)| it.is_settled() && wanted(&it.acknowledged));
+        let fitting: Vec<_> = fitting.collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let (name, entry) = *self.numbers.pick(&fitting);
+        Some((name.clone(), entry.clone()))
+    }
+
+    fn settle(&mut self, name: &str, standing: Standing, reply: Option<&Reply>) {
+        let Some(entry) = self.ledger.files.get_mut(name) else { return };
+        entry.acknowledged = standing;
+        let Some(reply) = reply else { return };
+        entry.change = reply.change();
+        if reply.status == 200 {
+            entry.etag = text(&reply.json(), "contentHash");
+        }
+    }
+
+    fn unsettle(&mut self, name: &str, possible: Standing) {
+        if let Some(entry) = self.ledger.files.get_mut(name) {
+            entry.possible = Some(possible);
+        }
+    }
+
+    /// A file of which it is not known any more what it holds.
+    fn forget(&mut self, name: &str) {
+        self.ledger.files.remove(name);
+    }
+}
+
+/// Whether an error is one that a fault may give: the contract's body, and when to come again where that is known.
+fn is_told_fault(reply: &Reply) -> bool {
+    let Ok(body) = serde_json::from_slice::<Value>(&reply.body) else { return false };
+    let has_wait = reply.header("retry-after").is_some_and(|wait| wait.parse::<u64>().is_ok());
+    match reply.status {
+        503 => body["error"] == "UNAVAILABLE" && has_wait,
+        504 => body["error"] == "DEADLINE_EXCEEDED",
+        _ => false,
+    }
+}

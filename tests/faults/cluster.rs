@@ -1,0 +1,260 @@
+//! A mesh of six processes whose connections to each other, to PostgreSQL and to Redis go through links.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::testing::{postgres, redis};
+use cairn_chassis::token_format;
+use reqwest::Method;
+use tokio::net::TcpSocket;
+
+use crate::link::{Link, Upstream};
+use crate::support::callers::ApiToken;
+use crate::support::http::Http;
+use crate::support::process::Process;
+use crate::support::scratch::Scratch;
+use crate::support::wait::eventually;
+
+/// In the order of their start; the gateway is the last.
+pub(crate) const SERVICES: [&str; 6] = ["auth", "content", "ingest", "sync", "retrieval", GATEWAY];
+pub(crate) const GATEWAY: &str = "gateway";
+/// What links lead to besides the services: the tables of each, and where gateways count.
+pub(crate) const LINKS: [&str; 11] = [
+    "auth",
+    "content",
+    "ingest",
+    "sync",
+    "retrieval",
+    "tables of auth",
+    "tables of content",
+    "tables of ingest",
+    "tables of sync",
+    "tables of retrieval",
+    "redis",
+];
+const POSTGRES_SOCKET: &str = ".s.PGSQL.5432";
+
+/// Six running processes.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    members: Vec<Member>,
+    links: Vec<Link>,
+    environment: Vec<(String, String)>,
+    owner: Owner,
+    /// Odd while the gateway is away or hangs; it has another value after each such time.
+    disturbed: Rc<Cell<u64>>,
+    _folder: Scratch,
+    _redis: Option<redis::Server>,
+    /// While these are bound, nobody else is given their ports.
+    _held: Vec<TcpSocket>,
+}
+
+/// The account and the token that it is born with.
+#[derive(Debug, Clone)]
+pub(crate) struct Owner {
+    pub(crate) email: String,
+    pub(crate) password: String,
+    token: String,
+}
+
+/// One process, or the place of one.
+#[derive(Debug)]
+struct Member {
+    service: &'static str,
+    address: SocketAddr,
+    admin: SocketAddr,
+    data: PathBuf,
+    /// Through its link, and without.
+    database: Option<(String, String)>,
+    process: Option<Process>,
+}
+
+impl Cluster {
+    /// Starts all six, or says why this machine cannot run them.
+    pub(crate) async fn start() -> Result<Self, String> {
+        let folder = Scratch::new();
+        let (mut members, mut links, mut held, mut urls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for service in SERVICES {
+            let ((one, address), (other, admin)) = (reserve_address(), reserve_address());
+            held.extend([one, other]);
+            let data = folder.path().join(service);
+            std::fs::create_dir_all(&data).unwrap();
+            let mut database = None;
+            if service != GATEWAY {
+                let (link, at) = Link::over_tcp(service, Upstream::Tcp(address)).await;
+                urls.push((format!("CAIRN_{}_URL", service.to_uppercase()), format!("http://{at}")));
+                links.push(link);
+                let direct = direct_database().await?;
+                let socket = data.join("postgres");
+                let linked = linked_database(service, &direct, &socket, &mut links)?;
+                database = Some((linked, direct));
+            }
+            members.push(Member { service, address, admin, data, database, process: None });
+        }
+        let redis = if cfg!(feature = "redis") { redis::server(redis::Mode::Alone).await } else { None };
+        if let Some(socket) = redis.as_ref().map(redis::Server::url) {
+            let path = socket.strip_prefix("unix://").unwrap().into();
+            let (link, at) = Link::over_tcp("redis", Upstream::Unix(path)).await;
+            urls.push(("CAIRN_REDIS_URL".to_owned(), format!("redis://{at}")));
+            links.push(link);
+        }
+        let owner = Owner {
+            email: "owner@example.com".to_owned(),
+            password: format!("pass {}", token_format::generate(&OsEntropy)),
+            token: token_format::generate(&OsEntropy),
+        };
+        let mut environment = urls;
+        environment.push(("CAIRN_MESH_SECRET".to_owned(), token_format::generate(&OsEntropy)));
+        environment.push(("CAIRN_BOOTSTRAP_EMAIL".to_owned(), owner.email.clone()));
+        environment.push(("CAIRN_BOOTSTRAP_PASSWORD".to_owned(), owner.password.clone()));
+        environment.push(("CAIRN_BOOTSTRAP_TOKEN".to_owned(), owner.token.clone()));
+        let disturbed = Rc::new(Cell::new(0));
+        let mut cluster = Self {
+            members,
+            links,
+            environment,
+            owner,
+            disturbed,
+            _folder: folder,
+            _redis: redis,
+            _held: held,
+        };
+        for service in SERVICES {
+            cluster.start_one(service);
+        }
+        cluster.wait_until_ready().await;
+        Ok(cluster)
+    }
+
+    /// Waits until every process says that it is ready.
+    async fn wait_until_ready(&mut self) {
+        for member in &mut self.members {
+            let admin = Http::new(&format!("http://{}", member.admin));
+            let process = member.process.as_mut().unwrap();
+            eventually(&format!("{} is ready", member.service), async || {
+                assert!(process.ended().is_none(), "{} ended: {}", member.service, process.said());
+                let reply = admin.request(Method::GET, "/readyz").attempt().await;
+                reply.is_ok_and(|reply| reply.status == 200).then_some(())
+            })
+            .await;
+        }
+    }
+
+    /// Starts a service where it was.
+    pub(crate) fn start_one(&mut self, service: &str) {
+        let place = self.place_of(service);
+        let member = &self.members[place];
+        let mut arguments: Vec<String> = ["serve", service].map(str::to_owned).to_vec();
+        arguments.extend(["--listen".to_owned(), member.address.to_string()]);
+        arguments.extend(["--admin-listen".to_owned(), member.admin.to_string()]);
+        if let Some((linked, _)) = &member.database {
+            arguments.extend(["--data".to_owned(), member.data.display().to_string()]);
+            arguments.extend(["--database".to_owned(), linked.clone()]);
+        }
+        let environment: Vec<_> =
+            self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let process = Process::start(&format!("cairn serve {service}"), &arguments, &environment);
+        self.members[place].process = Some(process);
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self, service: &str) {
+        let place = self.place_of(service);
+        self.members[place].process.take().unwrap().kill();
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) async fn end(&mut self, service: &str) {
+        let place = self.place_of(service);
+        let mut process = self.members[place].process.take().unwrap();
+        process.ask_to_stop();
+        process.exit().await;
+    }
+
+    /// Sends a signal to a service.
+    pub(crate) fn signal(&self, service: &str, name: &str) {
+        self.members[self.place_of(service)].process.as_ref().unwrap().signal(name);
+    }
+
+    /// Odd while the gateway is away or hangs; it has another value after each such time.
+    pub(crate) fn disturbed(&self) -> Rc<Cell<u64>> {
+        Rc::clone(&self.disturbed)
+    }
+
+    /// Notes that a service is about to be away, or is back: callers see that of the gateway alone.
+    pub(crate) fn note_disturbance(&self, service: &str) {
+        if service == GATEWAY {
+            self.disturbed.set(self.disturbed.get() + 1);
+        }
+    }
+
+    /// A link by its name; there is none to Redis where there is no Redis.
+    pub(crate) fn link(&self, name: &str) -> Option<&Link> {
+        self.links.iter().find(|link| link.name() == name)
+    }
+
+    pub(crate) fn base_url(&self) -> String {
+        format!("http://{}", self.members[self.place_of(GATEWAY)].address)
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    pub(crate) fn token(&self) -> ApiToken {
+        ApiToken { http: Http::new(&self.base_url()), secret: self.owner.token.clone() }
+    }
+
+    /// Asks every process to stop; answers the databases of those that had one.
+    pub(crate) async fn stop(&mut self) -> Vec<(&'static str, String)> {
+        for service in SERVICES.into_iter().rev() {
+            self.end(service).await;
+        }
+        let databases =
+            self.members.iter().filter_map(|member| Some((member.service, member.database.as_ref()?)));
+        databases.map(|(service, (_, direct))| (service, direct.clone())).collect()
+    }
+
+    pub(crate) fn show_logs(&self) {
+        self.members.iter().filter_map(|member| member.process.as_ref()).for_each(Process::show_log);
+    }
+
+    fn place_of(&self, service: &str) -> usize {
+        self.members.iter().position(|member| member.service == service).unwrap()
+    }
+}
+
+/// An address for a process: while the socket is bound and does not listen, nobody else is given the port.
+fn reserve_address() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
+async fn direct_database() -> Result<String, String> {
+    match postgres::database().await {
+        Ok(url) => Ok(url),
+        Err(why) if postgres::is_required() => panic!("CAIRN_REQUIRE_ENGINES wants postgres: {why}"),
+        Err(why) => Err(format!("the mesh needs PostgreSQL: {why}")),
+    }
+}
+
+/// The same database through a link. The throw-away server listens on a socket in a folder, which its URL names.
+fn linked_database(
+    service: &str,
+    direct: &str,
+    socket: &std::path::Path,
+    links: &mut Vec<Link>,
+) -> Result<String, String> {
+    let (before, rest) = direct.split_once("host=").ok_or("PostgreSQL is not on a socket")?;
+    let (folder, after) = rest.split_once('&').ok_or("PostgreSQL is not on a socket")?;
+    std::fs::create_dir_all(socket).unwrap();
+    let upstream = Upstream::Unix(PathBuf::from(folder).join(POSTGRES_SOCKET));
+    links.push(Link::over_unix(&format!("tables of {service}"), &socket.join(POSTGRES_SOCKET), upstream));
+    Ok(format!("{before}host={}&{after}", socket.display()))
+}

@@ -1,0 +1,106 @@
+//! What goes wrong.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::cluster::{Cluster, LINKS, SERVICES};
+use crate::numbers::Numbers;
+
+/// Below the deadlines of requests, about them, and beyond them.
+const HANGS_MILLIS: [u64; 4] = [300, 2_000, 6_000, 17_000];
+const DELAYS_MILLIS: [u64; 3] = [5, 50, 400];
+const MOST_AWAY_MILLIS: u64 = 4_000;
+
+/// One fault, from its beginning to its end.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// `kill -9`, and a start some time later.
+    Kill { service: &'static str, away: Duration },
+    /// SIGTERM, and a start some time later.
+    Stop { service: &'static str, away: Duration },
+    /// SIGSTOP, and SIGCONT some time later.
+    Hang { service: &'static str, lasting: Duration },
+    /// Every connection is closed, in the middle of answers.
+    Cut { link: &'static str },
+    /// Nothing goes through for a while.
+    Partition { link: &'static str, lasting: Duration },
+    /// Every piece is late for a while.
+    Slow { link: &'static str, delay: Duration, lasting: Duration },
+}
+
+impl Fault {
+    pub(crate) fn choose(numbers: &mut Numbers) -> Self {
+        let service = *numbers.pick(&SERVICES);
+        let link = *numbers.pick(&LINKS);
+        let away = Duration::from_millis(numbers.below(MOST_AWAY_MILLIS));
+        let lasting = Duration::from_millis(*numbers.pick(&HANGS_MILLIS));
+        let delay = Duration::from_millis(*numbers.pick(&DELAYS_MILLIS));
+        match numbers.below(10) {
+            0..3 => Self::Kill { service, away },
+            3 => Self::Stop { service, away },
+            4 | 5 => Self::Hang { service, lasting },
+            6 | 7 => Self::Cut { link },
+            8 => Self::Partition { link, lasting },
+            _ => Self::Slow { link, delay, lasting },
+        }
+    }
+
+    /// Lets it happen, and waits until it is over.
+    pub(crate) async fn happen(&self, cluster: &mut Cluster) {
+        match self {
+            Self::Kill { service, away } => {
+                cluster.note_disturbance(service);
+                cluster.kill(service);
+                tokio::time::sleep(*away).await;
+                cluster.start_one(service);
+                cluster.note_disturbance(service);
+            }
+            Self::Stop { service, away } => {
+                cluster.note_disturbance(service);
+                cluster.end(service).await;
+                tokio::time::sleep(*away).await;
+                cluster.start_one(service);
+                cluster.note_disturbance(service);
+            }
+            Self::Hang { service, lasting } => {
+                cluster.note_disturbance(service);
+                cluster.signal(service, "STOP");
+                tokio::time::sleep(*lasting).await;
+                cluster.signal(service, "CONT");
+                cluster.note_disturbance(service);
+            }
+            Self::Cut { link } => {
+                if let Some(link) = cluster.link(link) {
+                    link.cut();
+                }
+            }
+            Self::Partition { link, lasting } => {
+                if let Some(link) = cluster.link(link) {
+                    link.freeze(*lasting).await;
+                }
+            }
+            Self::Slow { link, delay, lasting } => {
+                if let Some(link) = cluster.link(link) {
+                    link.slow(*delay, *lasting).await;
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kill { service, away } => write!(formatter, "kill -9 {service}, back after {away:?}"),
+            Self::Stop { service, away } => write!(formatter, "stop {service}, back after {away:?}"),
+            Self::Hang { service, lasting } => write!(formatter, "{service} hangs for {lasting:?}"),
+            Self::Cut { link } => write!(formatter, "connections to {link} are cut"),
+            Self::Partition { link, lasting } => {
+                write!(formatter, "nothing gets through to {link} for {lasting:?}")
+            }
+            Self::Slow { link, delay, lasting } => {
+                write!(formatter, "{link} is {delay:?} late for {lasting:?}")
+            }
+        }
+    }
+}
