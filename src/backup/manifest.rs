@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
+use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{ObjectId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
 use super::ROLES;
+use super::repository::PIECE_BYTES;
 use crate::secret_keys;
 
 /// Where assets stand in a backup.
@@ -58,8 +60,8 @@ pub(super) enum Place {
 }
 
 impl Manifest {
-    pub(super) const fn new(created_at: String, version: String, files: Vec<KeptFile>) -> Self {
-        Self { format: FORMAT, created_at, version, files }
+    pub(super) fn new(created_at: Timestamp, version: String, files: Vec<KeptFile>) -> Self {
+        Self { format: FORMAT, created_at: created_at.to_rfc3339(), version, files }
     }
 
     /// Reads a list.
@@ -73,6 +75,9 @@ impl Manifest {
         }
         for file in &manifest.files {
             file.place()?;
+            if file.pieces.iter().any(|piece| piece.size as usize > PIECE_BYTES) {
+                bail!("the backup lists a piece of {} that is longer than pieces are", file.path);
+            }
         }
         Ok(manifest)
     }
@@ -139,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_list_of_another_format_is_not_read() {
-        let manifest = Manifest::new(String::new(), String::new(), Vec::new());
+        let manifest = Manifest::new(Timestamp::from_seconds(1), String::new(), Vec::new());
         let mut text = serde_json::to_value(&manifest).unwrap();
         assert!(Manifest::read(text.to_string().as_bytes()).is_ok());
         text["format"] = 2.into();

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use bytes::{Bytes, BytesMut};
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::entropy::OsEntropy;
-use cairn_chassis::sealing::Keyring;
+use cairn_chassis::sealing::{Keyring, OpenError};
 use cairn_content::AssetLocation;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path as Key;
@@ -34,6 +34,15 @@ const SEALED: u8 = 1;
 const COMPRESSION: i32 = 3;
 /// A list of a hundred million pieces is no list of ours.
 const LIST_LIMIT: usize = 1 << 30;
+
+/// Which backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Newest,
+    Named(String),
+    /// The newest that is not after this moment.
+    At(Timestamp),
+}
 
 /// A folder or a bucket of backups.
 pub(super) struct Repository {
@@ -134,23 +143,27 @@ impl Repository {
     /// The bytes of a file, each piece compared with its hash.
     pub(super) fn read<'a>(&'a self, file: &'a KeptFile) -> impl Stream<Item = anyhow::Result<Vec<u8>>> + 'a {
         let read = move |piece: &'a Piece| async move {
-            let bytes = self.stored(&piece_key(&piece.object), Some(&piece.object)).await?;
-            let bytes = self.unpack(&bytes, &piece.hash, piece.size as usize)?;
+            let about = || format!("{} cannot be put together", file.path);
+            let bytes =
+                self.stored(&piece_key(&piece.object), Some(&piece.object)).await.with_context(about)?;
+            let bytes = self.unpack(&bytes, &piece.hash, piece.size as usize).with_context(about)?;
             if blake3::hash(&bytes).to_hex().as_str() != piece.hash {
-                bail!("piece {} of {} is damaged", piece.object, file.path);
+                bail!("{} is not what was kept of {}", piece_key(&piece.object), file.path);
             }
             Ok(bytes)
         };
         stream::iter(&file.pieces).map(read).buffered(AT_ONCE)
     }
 
-    /// Keeps the list of a backup, which makes it one. Its name is the moment, which sorts as time goes.
-    pub(super) async fn finish(&self, manifest: &Manifest, now: Timestamp) -> anyhow::Result<String> {
-        let micros = u64::try_from(now.as_micros()).unwrap_or(0);
-        let second = manifest.created_at.get(..19).unwrap_or_default().replace(':', "");
-        let name = format!("{second}-{micros:020}");
+    /// Keeps the list of a backup, which makes it one. Its name is the moment that it shows, so names sort as time goes.
+    pub(super) async fn finish(&self, manifest: &Manifest) -> anyhow::Result<String> {
+        let name = named(&manifest.created_at);
+        if self.names().await?.contains(&name) {
+            bail!("{} has a backup of the same moment: one place is for one deployment", self.location);
+        }
         let stored = self.pack(&serde_json::to_vec(manifest)?, &name)?;
-        self.engine.put(&snapshot_key(&name), PutPayload::from(stored)).await?;
+        let kept = self.engine.put(&snapshot_key(&name), PutPayload::from(stored)).await;
+        kept.with_context(|| format!("the list of the backup cannot be kept in {}", self.location))?;
         Ok(name)
     }
 
@@ -165,49 +178,61 @@ impl Repository {
         Ok(names)
     }
 
-    /// The list of that backup, or of the newest.
-    pub(super) async fn manifest(&self, name: Option<&str>) -> anyhow::Result<(String, Manifest)> {
+    /// The list of the backup that is wanted.
+    ///
+    /// # Errors
+    /// When there is none, when it does not open, and when it is not encrypted though there is a key: then whoever may write
+    /// to the place may have made it.
+    pub(super) async fn manifest(&self, wanted: &Wanted) -> anyhow::Result<(String, Manifest)> {
         let names = self.names().await?;
-        let found = match name {
-            Some(wanted) => names.into_iter().find(|name| name == wanted),
-            None => names.into_iter().next_back(),
+        let found = match wanted {
+            Wanted::Newest => names.into_iter().next_back(),
+            Wanted::Named(wanted) => names.into_iter().find(|name| name == wanted),
+            Wanted::At(at) => {
+                let latest = name_of(*at);
+                names.into_iter().take_while(|name| *name <= latest).last()
+            }
         };
         let Some(name) = found else {
             bail!("no such backup in {}; `cairn restore --list` shows what is there", self.location)
         };
-        let stored = self.stored(&snapshot_key(&name), None).await?;
-        let manifest = Manifest::read(&self.unpack(&stored, &name, LIST_LIMIT)?);
-        Ok((
-            name,
-            manifest.with_context(|| format!("the list of a backup in {} cannot be read", self.location))?,
-        ))
+        let (is_sealed, manifest) = self.list(&name).await?;
+        if self.is_sealed() && !is_sealed {
+            bail!(
+                "the backup {name} is not encrypted: leave out CAIRN_BACKUP_KEY if you trust it all the same"
+            )
+        }
+        Ok((name, manifest))
     }
 
     /// The newest backup, when it is encrypted as this one will be: otherwise nothing of it may be used again.
     pub(super) async fn newest_that_is_alike(&self) -> anyhow::Result<Option<Manifest>> {
         let Some(newest) = self.names().await?.pop() else { return Ok(None) };
         let stored = self.stored(&snapshot_key(&newest), None).await?;
-        let is_sealed = stored.first() == Some(&SEALED);
-        let is_current = match (&self.ring, stored.get(1..)) {
-            (Some(ring), Some(envelope)) => ring.is_current(envelope),
-            _ => true,
+        let is_current = match (&self.ring, stored.split_first()) {
+            (Some(ring), Some((&SEALED, envelope))) => ring.is_current(envelope),
+            (None, Some((&PLAIN, _))) => true,
+            _ => false,
         };
-        if is_sealed != self.is_sealed() || !is_current {
+        if !is_current {
             return Ok(None);
         }
-        Ok(Some(self.manifest(Some(&newest)).await?.1))
+        Ok(Some(self.list(&newest).await?.1))
     }
 
-    /// Removes all but so many of the newest backups, and the pieces that no backup names any more.
-    pub(super) async fn keep_newest(&self, count: usize) -> anyhow::Result<usize> {
-        let mut names = self.names().await?;
-        let kept = names.split_off(names.len().saturating_sub(count.max(1)));
+    /// Removes all but so many of the newest backups, never that one, and the pieces that no backup names any more.
+    pub(super) async fn keep_newest(&self, count: usize, made: &str) -> anyhow::Result<usize> {
+        let mut gone = self.names().await?;
+        let mut kept = gone.split_off(gone.len().saturating_sub(count.max(1)));
+        // A clock that was put back makes a new one the oldest.
+        kept.extend(gone.extract_if(.., |name| *name == made));
         let mut named = HashSet::new();
+        // Every list is read before anything goes: one that does not open ends it here.
         for name in &kept {
-            let (_, manifest) = self.manifest(Some(name)).await?;
+            let (_, manifest) = self.list(name).await?;
             named.extend(manifest.files.into_iter().flat_map(|file| file.pieces).map(|piece| piece.object));
         }
-        for name in &names {
+        for name in &gone {
             self.engine.delete(&snapshot_key(name)).await?;
         }
         let mut pieces = self.engine.list(Some(&Key::from(PIECES)));
@@ -217,16 +242,24 @@ impl Repository {
             }
         }
         if let AssetLocation::Folder(folder) = &self.location {
-            remove_cut(&folder.join(PIECES))?;
+            remove_cut(folder)?;
         }
-        Ok(names.len())
+        Ok(gone.len())
+    }
+
+    /// Whether a list is encrypted, and what it says.
+    async fn list(&self, name: &str) -> anyhow::Result<(bool, Manifest)> {
+        let stored = self.stored(&snapshot_key(name), None).await?;
+        let about = || format!("the list of the backup {name} in {} cannot be read", self.location);
+        let manifest = Manifest::read(&self.unpack(&stored, name, LIST_LIMIT).with_context(about)?);
+        Ok((stored.first() == Some(&SEALED), manifest.with_context(about)?))
     }
 
     async fn stored(&self, key: &Key, hash: Option<&str>) -> anyhow::Result<Bytes> {
         let found = self.engine.get(key).await.with_context(|| format!("{} lacks {key}", self.location))?;
         let bytes = found.bytes().await?;
         if hash.is_some_and(|hash| blake3::hash(&bytes).to_hex().as_str() != hash) {
-            bail!("{key} in {} is damaged", self.location);
+            bail!("{key} in {} is damaged; a backup with --full stores it anew", self.location);
         }
         Ok(bytes)
     }
@@ -245,12 +278,19 @@ impl Repository {
             (Some((&PLAIN, body)), _) => return Ok(decompress(body, most)?),
             (Some((&SEALED, body)), Some(ring)) => ring.open(body, place),
             (Some((&SEALED, _)), None) => {
-                bail!("the backup in {} is encrypted: give its key in CAIRN_BACKUP_KEY", self.location)
+                bail!("it is encrypted: give the key of the backups in CAIRN_BACKUP_KEY")
             }
-            _ => bail!("what is in {} is no backup of Cairn", self.location),
+            _ => bail!("it is nothing that a backup of Cairn has stored"),
         };
-        let opened = opened.context("the backup does not open with this CAIRN_BACKUP_KEY")?;
-        Ok(decompress(&opened, most)?)
+        match opened {
+            Ok(opened) => Ok(decompress(&opened, most)?),
+            Err(OpenError::UnknownKey(id)) => {
+                bail!("it does not open with this CAIRN_BACKUP_KEY: it is encrypted under the key {id}")
+            }
+            Err(OpenError::Damaged) => {
+                bail!("it does not open: it is damaged, or was put in the place of another")
+            }
+        }
     }
 }
 
@@ -262,6 +302,15 @@ fn decompress(bytes: &[u8], most: usize) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::other("it holds more than it says"));
     }
     Ok(read)
+}
+
+fn name_of(moment: Timestamp) -> String {
+    named(&moment.to_rfc3339())
+}
+
+/// With colons, names of files would trouble some file systems.
+fn named(moment: &str) -> String {
+    moment.replace(':', "-")
 }
 
 fn piece_key(object: &str) -> Key {
@@ -293,97 +342,19 @@ pub(super) fn in_pieces(
 }
 
 /// What writes to a folder left behind that were cut. No other backup of the folder's data runs now.
-fn remove_cut(pieces: &Path) -> std::io::Result<()> {
-    for folder in fs_err::read_dir(pieces)? {
-        for entry in fs_err::read_dir(folder?.path())? {
-            let entry = entry?;
-            if entry.file_name().to_string_lossy().contains('#') {
-                fs_err::remove_file(entry.path())?;
-            }
+fn remove_cut(folder: &Path) -> std::io::Result<()> {
+    let mut folders = vec![folder.join(SNAPSHOTS)];
+    for piece in fs_err::read_dir(folder.join(PIECES))? {
+        folders.push(piece?.path());
+    }
+    for entry in folders.iter().map(fs_err::read_dir).collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().contains('#') {
+            fs_err::remove_file(entry.path())?;
         }
     }
     Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    async fn repository(folder: &Path, ring: Option<&str>) -> Repository {
-        let ring = ring.map(|digit| Keyring::parse(&digit.repeat(64)).unwrap());
-        Repository::open(&AssetLocation::Folder(folder.to_owned()), ring).await.unwrap()
-    }
-
-    fn pieces(parts: &[&'static [u8]]) -> BoxStream<'static, anyhow::Result<Bytes>> {
-        let parts: Vec<_> = parts.iter().map(|part| Ok(Bytes::from_static(part))).collect();
-        stream::iter(parts).boxed()
-    }
-
-    async fn whole(repository: &Repository, file: &KeptFile) -> anyhow::Result<Vec<u8>> {
-        let parts: Vec<Vec<u8>> = repository.read(file).try_collect().await?;
-        Ok(parts.concat())
-    }
-
-    fn list(file: KeptFile) -> Manifest {
-        Manifest::new("2026-01-01T00:00:00Z".to_owned(), "1".to_owned(), vec![file])
-    }
-
-    #[tokio::test]
-    async fn what_is_known_is_not_stored_again_and_what_nothing_names_goes() {
-        for ring in [None, Some("a")] {
-            let folder = tempfile::tempdir().unwrap();
-            let repository = repository(folder.path(), ring).await;
-            let mut saved = Saved::default();
-            let first = repository.save(&mut saved, "auth.db", pieces(&[b"one", b"two"])).await.unwrap();
-            assert_eq!(whole(&repository, &first).await.unwrap(), b"onetwo");
-            repository.finish(&list(first), Timestamp::from_seconds(1)).await.unwrap();
-
-            let mut saved = Saved::of(repository.newest_that_is_alike().await.unwrap());
-            let second = repository.save(&mut saved, "auth.db", pieces(&[b"one"])).await.unwrap();
-            assert_eq!(saved.new_bytes(), 0);
-            repository.finish(&list(second.clone()), Timestamp::from_seconds(2)).await.unwrap();
-            let cut = folder.path().join(PIECES).join(&second.pieces[0].object[..2]).join("x#1");
-            std::fs::write(&cut, "").unwrap();
-            assert_eq!(repository.keep_newest(1).await.unwrap(), 1);
-            assert_eq!(repository.engine.list(Some(&Key::from(PIECES))).count().await, 1);
-            assert!(!cut.exists());
-            assert_eq!(whole(&repository, &second).await.unwrap(), b"one");
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_encrypted_opens_with_its_key_alone_and_is_not_mixed_with_what_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let sealed = repository(folder.path(), Some("a")).await;
-        let file = sealed.save(&mut Saved::default(), "auth.db", pieces(&[b"a secret"])).await.unwrap();
-        sealed.finish(&list(file), Timestamp::from_seconds(1)).await.unwrap();
-        for (ring, about) in [(None, "is encrypted"), (Some("b"), "does not open")] {
-            let other = repository(folder.path(), ring).await;
-            let refusal = format!("{:#}", other.manifest(None).await.unwrap_err());
-            assert!(refusal.contains(about), "{refusal}");
-            assert!(other.newest_that_is_alike().await.unwrap().is_none());
-        }
-        assert!(sealed.newest_that_is_alike().await.unwrap().is_some());
-    }
-
-    #[tokio::test]
-    async fn damage_is_told() {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = repository(folder.path(), None).await;
-        let file = repository.save(&mut Saved::default(), "auth.db", pieces(&[b"one"])).await.unwrap();
-        let object = &file.pieces[0].object;
-        let path = folder.path().join(PIECES).join(&object[..2]).join(object);
-        std::fs::write(&path, "other").unwrap();
-        assert!(whole(&repository, &file).await.unwrap_err().to_string().contains("damaged"));
-        std::fs::remove_file(&path).unwrap();
-        assert!(whole(&repository, &file).await.unwrap_err().to_string().contains("lacks"));
-    }
-
-    #[tokio::test]
-    async fn chunks_of_any_size_become_pieces() {
-        let chunks =
-            vec![Ok(Bytes::from(vec![1; PIECE_BYTES + 5])), Ok(Bytes::new()), Ok(Bytes::from_static(b"end"))];
-        let pieces: Vec<Bytes> = in_pieces(stream::iter(chunks).boxed()).try_collect().await.unwrap();
-        assert_eq!(pieces.iter().map(Bytes::len).collect::<Vec<_>>(), [PIECE_BYTES, 8]);
-    }
-}
+mod tests;

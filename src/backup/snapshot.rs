@@ -5,8 +5,9 @@
 //! moves into the file meanwhile is in that part of the log too, and SQLite brings it over when it opens the copy. The
 //! pages stay where they are in the file, so that the next backup finds those that did not change (docs/adr/0086).
 
+mod log;
+
 use std::fs::File;
-use std::io::ErrorKind;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,13 +20,12 @@ use futures::stream::{self, BoxStream, StreamExt as _};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{Connection as _, FromRow, SqliteConnection};
 
+use self::log::Log;
 use super::repository::PIECE_BYTES;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a moment is looked for at which nobody commits. It takes about a millisecond.
 const ATTEMPTS: usize = 1_000;
-/// The head of a log; whoever begins the log anew writes another one first.
-const HEAD_BYTES: usize = 32;
 
 /// A database, held at one moment until it is [released](Self::release).
 pub(super) struct Snapshot {
@@ -39,9 +39,10 @@ pub(super) struct Snapshot {
 pub(super) struct Part {
     name: String,
     file: File,
+    /// What of it belongs to the moment.
     length: u64,
-    /// Of a log: its head when the moment was held.
-    head: Option<[u8; HEAD_BYTES]>,
+    /// Of a log: what it began with when the moment was held.
+    head: Option<log::Head>,
 }
 
 impl Snapshot {
@@ -59,16 +60,25 @@ impl Snapshot {
         if mode != "wal" {
             bail!("{} is in the mode {mode}, and Cairn keeps it in wal", path.display());
         }
+        // The connections are there, so nobody removes the log; and its file is opened once, not for each attempt.
+        changes(&mut watching).await?;
+        let file = fs::File::open(&path)?.into_parts().0;
+        let mut log = Log::open(&folder.join(log_of(service)))?;
         for _ in 0..ATTEMPTS {
+            // Most of it before it matters that nobody commits.
+            log.look()?;
             let before = changes(&mut watching).await?;
             sqlx::query("BEGIN").execute(&mut reading).await?;
             // Only a statement that reads holds the moment.
             let _: i64 =
                 sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut reading).await?;
-            let parts = Part::of(folder, service)?;
+            log.look()?;
+            let length = file.metadata()?.len();
             if changes(&mut watching).await? == before {
                 watching.close().await?;
-                return Ok(Self { service, reading, parts });
+                let whole = Part { name: format!("{service}.db"), file, length, head: None };
+                let parts = [whole].into_iter().chain(log.into_part(log_of(service)));
+                return Ok(Self { service, reading, parts: parts.map(Arc::new).collect() });
             }
             sqlx::query("ROLLBACK").execute(&mut reading).await?;
         }
@@ -105,28 +115,18 @@ async fn changes(watching: &mut SqliteConnection) -> anyhow::Result<i64> {
     Ok(sqlx::query_scalar("PRAGMA data_version").fetch_one(watching).await?)
 }
 
-impl Part {
-    fn of(folder: &Path, service: &str) -> anyhow::Result<Vec<Arc<Self>>> {
-        let mut parts = Vec::new();
-        for name in [format!("{service}.db"), format!("{service}.db-wal")] {
-            let file = match fs::File::open(folder.join(&name)) {
-                Ok(file) => file.into_parts().0,
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let length = file.metadata()?.len();
-            let is_log = !parts.is_empty();
-            if is_log && length < HEAD_BYTES as u64 {
-                continue;
-            }
-            let head = if is_log { Some(head_of(&file)?) } else { None };
-            parts.push(Arc::new(Self { name, file, length, head }));
-        }
-        Ok(parts)
-    }
+fn log_of(service: &str) -> String {
+    format!("{service}.db-wal")
+}
 
+impl Part {
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How many bytes of it belong to the moment.
+    pub(super) const fn length(&self) -> u64 {
+        self.length
     }
 
     /// Its bytes up to where it ended at that moment.
@@ -152,14 +152,11 @@ impl Part {
     /// was in the file, which then is the moment without it.
     pub(super) fn is_as_it_was(&self) -> anyhow::Result<bool> {
         match self.head {
-            Some(head) => Ok(head_of(&self.file)? == head),
+            Some(head) => Ok(log::head_of(&self.file)? == Some(head)),
             None => Ok(true),
         }
     }
 }
 
-fn head_of(file: &File) -> anyhow::Result<[u8; HEAD_BYTES]> {
-    let mut head = [0; HEAD_BYTES];
-    file.read_exact_at(&mut head, 0)?;
-    Ok(head)
-}
+#[cfg(test)]
+mod tests;

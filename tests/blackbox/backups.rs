@@ -1,4 +1,4 @@
-//! Backups of `cairn up`: made while it is used, put back, looked over; cut by `kill -9` in the middle of each.
+//! Backups of `cairn up`: made while it is used, put back, of a moment, encrypted, in a bucket; cut by `kill -9` in the middle.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,56 +13,84 @@ use crate::assets::{entry, messages, noise, send};
 use crate::doctor::assert_sound;
 use crate::grpc::as_caller;
 use crate::support::callers::ApiToken;
-use crate::support::http::{each, id, items};
+use crate::support::commands::{done, refused, start};
+use crate::support::http::{id, items, text};
 use crate::support::prelude::*;
-use crate::support::process::Process;
 use crate::support::runner::run_alone;
 use crate::support::scratch::{Scratch, files_below};
 use crate::support::single::SingleProcess;
-use crate::support::wait::eventually;
 
 const WRITERS: usize = 3;
 const KEY: &str = "CAIRN_BACKUP_KEY";
-
-fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Process {
-    let all: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
-    Process::start("cairn", &all, environment)
-}
 
 /// The key of stored secrets, which is in no backup that is not encrypted.
 fn secret_key(data: &Path) -> String {
     data.join("secret.key").display().to_string()
 }
 
-/// Whether the command was content, and what it said.
-async fn cairn(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, String) {
-    let mut process = start(arguments, environment);
-    let is_content = process.exit().await.success();
-    (is_content, format!("{}{}", process.stdout(), process.stderr()))
-}
-
-async fn done(arguments: &[&str], environment: &[(&str, &str)]) -> String {
-    let (is_content, said) = cairn(arguments, environment).await;
-    assert!(is_content, "{arguments:?}: {said}");
-    said
-}
-
-async fn refused(arguments: &[&str], environment: &[(&str, &str)]) -> String {
-    let (is_content, said) = cairn(arguments, environment).await;
-    assert!(!is_content, "{arguments:?}: {said}");
-    said
-}
-
-/// How many bytes a backup has stored, as it says.
-fn new_bytes(said: &str) -> u64 {
-    let words: Vec<_> = said.split_whitespace().collect();
-    let at = words.windows(2).position(|pair| pair == ["are", "new"]).unwrap();
-    words[at - 1].parse().unwrap()
+/// What `cairn backup --json` says.
+async fn backup(arguments: &[&str], environment: &[(&str, &str)]) -> Value {
+    let all = [&["backup", "--json"], arguments].concat();
+    serde_json::from_str(&done(&all, environment).await).unwrap()
 }
 
 async fn write(token: &ApiToken, name: &str) -> String {
     let body = json!({"name": name, "content": format!("The okapi wrote {name}.\n"), "fileType": "markdown"});
     id(&token.post("/api/v1/files").json(body).await.expect(201).json())
+}
+
+/// Of everything that a backup has to bring back, at least one.
+async fn write_everything(up: &SingleProcess, bytes: &[u8]) {
+    let token = up.token();
+    let (channel, identity) = entry(up).await;
+    send(channel, &identity, messages("plan.png", "image/png", bytes)).await.unwrap();
+    let file = write(&token, "before.md").await;
+    let body =
+        json!({"name": "Release", "useWhen": "releasing", "members": [{"kind": "file", "fileId": file}]});
+    token.post("/api/v1/memories").json(body).await.expect(201);
+    let database =
+        id(&token.post("/api/v1/databases").json(json!({"name": "Tasks"})).await.expect(201).json());
+    let path = format!("/api/v1/databases/{database}");
+    let field = json!({"name": "Points", "type": "number"});
+    token.post(&format!("{path}/fields")).json(field).await.expect(201);
+    let read = token.get(&path).await.expect(200).json();
+    let points =
+        items(&read["properties"]).iter().find(|field| text(field, "name") == "Points").map(id).unwrap();
+    let record = json!({"values": {points: 7}});
+    token.post(&format!("{path}/records")).json(record).await.expect(201);
+}
+
+/// Everything that REST tells of a workspace, with the bytes of files and assets.
+async fn everything(token: &ApiToken) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for list in ["files", "folders", "memories", "databases", "assets"] {
+        let path = format!("/api/v1/{list}");
+        let read = token.get(&path).await.expect(200).json();
+        let ids: Vec<String> = items(&read).iter().map(id).collect();
+        all.push((path.clone(), read.to_string()));
+        for id in ids {
+            let further = match list {
+                "files" | "memories" => format!("{path}/{id}"),
+                "databases" => format!("{path}/{id}/records"),
+                "assets" => format!("{path}/{id}/content"),
+                _ => continue,
+            };
+            let reply = token.get(&further).await.expect(200);
+            all.push((further, blake3::hash(&reply.body).to_hex().to_string()));
+        }
+    }
+    all
+}
+
+async fn assert_found(token: &ApiToken, query: &str, file: &str) {
+    eventually("the index is built of what was put back", async || {
+        let query = json!({"query": query, "strategy": "keyword"});
+        let answer = token.post("/api/v1/search_context").json(query).await;
+        let is_found = answer.status == 200
+            && items(&answer.json()["results"]).iter().any(|found| found["fileId"] == *file);
+        is_found.then_some(())
+    })
+    .await;
 }
 
 /// Writes files, and makes and deletes assets, until it is told to stop.
@@ -86,6 +114,11 @@ async fn use_it(up: &SingleProcess, writer: usize, stop: Arc<AtomicBool>) {
     }
 }
 
+/// The same token, at another process on the same data.
+fn at(up: &SingleProcess, owner: &SingleProcess) -> ApiToken {
+    ApiToken { secret: owner.owner().token.clone(), ..up.token() }
+}
+
 #[test]
 fn a_backup_that_is_made_under_writes_is_put_back_whole() {
     run_alone(async {
@@ -94,54 +127,60 @@ fn a_backup_that_is_made_under_writes_is_put_back_whole() {
         let secret_key = secret_key(data.path());
         let open = [("CAIRN_SECRET_KEY_FILE", secret_key.as_str())];
         let up = SingleProcess::start_on(data.path(), &[]).await;
-        let (channel, identity) = entry(&up).await;
-        let bytes = noise(3 * 1024 * 1024 + 17);
-        send(channel, &identity, messages("plan.png", "image/png", &bytes)).await.unwrap();
-        let before = write(&up.token(), "before.md").await;
+        write_everything(&up, &noise(3 * 1024 * 1024 + 17)).await;
 
         let stop = Arc::new(AtomicBool::new(false));
         let writing = join_all((0..WRITERS).map(|writer| use_it(&up, writer, Arc::clone(&stop))));
         let backing_up = async {
-            let mut said = Vec::new();
+            let mut made = Vec::new();
             for number in 0..3 {
                 let acknowledged = write(&up.token(), &format!("acknowledged-{number}.md")).await;
-                said.push((done(&["backup", "--data", &from, "--to", &to], &[]).await, acknowledged));
+                made.push((backup(&["--data", &from, "--to", &to], &[]).await, acknowledged));
                 done(&["verify", "--quiet", "--from", &to], &open).await;
             }
             stop.store(true, Ordering::Release);
-            said
+            made
         };
-        let (_, said) = tokio::join!(writing, backing_up);
-        assert!(new_bytes(&said[1].0) < new_bytes(&said[0].0) / 2, "only what is new is stored: {said:?}");
-        assert!(said[0].0.contains("not encrypted") && said[0].0.contains("secret.key"), "{said:?}");
+        let (_, made) = tokio::join!(writing, backing_up);
+        assert!(made.iter().all(|(said, _)| said["isEncrypted"] == false), "{made:?}");
+        let before = everything(&up.token()).await;
+        let last = backup(&["--data", &from, "--to", &to], &[]).await;
+        let again = backup(&["--data", &from, "--to", &to], &[]).await;
+        let new = |said: &Value| said["newBytes"].as_u64().unwrap();
+        assert!(
+            new(&made[0].0) > 1024 && new(&again) < new(&made[0].0) / 2,
+            "only what is new: {made:?} {again}"
+        );
 
-        // The oldest is still what it was.
+        // The oldest is still what it was, and found by its name and by its time.
         let names = done(&["restore", "--from", &to, "--list"], &[]).await;
-        let oldest = names.lines().next().unwrap();
-        done(&["verify", "--quiet", "--from", &to, "--snapshot", oldest], &open).await;
+        let names: Vec<_> = names.lines().collect();
+        assert_eq!((names.len(), names[0]), (5, made[0].0["name"].as_str().unwrap()));
+        done(&["verify", "--quiet", "--from", &to, "--snapshot", names[0]], &open).await;
+        let first = other.path().join("first");
+        let target = first.display().to_string();
+        let moment = made[0].0["createdAt"].as_str().unwrap();
+        done(&["restore", "--from", &to, "--at", moment, "--data", &target], &[]).await;
+        std::fs::copy(data.path().join("secret.key"), first.join("secret.key")).unwrap();
+        let mut earlier = SingleProcess::start_on(&first, &[]).await;
+        let token = at(&earlier, &up);
+        token.get(&format!("/api/v1/files/{}", made[0].1)).await.expect(200);
+        token.get(&format!("/api/v1/files/{}", made[1].1)).await.expect_error(404, "NOT_FOUND");
+        assert!(earlier.stop().await.success());
+        let said =
+            refused(&["restore", "--from", &to, "--at", "2020-01-01T00:00:00Z", "--data", &target], &[]);
+        assert!(said.await.contains("no such backup"));
 
         let restored = other.path().join("data");
         let target = restored.display().to_string();
         let told = done(&["restore", "--from", &to, "--data", &target], &[]).await;
-        assert!(told.contains("secret.key"), "{told}");
+        assert!(told.contains("secret.key") && last["isEncrypted"] == false, "{told}");
         std::fs::copy(data.path().join("secret.key"), restored.join("secret.key")).unwrap();
         assert_sound(&restored).await;
         let again = SingleProcess::start_on(&restored, &[]).await;
-        let token = ApiToken { secret: up.owner().token.clone(), ..again.token() };
-        for file in said.iter().map(|(_, file)| file).chain([&before]) {
-            token.get(&format!("/api/v1/files/{file}")).await.expect(200);
-        }
-        eventually("the index is built of what was put back", async || {
-            let query = json!({"query": "acknowledged-2", "strategy": "keyword"});
-            let answer = token.post("/api/v1/search_context").json(query).await;
-            let is_found = answer.status == 200
-                && items(&answer.json()["results"]).iter().any(|found| found["fileId"] == *said[2].1);
-            is_found.then_some(())
-        })
-        .await;
-        let assets = token.get("/api/v1/assets").await.expect(200).json();
-        let hash = format!("blake3:{}", blake3::hash(&bytes).to_hex());
-        assert!(each(&assets, "contentHash").contains(&hash.as_str()), "{assets}");
+        let token = at(&again, &up);
+        assert_eq!(everything(&token).await, before);
+        assert_found(&token, "acknowledged-2", &made[2].1).await;
     });
 }
 
@@ -153,8 +192,8 @@ fn an_encrypted_one_tells_nothing_without_its_key() {
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         write(&up.token(), "zebra-unmistakable.md").await;
         assert!(up.stop().await.success());
-        let key = [(KEY, "ab".repeat(32))];
-        let key: Vec<_> = key.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let (key, wrong) = ("ab".repeat(32), "cd".repeat(32));
+        let key = [(KEY, key.as_str())];
         done(&["backup", "--data", &from, "--to", &to, "--keep", "1"], &key).await;
         done(&["backup", "--data", &from, "--to", &to, "--keep", "1"], &key).await;
         assert_eq!(done(&["restore", "--from", &to, "--list"], &key).await.lines().count(), 1);
@@ -165,15 +204,22 @@ fn an_encrypted_one_tells_nothing_without_its_key() {
         let target = other.path().join("data").display().to_string();
         let said = refused(&["restore", "--from", &to, "--data", &target], &[]).await;
         assert!(said.contains(KEY), "{said}");
-        let wrong = "cd".repeat(32);
         let said = refused(&["verify", "--from", &to], &[(KEY, &wrong)]).await;
-        assert!(said.contains("does not open") && !said.contains(&wrong), "{said}");
+        assert!(
+            said.contains("does not open with this CAIRN_BACKUP_KEY") && !said.contains(&wrong),
+            "{said}"
+        );
+        assert!(!Path::new(&target).exists(), "nothing was touched");
         done(&["verify", "--from", &to], &key).await;
         done(&["restore", "--from", &to, "--data", &target], &key).await;
         let again = SingleProcess::start_on(Path::new(&target), &[]).await;
-        let token = ApiToken { secret: up.owner().token.clone(), ..again.token() };
-        let files = token.get("/api/v1/files").await.expect(200).text();
+        let files = at(&again, &up).get("/api/v1/files").await.expect(200).text();
         assert!(files.contains("zebra-unmistakable.md"), "{files}");
+
+        // One that anybody could have put there is not taken for one of the key's.
+        done(&["backup", "--data", &from, "--to", &to], &[]).await;
+        let said = refused(&["verify", "--from", &to], &key).await;
+        assert!(said.contains("not encrypted"), "{said}");
     });
 }
 
@@ -194,8 +240,8 @@ fn one_that_was_killed_is_none_and_a_restore_that_was_killed_is_begun_anew() {
         for round in 0..12 {
             write(&up.token(), &format!("round-{round}.md")).await;
             let before = done(&["restore", "--from", &to, "--list"], &[]).await;
-            let mut process = start(&["backup", "--data", &from, "--to", &to, "--keep", "2"], &[]);
-            sleep(Duration::from_millis(40 * round)).await;
+            let mut process = start(&["backup", "--data", &from, "--to", &to, "--keep", "2", "--full"], &[]);
+            sleep(Duration::from_millis(30 * round)).await;
             let is_over = process.ended().is_some();
             process.kill();
             process.exit().await;
@@ -210,17 +256,25 @@ fn one_that_was_killed_is_none_and_a_restore_that_was_killed_is_begun_anew() {
             files_below(kept.path()).into_iter().filter(|(name, _)| name.contains('#')).collect();
         assert!(cut.is_empty(), "nothing is left of those that were cut");
 
-        let restored = other.path().join("data");
+        let mut restored = None;
+        for round in 0..20 {
+            let folder = other.path().join(format!("data-{round}"));
+            let target = folder.display().to_string();
+            let mut process = start(&["restore", "--from", &to, "--data", &target], &[]);
+            let mark = folder.join("restore.unfinished");
+            while !mark.exists() && process.ended().is_none() {
+                sleep(Duration::from_millis(1)).await;
+            }
+            sleep(Duration::from_millis(20)).await;
+            process.kill();
+            process.exit().await;
+            if mark.exists() {
+                restored = Some(folder);
+                break;
+            }
+        }
+        let restored = restored.unwrap();
         let target = restored.display().to_string();
-        let mut process = start(&["restore", "--from", &to, "--data", &target], &[]);
-        let mark = restored.join("restore.unfinished");
-        eventually("it has begun", async || {
-            (mark.exists() && restored.join("auth.db").exists()).then_some(())
-        })
-        .await;
-        process.kill();
-        process.exit().await;
-        assert!(mark.exists(), "it was cut");
         let mut too_early = SingleProcess::launch(&restored, &[]);
         assert!(!too_early.exit().await.success());
         assert!(too_early.said().contains("cairn restore"), "{}", too_early.said());
@@ -229,8 +283,7 @@ fn one_that_was_killed_is_none_and_a_restore_that_was_killed_is_begun_anew() {
         assert_sound(&restored).await;
         up.kill();
         let again = SingleProcess::start_on(&restored, &[]).await;
-        let token = ApiToken { secret: up.owner().token.clone(), ..again.token() };
-        let files = token.get("/api/v1/files").await.expect(200).text();
+        let files = at(&again, &up).get("/api/v1/files").await.expect(200).text();
         assert!(files.contains("one.md") && files.contains("round-11.md"), "{files}");
     });
 }
@@ -247,24 +300,83 @@ fn what_cannot_be_done_is_told() {
         assert!(said.contains("--from"), "{said}");
         let said = refused(&["verify", "--from", &to], &[]).await;
         assert!(said.contains("no such backup"), "{said}");
+        let said = refused(&["verify"], &[]).await;
+        assert!(said.contains("--from"), "{said}");
 
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         write(&up.token(), "a.md").await;
         done(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
-        let said = refused(&["restore", "--from", &to, "--data", &from], &[]).await;
+        let said = refused(&["restore", "--from", &to, "--at", "yesterday", "--data", &nothing], &[]).await;
+        assert!(said.contains("--at takes"), "{said}");
+        let said = refused(&["restore", "--from", &to, "--data", &from, "--replace"], &[]).await;
         assert!(said.contains("another cairn process"), "{said}");
+        write(&up.token(), "later.md").await;
         assert!(up.stop().await.success());
         let said = refused(&["restore", "--from", &to, "--data", &from], &[]).await;
         assert!(said.contains("not empty"), "{said}");
         assert_sound(data.path()).await;
 
         let pieces = files_below(&kept.path().join("pieces"));
-        let (piece, _) = pieces.first().unwrap();
+        let (piece, bytes) = pieces.first().unwrap();
+        let name = Path::new(piece).file_name().unwrap().to_str().unwrap();
         std::fs::write(piece, "damaged").unwrap();
         let said = refused(&["verify", "--from", &to], &[]).await;
-        assert!(said.contains("damaged"), "{said}");
+        assert!(said.contains("damaged") && said.contains(name), "{said}");
         std::fs::remove_file(piece).unwrap();
         let said = refused(&["restore", "--from", &to, "--data", &nothing], &[]).await;
-        assert!(said.contains("lacks"), "{said}");
+        assert!(said.contains("lacks") && said.contains(name), "{said}");
+        let mut too_early = SingleProcess::launch(other.path(), &[]);
+        assert!(!too_early.exit().await.success(), "what is not whole is not started on");
+
+        // A full backup trusts nothing of what is there.
+        let first = done(&["restore", "--from", &to, "--list"], &[]).await;
+        done(&["backup", "--quiet", "--full", "--data", &from, "--to", &to], &[]).await;
+        let secret_key_file = secret_key(data.path());
+        let open = [("CAIRN_SECRET_KEY_FILE", secret_key_file.as_str())];
+        done(&["verify", "--quiet", "--from", &to], &open).await;
+        std::fs::write(piece, bytes).unwrap();
+        let secret_key = std::fs::read(data.path().join("secret.key")).unwrap();
+        done(&["restore", "--from", &to, "--snapshot", first.trim(), "--data", &from, "--replace"], &[])
+            .await;
+        std::fs::write(data.path().join("secret.key"), secret_key).unwrap();
+        let again = SingleProcess::start_on(data.path(), &[]).await;
+        let files = at(&again, &up).get("/api/v1/files").await.expect(200).text();
+        assert!(files.contains("a.md") && !files.contains("later.md"), "{files}");
+    });
+}
+
+#[cfg(feature = "s3")]
+#[test]
+fn backups_and_assets_may_be_in_a_bucket() {
+    use crate::support::bucket::BucketServer;
+
+    run_alone(async {
+        let (data, other) = (Scratch::new(), Scratch::new());
+        let from = data.path().display().to_string();
+        let server = BucketServer::start().await;
+        let (live, kept, back) = (server.place("live"), server.place("kept"), server.place("back"));
+        let key = "ab".repeat(32);
+        let [id, secret] = BucketServer::CREDENTIALS;
+        let environment = [id, secret, (KEY, key.as_str()), ("CAIRN_BACKUP", kept.as_str())];
+        let up = SingleProcess::start_on(data.path(), &[id, secret, ("CAIRN_ASSETS", &live)]).await;
+        write_everything(&up, &noise(700_000)).await;
+        let before = everything(&up.token()).await;
+        let first = backup(&["--data", &from, "--assets", &live], &environment).await;
+        let second = backup(&["--data", &from, "--assets", &live, "--keep", "1"], &environment).await;
+        let new = |said: &Value| said["newBytes"].as_u64().unwrap();
+        assert!(new(&second) < new(&first) / 2 && second["removed"] == 1, "{first} {second}");
+        assert_eq!(server.names("kept/snapshots/").len(), 1);
+        let verified = done(&["verify", "--json"], &environment).await;
+        let verified: Value = serde_json::from_str(&verified).unwrap();
+        assert_eq!((&verified["isSound"], &verified["backup"]["name"]), (&json!(true), &second["name"]));
+
+        let restored = other.path().join("data");
+        let target = restored.display().to_string();
+        let told = done(&["restore", "--json", "--data", &target, "--assets", &back], &environment).await;
+        assert!(told.contains("\"needsSecretKey\": false"), "{told}");
+        assert_eq!(server.names("back/").len(), server.names("live/").len());
+        assert!(!restored.join("assets").exists());
+        let again = SingleProcess::start_on(&restored, &[id, secret, ("CAIRN_ASSETS", &back)]).await;
+        assert_eq!(everything(&at(&again, &up)).await, before);
     });
 }

@@ -130,5 +130,6 @@ mod tokens;
 mod trash;
 mod upgrades;
 mod usage;
+mod verify;
 mod views;
 mod workspaces;
