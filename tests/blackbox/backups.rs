@@ -61,13 +61,15 @@ async fn write_everything(up: &SingleProcess, bytes: &[u8]) {
 }
 
 /// Everything that REST tells of a workspace, with the bytes of files and assets.
-async fn everything(token: &ApiToken) -> Vec<(String, String)> {
+async fn everything(up: &SingleProcess, token: &ApiToken) -> Vec<(String, String)> {
+    // Where it is reached is told, and not a part of it.
+    let told = |text: String| text.replace(up.base_url(), "");
     let mut all = Vec::new();
     for list in ["files", "folders", "memories", "databases", "assets"] {
         let path = format!("/api/v1/{list}");
         let read = token.get(&path).await.expect(200).json();
         let ids: Vec<String> = items(&read).iter().map(id).collect();
-        all.push((path.clone(), read.to_string()));
+        all.push((path.clone(), told(read.to_string())));
         for id in ids {
             let further = match list {
                 "files" | "memories" => format!("{path}/{id}"),
@@ -76,7 +78,11 @@ async fn everything(token: &ApiToken) -> Vec<(String, String)> {
                 _ => continue,
             };
             let reply = token.get(&further).await.expect(200);
-            all.push((further, blake3::hash(&reply.body).to_hex().to_string()));
+            let read = match list {
+                "assets" => blake3::hash(&reply.body).to_hex().to_string(),
+                _ => told(reply.text()),
+            };
+            all.push((further, read));
         }
     }
     all
@@ -114,6 +120,13 @@ async fn use_it(up: &SingleProcess, writer: usize, stop: Arc<AtomicBool>) {
     }
 }
 
+/// Brings into a restored folder what is in no backup: the key of stored secrets, and how the tests get in.
+fn bring(from: &Path, to: &Path) {
+    for name in ["secret.key", "bootstrap.json"] {
+        std::fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
 /// The same token, at another process on the same data.
 fn at(up: &SingleProcess, owner: &SingleProcess) -> ApiToken {
     ApiToken { secret: owner.owner().token.clone(), ..up.token() }
@@ -143,7 +156,7 @@ fn a_backup_that_is_made_under_writes_is_put_back_whole() {
         };
         let (_, made) = tokio::join!(writing, backing_up);
         assert!(made.iter().all(|(said, _)| said["isEncrypted"] == false), "{made:?}");
-        let before = everything(&up.token()).await;
+        let before = everything(&up, &up.token()).await;
         let last = backup(&["--data", &from, "--to", &to], &[]).await;
         let again = backup(&["--data", &from, "--to", &to], &[]).await;
         let new = |said: &Value| said["newBytes"].as_u64().unwrap();
@@ -161,25 +174,25 @@ fn a_backup_that_is_made_under_writes_is_put_back_whole() {
         let target = first.display().to_string();
         let moment = made[0].0["createdAt"].as_str().unwrap();
         done(&["restore", "--from", &to, "--at", moment, "--data", &target], &[]).await;
-        std::fs::copy(data.path().join("secret.key"), first.join("secret.key")).unwrap();
+        bring(data.path(), &first);
         let mut earlier = SingleProcess::start_on(&first, &[]).await;
         let token = at(&earlier, &up);
         token.get(&format!("/api/v1/files/{}", made[0].1)).await.expect(200);
         token.get(&format!("/api/v1/files/{}", made[1].1)).await.expect_error(404, "NOT_FOUND");
         assert!(earlier.stop().await.success());
-        let said =
-            refused(&["restore", "--from", &to, "--at", "2020-01-01T00:00:00Z", "--data", &target], &[]);
-        assert!(said.await.contains("no such backup"));
+        let too_early = ["restore", "--from", &to, "--at", "2020-01-01T00:00:00Z", "--data", &target];
+        let said = refused(&too_early, &[]).await;
+        assert!(said.contains("no such backup"), "{said}");
 
         let restored = other.path().join("data");
         let target = restored.display().to_string();
         let told = done(&["restore", "--from", &to, "--data", &target], &[]).await;
         assert!(told.contains("secret.key") && last["isEncrypted"] == false, "{told}");
-        std::fs::copy(data.path().join("secret.key"), restored.join("secret.key")).unwrap();
+        bring(data.path(), &restored);
         assert_sound(&restored).await;
         let again = SingleProcess::start_on(&restored, &[]).await;
         let token = at(&again, &up);
-        assert_eq!(everything(&token).await, before);
+        assert_eq!(everything(&again, &token).await, before);
         assert_found(&token, "acknowledged-2", &made[2].1).await;
     });
 }
@@ -212,6 +225,9 @@ fn an_encrypted_one_tells_nothing_without_its_key() {
         assert!(!Path::new(&target).exists(), "nothing was touched");
         done(&["verify", "--from", &to], &key).await;
         done(&["restore", "--from", &to, "--data", &target], &key).await;
+        let brought = std::fs::read(Path::new(&target).join("secret.key")).unwrap();
+        assert_eq!(brought, std::fs::read(data.path().join("secret.key")).unwrap());
+        bring(data.path(), Path::new(&target));
         let again = SingleProcess::start_on(Path::new(&target), &[]).await;
         let files = at(&again, &up).get("/api/v1/files").await.expect(200).text();
         assert!(files.contains("zebra-unmistakable.md"), "{files}");
@@ -279,7 +295,7 @@ fn one_that_was_killed_is_none_and_a_restore_that_was_killed_is_begun_anew() {
         assert!(!too_early.exit().await.success());
         assert!(too_early.said().contains("cairn restore"), "{}", too_early.said());
         done(&["restore", "--from", &to, "--data", &target], &[]).await;
-        std::fs::copy(data.path().join("secret.key"), restored.join("secret.key")).unwrap();
+        bring(data.path(), &restored);
         assert_sound(&restored).await;
         up.kill();
         let again = SingleProcess::start_on(&restored, &[]).await;
@@ -335,10 +351,12 @@ fn what_cannot_be_done_is_told() {
         let open = [("CAIRN_SECRET_KEY_FILE", secret_key_file.as_str())];
         done(&["verify", "--quiet", "--from", &to], &open).await;
         std::fs::write(piece, bytes).unwrap();
-        let secret_key = std::fs::read(data.path().join("secret.key")).unwrap();
+        let aside = kept.path().join("aside");
+        std::fs::create_dir(&aside).unwrap();
+        bring(data.path(), &aside);
         done(&["restore", "--from", &to, "--snapshot", first.trim(), "--data", &from, "--replace"], &[])
             .await;
-        std::fs::write(data.path().join("secret.key"), secret_key).unwrap();
+        bring(&aside, data.path());
         let again = SingleProcess::start_on(data.path(), &[]).await;
         let files = at(&again, &up).get("/api/v1/files").await.expect(200).text();
         assert!(files.contains("a.md") && !files.contains("later.md"), "{files}");
@@ -360,7 +378,7 @@ fn backups_and_assets_may_be_in_a_bucket() {
         let environment = [id, secret, (KEY, key.as_str()), ("CAIRN_BACKUP", kept.as_str())];
         let up = SingleProcess::start_on(data.path(), &[id, secret, ("CAIRN_ASSETS", &live)]).await;
         write_everything(&up, &noise(700_000)).await;
-        let before = everything(&up.token()).await;
+        let before = everything(&up, &up.token()).await;
         let first = backup(&["--data", &from, "--assets", &live], &environment).await;
         let second = backup(&["--data", &from, "--assets", &live, "--keep", "1"], &environment).await;
         let new = |said: &Value| said["newBytes"].as_u64().unwrap();
@@ -376,7 +394,8 @@ fn backups_and_assets_may_be_in_a_bucket() {
         assert!(told.contains("\"needsSecretKey\": false"), "{told}");
         assert_eq!(server.names("back/").len(), server.names("live/").len());
         assert!(!restored.join("assets").exists());
+        bring(data.path(), &restored);
         let again = SingleProcess::start_on(&restored, &[id, secret, ("CAIRN_ASSETS", &back)]).await;
-        assert_eq!(everything(&at(&again, &up)).await, before);
+        assert_eq!(everything(&again, &at(&again, &up)).await, before);
     });
 }
