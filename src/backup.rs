@@ -138,6 +138,9 @@ async fn copy(
         }
         // Before the databases, which nobody can take away: the sooner, the less has been deleted.
         let Some(mut files) = copy_assets(&location, repository, saved, objects, progress).await? else {
+            for snapshot in snapshots {
+                snapshot.release().await;
+            }
             continue;
         };
         for snapshot in snapshots {
@@ -164,7 +167,7 @@ async fn copy_database(
         let pieces = Part::pieces(&part).inspect_ok(|piece: &Bytes| bar.inc(piece.len() as u64)).boxed();
         let kept = repository.save(saved, part.name(), pieces).await?;
         bar.finish_and_clear();
-        if part.length() > 0 && part.is_as_it_was()? {
+        if part.is_as_it_was()? {
             files.push(kept);
         }
     }

@@ -33,6 +33,8 @@ pub(super) struct Snapshot {
     reading: SqliteConnection,
     /// Kept open as long as the connection: to close a file takes all locks from it that this process has.
     parts: Vec<Arc<Part>>,
+    /// The index of the log, on which the locks of readers are.
+    index: File,
 }
 
 /// One of its files.
@@ -60,25 +62,26 @@ impl Snapshot {
         if mode != "wal" {
             bail!("{} is in the mode {mode}, and Cairn keeps it in wal", path.display());
         }
-        // The connections are there, so nobody removes the log; and its file is opened once, not for each attempt.
+        // With a connection that has read, all files are there to stay. They are opened once, not for each attempt.
         changes(&mut watching).await?;
         let file = fs::File::open(&path)?.into_parts().0;
-        let mut log = Log::open(&folder.join(log_of(service)))?;
+        let log = Log::open(&folder.join(log_of(service)), &folder.join(format!("{service}.db-shm")))?;
         for _ in 0..ATTEMPTS {
-            // Most of it before it matters that nobody commits.
-            log.look()?;
             let before = changes(&mut watching).await?;
             sqlx::query("BEGIN").execute(&mut reading).await?;
             // Only a statement that reads holds the moment.
             let _: i64 =
                 sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut reading).await?;
-            log.look()?;
+            let seen = log.look()?;
             let length = file.metadata()?.len();
-            if changes(&mut watching).await? == before {
+            if let Some(seen) = seen
+                && changes(&mut watching).await? == before
+            {
                 watching.close().await?;
                 let whole = Part { name: format!("{service}.db"), file, length, head: None };
-                let parts = [whole].into_iter().chain(log.into_part(log_of(service)));
-                return Ok(Self { service, reading, parts: parts.map(Arc::new).collect() });
+                let (log, index) = log.into_part(log_of(service), seen);
+                let parts = [whole].into_iter().chain(log).map(Arc::new).collect();
+                return Ok(Self { service, reading, parts, index });
             }
             sqlx::query("ROLLBACK").execute(&mut reading).await?;
         }
@@ -104,9 +107,10 @@ impl Snapshot {
 
     /// Lets others go on with the log.
     pub(super) async fn release(self) {
+        let Self { service: _, reading, parts, index } = self;
         // It only read: nothing is lost when the connection does not close well.
-        let _ = self.reading.close().await;
-        drop(self.parts);
+        let _ = reading.close().await;
+        drop((parts, index));
     }
 }
 
