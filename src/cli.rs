@@ -1,6 +1,7 @@
 //! The command line. Every option can also be set by the environment variable that `--help` names.
 
 mod asset_location;
+mod backup;
 mod browse;
 mod configuration;
 mod connections;
@@ -29,6 +30,7 @@ use cairn_content::AssetLocation;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::asset_location::AssetLocationParser;
+pub(crate) use self::backup::{BackupKeyOptions, BackupOptions, ChosenBackup, RestoreOptions, VerifyOptions};
 pub(crate) use self::configuration::{CheckedProcess, ConfigCommand};
 use self::connections::DatabaseConnections;
 pub(crate) use self::documentation::{CompletionsOptions, ManOptions, VersionOptions};
@@ -37,9 +39,11 @@ pub(crate) use self::protection::{
     KeysCommand, NewSecretsOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SecretsFormat,
     StoredOptions, TlsClientOptions,
 };
-pub(crate) use self::services::{ASSETS_FOLDER, ServiceOptions, Site};
+pub(crate) use self::services::{ASSETS_FOLDER, INDEX_FOLDER, ServiceOptions, Site};
 pub(crate) use self::sources::{CheckSourceOptions, SourcesCommand, SyncSourceOptions};
-pub(crate) use self::stored::{BootstrapCommand, ShowBootstrapOptions, UpgradeCheckOptions, UpgradeCommand};
+pub(crate) use self::stored::{
+    BootstrapCommand, DoctorOptions, ShowBootstrapOptions, UpgradeCheckOptions, UpgradeCommand,
+};
 pub(crate) use self::workspaces::{PlanCommand, SetPlanOptions};
 
 use crate::client::ClientCommand;
@@ -68,6 +72,15 @@ pub(crate) enum Command {
     /// Check every invariant of the stored data; says OK, or what is wrong and ends with 1. Writes nothing.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorOptions),
+    /// Back up the data of `cairn up`, while it runs or not, to a folder or a bucket.
+    #[command(after_help = backup::BACKUP_EXAMPLES)]
+    Backup(BackupOptions),
+    /// Put a backup into a data folder: the newest, or the one of a moment; or list what backups there are.
+    #[command(after_help = backup::RESTORE_EXAMPLES)]
+    Restore(RestoreOptions),
+    /// Try whether a backup can be restored, or look over a data folder with its index; ends with 1 when something is wrong.
+    #[command(after_help = backup::VERIFY_EXAMPLES)]
+    Verify(VerifyOptions),
     /// Measure how well search finds what it should, and say what has changed since a run that was kept.
     #[command(after_help = eval::EXAMPLES)]
     Eval(EvalOptions),
@@ -277,20 +290,6 @@ pub(crate) struct BootstrapOptions {
 debug_fields!(BootstrapOptions { bootstrap_email });
 
 #[derive(Debug, Args)]
-pub(crate) struct DoctorOptions {
-    #[command(flatten)]
-    pub(crate) stored: StoredOptions,
-    /// Where the bytes of assets are. Default: the folder `assets` beside the content service's other data.
-    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = AssetLocationParser)]
-    pub(crate) assets: Option<AssetLocation>,
-    #[command(flatten)]
-    pub(crate) secret_key: SecretKeyOptions,
-    /// Say nothing on the way, only the result.
-    #[arg(long)]
-    pub(crate) quiet: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct UpOptions {
     /// The folder that holds all data; made when it is not there.
     #[arg(long, env = "CAIRN_DATA", value_name = "DIR", default_value = "./cairn-data")]
@@ -470,6 +469,9 @@ mod tests {
         }
         for expected in [
             "up",
+            "backup",
+            "restore",
+            "verify",
             "rotate",
             "new",
             "check",

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use fs_err as fs;
 
-const LOCK_FILE: &str = "cairn.lock";
+pub(crate) const LOCK_FILE: &str = "cairn.lock";
+/// There while a backup is put back.
+pub(crate) const UNFINISHED: &str = "restore.unfinished";
 const OWNER_ONLY: u32 = 0o700;
 /// What nobody but the owner has.
 const OTHERS: u32 = 0o077;
@@ -23,6 +25,18 @@ pub(crate) struct DataFolder {
 impl DataFolder {
     /// Makes the folder if needed and claims it for the part of that name (`up`, or a service).
     pub(crate) fn claim(path: &Path) -> anyhow::Result<Self> {
+        let folder = Self::claim_for_restore(path)?;
+        if folder.join(UNFINISHED).exists() {
+            bail!(
+                "a restore into {} was cut: run the same `cairn restore` again, which begins anew",
+                path.display()
+            );
+        }
+        Ok(folder)
+    }
+
+    /// As [`Self::claim`], also where a restore was cut.
+    pub(crate) fn claim_for_restore(path: &Path) -> anyhow::Result<Self> {
         let advice = "choose another folder with --data, or make this one writable";
         // It holds password hashes and the signing key: nobody else on the machine may look in.
         std::fs::DirBuilder::new()

@@ -14,39 +14,74 @@ use crate::{secret_keys, storages};
 
 /// Looks, says what was found, and fails when something is wrong.
 pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
-    let mut examined = Vec::new();
-    let mut findings = Vec::new();
-    for role in [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval, Role::Sync] {
-        for storage in storages::of(role, &options.stored.data, options.stored.database.as_deref())? {
-            if let Some(found) = examine(role, &storage, &options).await? {
-                examined.push(role.name());
-                findings.extend(found.into_iter().map(|finding| (role.name(), finding)));
-            }
-        }
-    }
-    if examined.is_empty() {
-        bail!(storages::NONE_HERE);
-    }
-    let mut out = std::io::stdout().lock();
-    for (service, finding) in &findings {
-        writeln!(out, "{service}: {finding}")?;
-    }
-    if findings.is_empty() {
-        writeln!(out, "OK: {}", examined.join(", "))?;
-        return Ok(());
-    }
-    let found = wording::count(findings.len() as u64, Unit::Faults);
-    bail!("{found} found; restore a backup, or ask for help with the lines above")
+    let examined = examine(&options).await?;
+    examined.tell()?;
+    examined.result()
 }
 
-async fn examine(
+/// What was looked at, and what was found.
+#[derive(Debug, Default)]
+pub(crate) struct Examined {
+    /// Services, or other parts of the data.
+    pub(crate) parts: Vec<&'static str>,
+    /// In which part, and what.
+    pub(crate) findings: Vec<(&'static str, Finding)>,
+}
+
+impl Examined {
+    /// Adds what was found in a part; none when it is not there.
+    pub(crate) fn add(&mut self, part: &'static str, found: Option<Vec<Finding>>) {
+        let Some(found) = found else { return };
+        if !self.parts.contains(&part) {
+            self.parts.push(part);
+        }
+        self.findings.extend(found.into_iter().map(|finding| (part, finding)));
+    }
+
+    /// Says what was found, or that all is well.
+    pub(crate) fn tell(&self) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        for (part, finding) in &self.findings {
+            writeln!(out, "{part}: {finding}")?;
+        }
+        if self.findings.is_empty() {
+            writeln!(out, "OK: {}", self.parts.join(", "))?;
+        }
+        Ok(out.flush()?)
+    }
+
+    /// Fails when something is wrong.
+    pub(crate) fn result(&self) -> anyhow::Result<()> {
+        if self.findings.is_empty() {
+            return Ok(());
+        }
+        let found = wording::count(self.findings.len() as u64, Unit::Faults);
+        bail!("{found} found; restore a backup, or ask for help with the lines above")
+    }
+}
+
+/// Looks over what every service has in the places that the options name.
+pub(crate) async fn examine(options: &DoctorOptions) -> anyhow::Result<Examined> {
+    let mut examined = Examined::default();
+    for role in [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval, Role::Sync] {
+        for storage in storages::of(role, &options.stored.data, options.stored.database.as_deref())? {
+            examined.add(role.name(), examine_one(role, &storage, options).await?);
+        }
+    }
+    if examined.parts.is_empty() {
+        bail!(storages::NONE_HERE);
+    }
+    Ok(examined)
+}
+
+async fn examine_one(
     role: Role,
     storage: &Config,
     options: &DoctorOptions,
 ) -> anyhow::Result<Option<Vec<Finding>>> {
     let progress = |rule: &str| {
         if !options.quiet {
-            say(role, rule);
+            say(role.name(), rule);
         }
     };
     let found = match role {
@@ -67,8 +102,8 @@ async fn examine(
 }
 
 #[expect(clippy::print_stderr, reason = "progress is for whoever started the command")]
-fn say(role: Role, rule: &str) {
-    eprintln!("{}: {rule}", role.name());
+pub(crate) fn say(part: &str, rule: &str) {
+    eprintln!("{part}: {rule}");
 }
 
 /// Where the bytes of assets may be: as it is said, or in the data folder of `cairn up` or of `cairn serve`.

@@ -1,6 +1,7 @@
 //! The one binary: the whole mesh in one process, or one service of it.
 
 mod admin;
+mod backup;
 mod bootstrap;
 mod bootstrap_file;
 mod cli;
@@ -57,6 +58,9 @@ fn main() -> ExitCode {
             Command::Up(options) => up::run(*options).await,
             Command::Serve(options) => serve::run(*options).await,
             Command::Doctor(options) => doctor::run(options).await,
+            Command::Backup(options) => backup::run(options).await,
+            Command::Restore(options) => backup::restore(options).await,
+            Command::Verify(options) => backup::verify(options).await,
             Command::Eval(options) => eval::run(options).await,
             Command::Secrets { command } => secrets::run(command).await,
             Command::Keys { command } => secrets::run_keys(command).await,

@@ -1,6 +1,9 @@
 //! Checks of what must always hold of a service's tables, whatever happened to its processes.
 //!
-//! A service lists its invariants as statements that select what breaks them; nothing is written.
+//! A service lists its invariants as statements that select what breaks them; nothing is written. What an index holds of a
+//! service's documents is compared in [`index`].
+
+pub mod index;
 
 use std::fmt;
 

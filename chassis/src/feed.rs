@@ -89,6 +89,7 @@ pub const CHECKS: &[Check] = &[Check {
 pub fn statements() -> Vec<Statement> {
     let mut all = own_statements();
     all.extend(watch::statements());
+    all.extend(crate::doctor::index::statements());
     all
 }
 

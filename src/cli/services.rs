@@ -28,7 +28,7 @@ use super::{AgentOptions, BootstrapOptions, ContentOptions, OutboundOptions, Pub
 /// The folder of assets among a service's data.
 pub(crate) const ASSETS_FOLDER: &str = "assets";
 /// The folder of the search index among a service's data.
-const INDEX_FOLDER: &str = "index";
+pub(crate) const INDEX_FOLDER: &str = "index";
 /// The subfolder for archives while svc-sync reads them.
 const SCRATCH_FOLDER: &str = "scratch";
 

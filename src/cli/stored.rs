@@ -1,10 +1,12 @@
-//! Commands about what a data folder or a database holds: how its first account gets in, what an upgrade needs.
+//! Commands about what a data folder or a database holds: how its first account gets in, what an upgrade needs, whether it is
+//! sound.
 
 use std::path::PathBuf;
 
+use cairn_content::AssetLocation;
 use clap::{Args, Subcommand};
 
-use super::StoredOptions;
+use super::{AssetLocationParser, SecretKeyOptions, StoredOptions};
 
 pub(super) const BOOTSTRAP_EXAMPLES: &str = "Examples:
   cairn bootstrap show                      of cairn up, with its data in ./cairn-data
@@ -52,4 +54,19 @@ pub(crate) struct UpgradeCheckOptions {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What is looked over.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorOptions {
+    #[command(flatten)]
+    pub(crate) stored: StoredOptions,
+    /// Where the bytes of assets are. Default: the folder `assets` beside the content service's other data.
+    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = AssetLocationParser)]
+    pub(crate) assets: Option<AssetLocation>,
+    #[command(flatten)]
+    pub(crate) secret_key: SecretKeyOptions,
+    /// Say nothing on the way, only the result.
+    #[arg(long)]
+    pub(crate) quiet: bool,
 }

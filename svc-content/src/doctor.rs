@@ -59,6 +59,7 @@ macro_rules! trashed {
 }
 
 mod databases;
+pub(crate) mod index;
 mod memories;
 mod records;
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use cairn_chassis::bodies::Damaged;
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::doctor::index::Owned;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{DocumentId, FolderId, WorkspaceId};
@@ -157,6 +158,32 @@ impl Documents {
         Ok(found)
     }
 
+    /// The live ones of some documents, for a look at what an index holds of them.
+    pub(crate) async fn owned(
+        &self,
+        workspace: WorkspaceId,
+        refs: &[DocumentRef],
+        with_text: bool,
+    ) -> Result<Vec<Owned>, Error> {
+        let mut owned = Vec::new();
+        for (_, live) in self.live(workspace, refs).await? {
+            let (id, content_hash) = (live.document.id.0, live.document.content_hash.clone());
+            let is_blank = match live.content {
+                _ if !with_text => false,
+                Some(content) => is_blank(&content),
+                None => self.is_blank_body(workspace, &content_hash).await?,
+            };
+            owned.push(Owned { id, content_hash, is_blank });
+        }
+        Ok(owned)
+    }
+
+    /// Of a body that is damaged or missing, others tell.
+    async fn is_blank_body(&self, workspace: WorkspaceId, hash: &str) -> Result<bool, Error> {
+        let bodies = store::bodies::get_many(&self.context.db, workspace, &[hash]).await?;
+        Ok(bodies.into_iter().all(|body| Body::into_text(body).is_ok_and(|text| is_blank(&text))))
+    }
+
     async fn live(&self, workspace: WorkspaceId, refs: &[DocumentRef]) -> Result<HashMap<Key, Live>, Error> {
         let mut live = Vec::new();
         let files = ids_of(refs, Kind::File);
@@ -218,6 +245,10 @@ impl Documents {
         };
         found.into_iter().map(whole).collect()
     }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|character| character.is_whitespace() || character == '\u{feff}')
 }
 
 /// The ids of one kind among references.

@@ -39,12 +39,16 @@ mod versions;
 
 pub use self::assets::{AssetLocation, Bucket, UnknownLocation};
 pub use self::doctor::examine;
+pub use self::doctor::index::examine_index;
 pub use self::error::Error;
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
 /// The tables of this service, for whoever asks how they stand in a database.
 pub const TABLES: cairn_chassis::sql::Tables =
     cairn_chassis::sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
+
+/// Selects every object of every asset, as workspace, object and size, for whoever copies them.
+pub const STORED_OBJECTS: &str = store::assets::ALL_OBJECTS;
 
 #[cfg(test)]
 mod tests;

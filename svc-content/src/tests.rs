@@ -13,6 +13,7 @@ mod change_rules;
 mod columns_follow;
 mod columns_model;
 mod databases_over_grpc;
+mod doctor_of_index;
 mod doctor_of_records;
 mod doctor_rules;
 mod document_rules;

@@ -3,6 +3,8 @@
 //! Numbers in the statements: kind 6 is a document of a source, kind 7 an ingested one, ops 1 upsert and 2 delete, as in the
 //! feed; status 3 is indexed and 4 failed.
 
+pub(crate) mod index;
+
 use cairn_chassis::doctor::{self, Check, Finding, Progress};
 use cairn_chassis::sealing::Keyring;
 use cairn_chassis::sealing::columns;

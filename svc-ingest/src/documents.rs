@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use cairn_chassis::bodies::Damaged;
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::doctor::index::Owned;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{DocumentId, SourceId, WorkspaceId};
@@ -119,6 +120,31 @@ impl Documents {
             }
         }
         Ok(found)
+    }
+
+    /// Those of some documents that there are, for a look at what an index holds of them.
+    pub(crate) async fn owned(
+        &self,
+        workspace: WorkspaceId,
+        refs: &[DocumentRef],
+        with_text: bool,
+    ) -> Result<Vec<Owned>, Error> {
+        let mut owned = Vec::new();
+        for (_, document) in self.live(workspace, refs).await? {
+            // Of an entry of a catalog the index has its title.
+            let is_text = with_text && !document.is_catalog_only();
+            let is_blank = is_text && self.is_blank_text(workspace, &document.content_hash).await?;
+            owned.push(Owned { id: document.id.0, content_hash: document.content_hash, is_blank });
+        }
+        Ok(owned)
+    }
+
+    /// Of a text that is damaged or missing, others tell.
+    async fn is_blank_text(&self, workspace: WorkspaceId, hash: &str) -> Result<bool, Error> {
+        let bodies = store::bodies::get_many(&self.context.db, workspace, &[hash]).await?;
+        let is_blank =
+            |text: String| text.chars().all(|character| character.is_whitespace() || character == '\u{feff}');
+        Ok(bodies.into_iter().all(|body| Body::into_text(body).is_ok_and(is_blank)))
     }
 
     async fn live(

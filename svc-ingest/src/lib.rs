@@ -29,6 +29,7 @@ mod usage;
 mod work;
 
 pub use self::doctor::examine;
+pub use self::doctor::index::examine_index;
 pub use self::error::Error;
 pub use self::operator::{SourceSummary, Wished, check_source, reseal, sources, sync_source};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};

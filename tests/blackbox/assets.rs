@@ -36,7 +36,7 @@ fn part(part: Part) -> UploadAssetRequest {
     UploadAssetRequest { part: Some(part) }
 }
 
-fn messages(name: &str, media_type: &str, bytes: &[u8]) -> Vec<UploadAssetRequest> {
+pub(crate) fn messages(name: &str, media_type: &str, bytes: &[u8]) -> Vec<UploadAssetRequest> {
     let draft =
         AssetDraft { name: name.into(), media_type: media_type.into(), size_bytes: None, new_id: None };
     let chunks = bytes.chunks(CHUNK).map(|chunk| part(Part::Bytes(Bytes::copy_from_slice(chunk))));
@@ -45,7 +45,11 @@ fn messages(name: &str, media_type: &str, bytes: &[u8]) -> Vec<UploadAssetReques
     [part(Part::Draft(draft))].into_iter().chain(chunks).chain([part(Part::End(end))]).collect()
 }
 
-async fn send(channel: Channel, identity: &str, messages: Vec<UploadAssetRequest>) -> Result<Asset, Status> {
+pub(crate) async fn send(
+    channel: Channel,
+    identity: &str,
+    messages: Vec<UploadAssetRequest>,
+) -> Result<Asset, Status> {
     let stream = futures::stream::iter(messages);
     let answer = AssetServiceClient::new(channel).upload_asset(as_caller(identity, stream)).await?;
     Ok(answer.into_inner().asset.unwrap())
@@ -67,7 +71,7 @@ fn content_of(asset: &Asset) -> String {
 }
 
 /// Differs from place to place.
-fn noise(length: usize) -> Vec<u8> {
+pub(crate) fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|place| u8::try_from(place % 251).unwrap()).collect()
 }
 
@@ -245,7 +249,7 @@ fn an_upload_that_is_killed_leaves_no_asset() {
     });
 }
 
-async fn entry(up: &SingleProcess) -> (Channel, String) {
+pub(crate) async fn entry(up: &SingleProcess) -> (Channel, String) {
     let channel = Channel::from_shared(up.grpc_url()).unwrap().connect().await.unwrap();
     let request = ExchangeRequest { api_token: up.owner().token.clone() };
     let exchanged = TokenServiceClient::new(channel.clone()).exchange(request).await.unwrap();

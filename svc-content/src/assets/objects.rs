@@ -76,6 +76,16 @@ impl AssetLocation {
     }
 }
 
+impl AssetLocation {
+    /// The folder, made when it is missing, or the bucket, for whoever copies what is in it or keeps something else there.
+    ///
+    /// # Errors
+    /// When it cannot be made or reached.
+    pub async fn open_engine(&self) -> Result<Arc<dyn ObjectStore>, Error> {
+        Ok(AssetStore::open(self).await?.engine)
+    }
+}
+
 impl fmt::Display for AssetLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -55,6 +55,9 @@ statements! {
         ""
     );
 
+    /// Of every workspace, for a copy of all.
+    pub(crate) const ALL_OBJECTS: &str = "SELECT workspace_id, object_id, size_bytes FROM asset_objects";
+
     /// Of every workspace, in one order, from after $1 and $2 on.
     const LIST_ALL: &str = "SELECT workspace_id, hash, object_id, size_bytes FROM asset_objects \
          WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";

@@ -13,6 +13,7 @@ mod directory;
 mod engine;
 mod exclusion;
 mod folder;
+pub(crate) mod held;
 mod instead;
 mod look;
 mod lookup;

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use cairn_embed::EmbedderIdentity;
 use tokio::sync::Semaphore;
 
+use crate::embedded::held::{self, Held};
 use crate::embedded::{EmbeddedEngine, Index};
 use crate::{Engine, Error};
 
@@ -107,6 +108,21 @@ impl EngineFactory for FolderFactory {
     }
 }
 
+/// What the last commit of the current generation in that folder holds; `None` where there is none, or none that this version
+/// goes on with. Nothing is written, and the process that the folder belongs to may go on.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn held(root: &Path) -> Result<Option<Held>, Error> {
+    let written = match fs_err::read(root.join(CURRENT_FILE)) {
+        Ok(written) => written,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let Ok(identity) = serde_json::from_slice::<EmbedderIdentity>(&written) else { return Ok(None) };
+    held::read(&root.join(identity.slug()))
+}
+
 fn remove_others(root: &Path, kept: &str) -> Result<(), Error> {
     for entry in fs_err::read_dir(root)? {
         let entry = entry?;
@@ -123,7 +139,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{Batch, Cursor};
+    use crate::embedded::held::HeldDocument;
+    use crate::words::Language;
+    use crate::{Batch, Cursor, IndexedChunk, IndexedDocument};
 
     fn identity(embedder: &str) -> EmbedderIdentity {
         EmbedderIdentity { embedder: embedder.to_owned(), dimensions: 4, origin: "somewhere".to_owned() }
@@ -152,6 +170,50 @@ mod tests {
         assert_eq!(factory.current().await.unwrap(), Some(new.clone()));
         assert_eq!(factory.open(&new).await.unwrap().cursor("content", workspace), 5);
         assert_eq!(factory.open(&old).await.unwrap().cursor("content", workspace), 0, "it was not removed");
+    }
+
+    #[tokio::test]
+    async fn what_a_folder_holds_is_read_beside_who_writes_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(held(folder.path()).unwrap(), None);
+        let factory = FolderFactory::open(folder.path()).unwrap();
+        factory.make_current(&identity("one")).await.unwrap();
+        let engine = factory.open(&identity("one")).await.unwrap();
+        let workspace = Uuid::from_u128(1);
+        let document = |id, hash: &str| IndexedDocument {
+            workspace,
+            document: Uuid::from_u128(id),
+            container: None,
+            kind: "KIND_FILE".to_owned(),
+            title: "a title".to_owned(),
+            path: String::new(),
+            language: Language::English,
+            content_hash: hash.to_owned(),
+            updated_at: 0,
+            chunks: vec![IndexedChunk {
+                text: "some words".to_owned(),
+                heading_path: Vec::new(),
+                start_line: 1,
+                end_line: 1,
+                embedding: vec![0.5; 4],
+                pieces: Vec::new(),
+            }],
+        };
+        let batch = |documents, deletions, position| Batch {
+            documents,
+            deletions,
+            cursors: vec![Cursor { feed: "content".to_owned(), workspace, position }],
+        };
+        engine.apply(batch(vec![document(1, "first"), document(2, "second")], Vec::new(), 2)).await.unwrap();
+        engine.flush().await.unwrap();
+        engine.apply(batch(Vec::new(), vec![(workspace, Uuid::from_u128(1))], 3)).await.unwrap();
+        let seen = held(folder.path()).unwrap().unwrap();
+        assert_eq!((seen.documents.len(), seen.cursors["content"][&workspace]), (2, 2), "the last commit");
+        engine.flush().await.unwrap();
+        let seen = held(folder.path()).unwrap().unwrap();
+        assert_eq!(seen.cursors["content"][&workspace], 3);
+        let only = HeldDocument { kind: "KIND_FILE".to_owned(), content_hash: "second".to_owned() };
+        assert_eq!(seen.documents, HashMap::from([((workspace, Uuid::from_u128(2)), only)]));
     }
 
     #[tokio::test]

@@ -1,8 +1,11 @@
 //! The harness: deployments, callers, and what scenarios share.
 
 pub(crate) mod browse;
+#[cfg(feature = "s3")]
+pub(crate) mod bucket;
 pub(crate) mod callers;
 pub(crate) mod citations;
+pub(crate) mod commands;
 pub(crate) mod deployment;
 pub(crate) mod embedder;
 pub(crate) mod github;

@@ -11,7 +11,7 @@ const LOCK_FILE: &str = "lock";
 /// Names the machine's run in which the files were last known to be whole.
 const BOOT_FILE: &str = "boot";
 /// Holds tantivy's files.
-const SEGMENTS: &str = "segments";
+pub(super) const SEGMENTS: &str = "segments";
 
 /// Where Linux tells one run of the machine from the next.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";

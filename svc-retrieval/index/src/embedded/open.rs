@@ -37,6 +37,11 @@ impl Payload {
         }
     }
 
+    /// Whether this version goes on with it.
+    pub(super) const fn is_of_this_version(&self) -> bool {
+        self.schema == SCHEMA_VERSION
+    }
+
     fn fits(&self, wanted: &Self) -> bool {
         self.schema == wanted.schema
             && self.embedder == wanted.embedder

@@ -191,6 +191,15 @@ impl Fields {
         Some((id, self.decode_container(stored), Composed { vector, pieces }))
     }
 
+    /// What each chunk tells of its document: under which workspace it stands, its id, its kind and the hash of its content.
+    pub(super) fn decode_document(&self, stored: &TantivyDocument) -> Option<((Uuid, Uuid), String, String)> {
+        let text = |field| stored.get_first(field).and_then(|value| value.as_str()).map(str::to_owned);
+        let key = stored.get_first(self.chunk_key).and_then(|value| value.as_bytes())?;
+        let (workspace, _) = key.split_first_chunk::<16>()?;
+        let document = parse_chunk_key(key)?.document;
+        Some(((Uuid::from_bytes(*workspace), document), text(self.kind)?, text(self.content_hash)?))
+    }
+
     fn decode_container(&self, stored: &TantivyDocument) -> Option<Uuid> {
         let bytes = stored.get_first(self.container).and_then(|value| value.as_bytes())?;
         Uuid::from_slice(bytes).ok()

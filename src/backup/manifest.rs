@@ -1,0 +1,154 @@
+//! What a backup holds: files, each as the pieces that it is put together from.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::ids::{ObjectId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use super::ROLES;
+use super::repository::PIECE_BYTES;
+use crate::secret_keys;
+
+/// Where assets stand in a backup.
+pub(super) const ASSETS: &str = "assets";
+/// What a later version that means something else by it counts up.
+const FORMAT: u32 = 1;
+
+/// The list of a backup.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Manifest {
+    format: u32,
+    /// RFC 3339: the moment that it shows.
+    pub(super) created_at: String,
+    /// The version of the program that made it.
+    pub(super) version: String,
+    pub(super) files: Vec<KeptFile>,
+}
+
+/// A file of a backup.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct KeptFile {
+    pub(super) path: String,
+    /// Bytes.
+    pub(super) size: u64,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A piece of a file, in order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Piece {
+    /// BLAKE3 of the bytes of the file, hexadecimal.
+    pub(super) hash: String,
+    /// BLAKE3 of what is stored of them, which names the object.
+    pub(super) object: String,
+    /// Bytes of the file.
+    pub(super) size: u32,
+}
+
+/// Where a file goes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Into the data folder, under that name.
+    Data(PathBuf),
+    /// To the assets, under that key.
+    Asset { workspace: String, object: String },
+}
+
+impl Manifest {
+    pub(super) fn new(created_at: Timestamp, version: String, files: Vec<KeptFile>) -> Self {
+        Self { format: FORMAT, created_at: created_at.to_rfc3339(), version, files }
+    }
+
+    /// Reads a list.
+    ///
+    /// # Errors
+    /// When it is none, or that of a later version.
+    pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Self> {
+        let manifest: Self = serde_json::from_slice(bytes)?;
+        if manifest.format != FORMAT {
+            bail!("the backup is of format {}, and this version reads format {FORMAT}", manifest.format);
+        }
+        for file in &manifest.files {
+            file.place()?;
+            if file.pieces.iter().any(|piece| piece.size as usize > PIECE_BYTES) {
+                bail!("the backup lists a piece of {} that is longer than pieces are", file.path);
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// The bytes of all files.
+    pub(super) fn size(&self) -> u64 {
+        self.files.iter().map(|file| file.size).sum()
+    }
+}
+
+impl KeptFile {
+    /// Where it goes: nowhere but where a backup takes files from.
+    pub(super) fn place(&self) -> anyhow::Result<Place> {
+        let of_database = |role: crate::cli::Role| {
+            let database = format!("{}.db", role.name());
+            self.path == database || self.path == format!("{database}-wal")
+        };
+        if ROLES.into_iter().any(of_database) || self.path == secret_keys::FILE_NAME {
+            return Ok(Place::Data(PathBuf::from(&self.path)));
+        }
+        let asset = self.path.strip_prefix(ASSETS).and_then(|rest| rest.strip_prefix('/'));
+        if let Some((workspace, object)) = asset.and_then(|rest| rest.split_once('/'))
+            && workspace.parse::<WorkspaceId>().is_ok()
+            && object.parse::<ObjectId>().is_ok()
+        {
+            return Ok(Place::Asset { workspace: workspace.to_owned(), object: object.to_owned() });
+        }
+        bail!("the backup lists a file that is none of Cairn's: {:?}", self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(path: &str) -> anyhow::Result<Place> {
+        KeptFile { path: path.to_owned(), size: 0, pieces: Vec::new() }.place()
+    }
+
+    #[test]
+    fn a_file_goes_nowhere_but_where_it_came_from() {
+        assert_eq!(place("auth.db").unwrap(), Place::Data("auth.db".into()));
+        assert_eq!(place("content.db-wal").unwrap(), Place::Data("content.db-wal".into()));
+        assert_eq!(place("secret.key").unwrap(), Place::Data("secret.key".into()));
+        let (workspace, object) = (
+            "0190a6b2-0000-7000-8000-000000000001".to_owned(),
+            "0190a6b2-0000-7000-8000-000000000002".to_owned(),
+        );
+        let asset = Place::Asset { workspace: workspace.clone(), object: object.clone() };
+        assert_eq!(place(&format!("assets/{workspace}/{object}")).unwrap(), asset);
+        for path in [
+            "",
+            "/etc/passwd",
+            "../auth.db",
+            "gateway.db",
+            "auth.db-shm",
+            "assets/../../x",
+            "assets/a/b",
+            "index/x",
+        ] {
+            assert!(place(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_another_format_is_not_read() {
+        let manifest = Manifest::new(Timestamp::from_seconds(1), String::new(), Vec::new());
+        let mut text = serde_json::to_value(&manifest).unwrap();
+        assert!(Manifest::read(text.to_string().as_bytes()).is_ok());
+        text["format"] = 2.into();
+        assert!(Manifest::read(text.to_string().as_bytes()).unwrap_err().to_string().contains("format 2"));
+        assert!(Manifest::read(b"{}").is_err());
+    }
+}
