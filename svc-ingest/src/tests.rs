@@ -80,6 +80,7 @@ fn config(test: &TestDb) -> Config {
         reach,
         keyring: None,
         provider_bodies: 16 << 20,
+        webhook_waits: Vec::new(),
     }
 }
 
