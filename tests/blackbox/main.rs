@@ -130,4 +130,5 @@ mod trash;
 mod upgrades;
 mod usage;
 mod views;
+mod webhooks;
 mod workspaces;
