@@ -13,6 +13,7 @@ mod runs;
 mod source_rules;
 mod statements;
 mod usage_rules;
+mod webhooks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

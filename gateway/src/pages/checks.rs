@@ -97,16 +97,10 @@ const PAGES: &[(&str, &str)] = &[
     ("/w/{id}/sources/new", "/w/{w}/sources/new"),
     ("/w/{id}/sources/new", "/w/{w}/sources/new?provider=github"),
     ("/w/{id}/sources/{source}/change", "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1/change"),
-    (
-        "/w/{id}/sources/{source}/credentials",
-        "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1/credentials",
-    ),
+    ("/w/{id}/sources/{source}/credentials", "/w/{w}/sources/{u}/credentials"),
     ("/w/{id}/sources/{source}", "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1"),
     ("/w/{id}/sources/{source}/runs", "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1/runs"),
-    (
-        "/w/{id}/sources/{source}/runs/{run}",
-        "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1/runs/0199c0de-0000-7000-8000-0000000000a7",
-    ),
+    ("/w/{id}/sources/{source}/runs/{run}", "/w/{w}/sources/{u}/runs/0199c0de-0000-7000-8000-0000000000a7"),
     ("/w/{id}/webhooks", "/w/{w}/webhooks"),
     ("/w/{id}/webhooks/new", "/w/{w}/webhooks/new"),
     ("/w/{id}/webhooks/{webhook}", "/w/{w}/webhooks/0199c0de-0000-7000-8000-0000000000b1"),
