@@ -140,11 +140,13 @@ impl Webhooks {
         let now = self.now();
         webhook.updated_at = now;
         if webhook.enabled {
-            // What is under way is tried again at once: somebody did something about it.
             webhook.look_at = now;
-            store::webhook_deliveries::hasten(&mut tx, (webhook.workspace, webhook.id), now).await?;
         }
         store::webhooks::change(&mut tx, &webhook).await?;
+        if webhook.enabled {
+            // What is under way is tried again at once: somebody did something about it.
+            store::webhook_deliveries::hasten(&mut tx, (webhook.workspace, webhook.id), now).await?;
+        }
         tx.commit().await?;
         self.deliverer.wake();
         self.get(manager, &id.to_string()).await
@@ -195,10 +197,11 @@ impl Webhooks {
     pub(crate) async fn delete(&self, manager: &Manager, id: &str) -> Result<(), Error> {
         let id = parse_id(id)?;
         let mut tx = self.begin(manager.workspace).await?;
-        store::webhook_deliveries::remove_of(&mut tx, (manager.workspace, id)).await?;
+        // A webhook is locked before its deliveries, everywhere: a worker may be about to write one.
         if !store::webhooks::remove(&mut tx, manager.workspace, id).await? {
             return Err(no_webhook(id));
         }
+        store::webhook_deliveries::remove_of(&mut tx, (manager.workspace, id)).await?;
         Ok(tx.commit().await?)
     }
 

@@ -290,7 +290,7 @@ pub(crate) async fn set_secrets(
     .map(drop)
 }
 
-/// Removes a webhook; its deliveries go before.
+/// Removes a webhook; its deliveries go after it, in the same transaction.
 pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, id: WebhookId) -> Result<bool, Error> {
     Ok(execute!(tx, REMOVE, Text(workspace), Text(id))? == 1)
 }

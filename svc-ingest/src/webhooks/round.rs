@@ -266,8 +266,8 @@ impl Deliverer {
         metrics::counter!("cairn_webhook_deliveries_total", "outcome" => result).increment(1);
         let of = (webhook.workspace, webhook.id);
         let mut tx = self.context.db.begin_write().await?;
-        store::webhook_deliveries::save(&mut tx, of, &delivery).await?;
         store::webhooks::tried(&mut tx, webhook, &last, given_up).await?;
+        store::webhook_deliveries::save(&mut tx, of, &delivery).await?;
         match delivery.state {
             State::Delivered => {
                 store::webhook_deliveries::forget(&mut tx, of, State::Delivered, KEPT_DELIVERED).await?;
