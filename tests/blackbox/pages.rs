@@ -108,7 +108,6 @@ const FORMS_ABOUT_THINGS: &[&str] = &[
     "/sources/0199c0de-0000-7000-8000-00000000ffff/pause",
     "/sources/0199c0de-0000-7000-8000-00000000ffff/resume",
     "/sources/0199c0de-0000-7000-8000-00000000ffff/disconnect",
-    "/webhooks/0199c0de-0000-7000-8000-00000000ffff/change",
     "/webhooks/0199c0de-0000-7000-8000-00000000ffff/test",
     "/webhooks/0199c0de-0000-7000-8000-00000000ffff/replay",
     "/webhooks/0199c0de-0000-7000-8000-00000000ffff/enable",
