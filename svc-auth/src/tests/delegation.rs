@@ -85,7 +85,7 @@ async fn an_identity_can_be_bound_to_folders_and_to_reading() {
         let identity = world.read(&delegated.identity).await.unwrap();
         assert_eq!(identity.scope, Scope::Folders([folder.parse().unwrap()].into()));
         assert_eq!(identity.permissions.numbers(), [Permission::Read as i32]);
-        let odd = client.issue_delegated_identity(request("handbook")).await.map(Response::into_inner);
+        let odd = client.issue_delegated_identity(request("handbook")).await.map(tonic::Response::into_inner);
         assert_eq!(reason(odd), Reason::ValidationError);
     }
 }
