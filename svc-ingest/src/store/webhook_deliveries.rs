@@ -33,16 +33,16 @@ statements! {
 
     /// Unless somebody asked for it anew, or removed it.
     const SAVE: &str = "UPDATE webhook_deliveries SET state = $4, tries = $5, next_try_at = $6, last_tried_at = $7, \
-         last_status = $8, last_error = $9, changes = CASE WHEN $4 = 2 THEN '[]' ELSE changes END \
+         last_status = $8, last_error = $9, changes = CASE WHEN CAST($4 AS BIGINT) = 2 THEN '[]' ELSE changes END \
          WHERE workspace_id = $1 AND webhook_id = $2 AND id = $3 AND state IN (1, 4)";
 
     /// $3 is the state, 0 for any; $4 the id before which the page begins. Ids sort by time.
     const PAGE: &str = select!(
-        "WHERE workspace_id = $1 AND webhook_id = $2 AND ($3 = 0 OR state = $3) AND id < $4 ORDER BY id DESC LIMIT $5"
+        "WHERE workspace_id = $1 AND webhook_id = $2 AND (CAST($3 AS BIGINT) = 0 OR state = $3) AND id < $4 ORDER BY id DESC LIMIT $5"
     );
 
     const COUNT: &str = "SELECT COUNT(*) FROM webhook_deliveries \
-         WHERE workspace_id = $1 AND webhook_id = $2 AND ($3 = 0 OR state = $3)";
+         WHERE workspace_id = $1 AND webhook_id = $2 AND (CAST($3 AS BIGINT) = 0 OR state = $3)";
 
     /// Of each webhook of a workspace: its dead letters, and when what others wait for is tried.
     const STANDING: &str = "SELECT webhook_id, SUM(CASE WHEN state = 3 THEN 1 ELSE 0 END), \
