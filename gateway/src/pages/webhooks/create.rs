@@ -91,7 +91,7 @@ pub(super) fn secret_page(
     let here = visitor.here()?.id;
     let body = html! {
         (told)
-        p { "Copy the secret now: nobody can see it again. The receiver checks each message with it, as " a href="https://www.standardwebhooks.com" rel="noreferrer" { "Standard Webhooks" } " has it." }
+        p { "Copy the secret now: nobody can see it again. The receiver checks each message with it, as Standard Webhooks has it." }
         div.fields { (part::secret("secret", "Secret", &made.secret)) }
         div.buttons { a.button href=(address(here, &made.webhook.id)) { "Done" } }
     };
