@@ -147,7 +147,7 @@ impl Service {
         let following = self.context.suspensions.run(shutdown.clone());
         // Runs are given back before the storage is closed.
         let runs = self.machine.run(shutdown.clone());
-        let deliveries = self.deliverer.run(&shutdown);
+        let deliveries = Box::pin(self.deliverer.run(&shutdown));
         tokio::join!(following, self.extractions.run(&shutdown), runs, self.live.run(&shutdown), deliveries);
         shutdown.cancelled().await;
         self.context.feed.close();
