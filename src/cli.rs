@@ -18,6 +18,7 @@ mod reranker;
 mod services;
 mod sources;
 mod stored;
+mod webhooks;
 mod workspaces;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -207,7 +207,7 @@ impl Mesh {
             service.connect(ingest.clone(), identity_of("content"));
         }
         if let Some(service) = ingest_service {
-            service.connect(content.clone(), identity_of("ingest"));
+            service.connect(auth_channel.clone(), content.clone(), identity_of("ingest"));
         }
         let gateway = identity_of("gateway");
         let retrieval = match locations.retrieval {

@@ -243,7 +243,10 @@ impl Feed {
     }
 
     /// The same with their times, and without the head.
-    async fn read_dated(
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn read_dated(
         &self,
         workspace: WorkspaceId,
         after: u64,

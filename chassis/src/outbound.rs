@@ -159,6 +159,25 @@ impl Guard {
         tokio::time::timeout(limits.time, exchanged).await.unwrap_or(Err(Refused::TimedOut))
     }
 
+    /// Sends a request of which only the status and the headers of the answer matter: its body is not read, however large
+    /// it is. Every status is an answer.
+    ///
+    /// # Errors
+    /// When the address is refused, or nothing comes back in that time.
+    pub async fn deliver(&self, request: Request<Bytes>, time: Duration) -> Result<Response<()>, Refused> {
+        let url = self.check(&request.uri().to_string())?;
+        let (head, body) = request.into_parts();
+        let sending = self.client(&url).request(head.method, url).headers(head.headers).body(body).send();
+        let mut answer = match tokio::time::timeout(time, sending).await {
+            Ok(answer) => answer.map_err(|error| refused_by(&error))?,
+            Err(_elapsed) => return Err(Refused::TimedOut),
+        };
+        let mut told = Response::new(());
+        *told.status_mut() = answer.status();
+        std::mem::swap(told.headers_mut(), answer.headers_mut());
+        Ok(told)
+    }
+
     fn client(&self, url: &Url) -> &reqwest::Client {
         if url.scheme() == "https" { &self.over_tls } else { &self.in_clear }
     }

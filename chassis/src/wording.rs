@@ -40,6 +40,10 @@ pub enum Unit {
     SubQueries,
     /// Connected sources.
     Sources,
+    /// Webhooks of a workspace.
+    Webhooks,
+    /// Folders.
+    Folders,
     /// Excluded words of a search.
     Exclusions,
     /// Lines of a text.
@@ -72,7 +76,7 @@ pub enum Unit {
 
 impl Unit {
     /// Every unit, for tests.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::Characters,
         Self::Bytes,
         Self::Entries,
@@ -90,6 +94,8 @@ impl Unit {
         Self::Documents,
         Self::SubQueries,
         Self::Sources,
+        Self::Webhooks,
+        Self::Folders,
         Self::Exclusions,
         Self::Lines,
         Self::Files,
@@ -126,6 +132,8 @@ impl Unit {
             Self::Documents => ("document", "documents"),
             Self::SubQueries => ("sub-query", "sub-queries"),
             Self::Sources => ("source", "sources"),
+            Self::Webhooks => ("webhook", "webhooks"),
+            Self::Folders => ("folder", "folders"),
             Self::Exclusions => ("exclusion", "exclusions"),
             Self::Lines => ("line", "lines"),
             Self::Files => ("file", "files"),

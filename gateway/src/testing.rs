@@ -13,6 +13,7 @@ pub(crate) mod outside;
 pub(crate) mod questions;
 mod retrieval;
 pub(crate) mod syncs;
+pub(crate) mod webhooks;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -50,6 +51,7 @@ use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::ingest_service_server::IngestServiceServer;
 use cairn_proto::ingest::v1::location_service_server::LocationServiceServer as DocumentLocationServiceServer;
 use cairn_proto::ingest::v1::source_service_server::SourceServiceServer;
+use cairn_proto::ingest::v1::webhook_service_server::WebhookServiceServer;
 use cairn_proto::retrieval::v1::golden_service_server::GoldenServiceServer;
 use cairn_proto::retrieval::v1::index_service_server::IndexServiceServer;
 use cairn_proto::retrieval::v1::search_service_server::SearchServiceServer;
@@ -180,7 +182,8 @@ async fn bench_as(
     let ingest_routes = Routes::new(IngestServiceServer::new(outside::Outside))
         .add_service(ChangeServiceServer::new(feeds::Feed::default()))
         .add_service(DocumentLocationServiceServer::new(outside::Outside))
-        .add_service(SourceServiceServer::new(outside::Outside));
+        .add_service(SourceServiceServer::new(outside::Outside))
+        .add_service(WebhookServiceServer::new(webhooks::Webhooks));
     let ingest = local(ingest_routes).await;
     let sync = Routes::new(SyncServiceServer::new(syncs::Syncs));
     let sync = local(sync.add_service(ImportServiceServer::new(syncs::Syncs))).await;

@@ -28,6 +28,7 @@ use cairn_proto::feed::v1::feed_service_client::FeedServiceClient;
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
 use cairn_proto::ingest::v1::location_service_client::LocationServiceClient as DocumentLocationServiceClient;
 use cairn_proto::ingest::v1::source_service_client::SourceServiceClient;
+use cairn_proto::ingest::v1::webhook_service_client::WebhookServiceClient;
 use cairn_proto::retrieval::v1::analytics_service_client::AnalyticsServiceClient;
 use cairn_proto::retrieval::v1::browse_service_client::BrowseServiceClient;
 use cairn_proto::retrieval::v1::golden_service_client::GoldenServiceClient;
@@ -96,6 +97,7 @@ clients!(
     ingest_documents: IngestServiceClient on ingest,
     document_locations: DocumentLocationServiceClient on ingest,
     sources: SourceServiceClient on ingest,
+    webhooks: WebhookServiceClient on ingest,
     syncs: SyncServiceClient on sync,
     imports: ImportServiceClient on sync,
     search: SearchServiceClient on retrieval,

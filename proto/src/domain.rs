@@ -15,9 +15,9 @@ use std::fmt;
 
 pub use self::filter::{Condition, Filter, Misread};
 pub use self::kinds::{
-    ActivityAction, ConflictPolicy, ContentType, DocumentKind, FileType, ImportProvider, IngestStatus,
-    MemberKind, PropertyType, ReportPart, RunStatus, SourceMode, SourceRunKind, SourceRunStatus, SyncAction,
-    TrashKind, UndoAction,
+    ActivityAction, ChangeKind, ConflictPolicy, ContentType, DocumentKind, FileType, ImportProvider,
+    IngestStatus, MemberKind, PropertyType, ReportPart, RunStatus, SourceMode, SourceRunKind,
+    SourceRunStatus, SyncAction, TrashKind, UndoAction, WebhookDeliveryState, WebhookStatus,
 };
 pub use self::page::{page_of, plain_page_of};
 pub use self::permission::{Permission, PermissionSet, Publishers, Role};

@@ -99,6 +99,10 @@ ids! {
     SourceId,
     /// One reading of a connected source.
     SourceRunId,
+    /// An address to which changes are sent.
+    WebhookId,
+    /// A message to a webhook, however often it is tried.
+    WebhookDeliveryId,
     /// One directory sync.
     SyncRunId,
     /// A question of the question log.

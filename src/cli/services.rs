@@ -22,6 +22,7 @@ use super::protection::{MailOptions, SecretKeyOptions, SigningKeyOptions, TlsOpt
 use super::qdrant::QdrantOptions;
 use super::reranker::RerankerOptions;
 use super::sources::SourceOptions;
+use super::webhooks::WebhookOptions;
 use super::workspaces::WorkspaceOptions;
 use super::{AgentOptions, BootstrapOptions, ContentOptions, OutboundOptions, PublicOptions, Role};
 
@@ -53,6 +54,8 @@ pub(crate) struct ServiceOptions {
     reranker: RerankerOptions,
     #[command(flatten)]
     sources: SourceOptions,
+    #[command(flatten)]
+    webhooks: WebhookOptions,
     #[command(flatten)]
     browse: BrowseOptions,
     #[command(flatten)]
@@ -145,6 +148,7 @@ impl ServiceOptions {
             reach: Reach::new(guard, &self.sources.source_roots),
             keyring: site.sealing.clone(),
             provider_bodies: self.memory.provider_bodies(),
+            webhook_waits: self.webhooks.waits(),
         })
     }
 

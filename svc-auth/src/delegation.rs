@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Scope};
+use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Role, Scope};
 use cairn_chassis::sql::{Db, Tx};
 use cairn_proto::ids::{GrantId, TokenId, UserId, WorkspaceId};
 
@@ -19,9 +19,17 @@ pub(crate) struct Delegated {
     /// What whoever asked may do now.
     pub(crate) permissions: PermissionSet,
     pub(crate) whole_workspace: bool,
+    /// The role of the person.
+    pub(crate) role: Role,
 }
 
 cairn_chassis::debug_fields!(Delegated { issued, permissions });
+
+/// How far the identity of a service goes.
+pub(crate) struct Reach {
+    pub(crate) scope: Scope,
+    pub(crate) permissions: PermissionSet,
+}
 
 /// What a principal is now.
 struct Standing {
@@ -48,8 +56,8 @@ impl Delegation {
         &self,
         service: &str,
         workspace: WorkspaceId,
-        kind: PrincipalKind,
-        id: &str,
+        (kind, id): (PrincipalKind, &str),
+        reach: Reach,
     ) -> Result<Delegated, Error> {
         let now = self.ambient.clock.now();
         let mut tx = self.db.begin_read().await?;
@@ -65,11 +73,11 @@ impl Delegation {
             },
             workspace: Some(workspace),
             role: None,
-            permissions: PermissionSet::all(),
+            permissions: reach.permissions,
             may_publish: false,
             question_log_days: None,
             on_behalf_of: None,
-            scope: Scope::All,
+            scope: reach.scope,
             plan: Some(membership.workspace.plan),
             expires_at: now,
         };
@@ -77,6 +85,7 @@ impl Delegation {
             issued: self.keys.issue(identity, now, standing.ends_at)?,
             permissions: standing.granted.intersection(membership.role.permissions()),
             whole_workspace: standing.scope == Scope::All,
+            role: membership.role,
         })
     }
 }

@@ -11,7 +11,7 @@ use cairn_chassis::sealing::columns;
 use cairn_chassis::sql::{self, Db};
 use cairn_chassis::{bodies, feed};
 
-use crate::{Error, credentials, store};
+use crate::{Error, credentials, store, webhooks};
 
 /// Every invariant of the tables that a statement can see.
 pub(crate) fn checks() -> Vec<Check> {
@@ -86,6 +86,13 @@ const CHECKS: &[Check] = &[
               AND d.state IN (0, 1))",
     },
     Check {
+        rule: "a delivery is some webhook's, and one that is under way has changes to tell",
+        sql: "SELECT 'workspace ' || d.workspace_id || ' delivery ' || d.id FROM webhook_deliveries d \
+              LEFT JOIN webhooks w ON w.workspace_id = d.workspace_id AND w.id = d.webhook_id \
+              WHERE w.id IS NULL OR (d.state <> 2 AND (d.change_count < 1 OR d.changes = '[]')) \
+              OR ((d.state IN (1, 4)) <> (d.next_try_at IS NOT NULL))",
+    },
+    Check {
         rule: "the feed's last word on a document of a source is true",
         sql: "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \
               FROM feed_changes WHERE kind = 6 GROUP BY workspace_id, item_id) \
@@ -115,7 +122,8 @@ pub async fn examine(
     };
     let mut findings = examine_open(&db, progress).await?;
     let mut tx = db.begin_read().await?;
-    findings.extend(columns::examine(&mut tx, &[credentials::COLUMN], ring, progress).await?);
+    findings
+        .extend(columns::examine(&mut tx, &[credentials::COLUMN, webhooks::COLUMN], ring, progress).await?);
     tx.rollback().await?;
     db.close().await;
     Ok(Some(findings))

@@ -42,6 +42,18 @@ pub enum Error {
         /// The document that has it.
         id: String,
     },
+    /// The workspace has no such webhook.
+    #[error("this workspace has no webhook {0}")]
+    NoWebhook(String),
+    /// The webhook has no such delivery, or none any more.
+    #[error("no delivery {0} of this webhook is kept")]
+    NoDelivery(String),
+    /// What is to be sent cannot be written.
+    #[error("{0}")]
+    Webhook(String),
+    /// Another service refused, or did not answer.
+    #[error("{}", .0.message)]
+    Upstream(Problem),
     /// The source has no such document.
     #[error("no document '{0}' of this source")]
     NoSourceDocument(String),
@@ -110,6 +122,8 @@ impl From<Error> for Problem {
             | Error::NoDocumentHere(_)
             | Error::NoText { .. }
             | Error::NoRun(_)
+            | Error::NoWebhook(_)
+            | Error::NoDelivery(_)
             | Error::NoSourceDocument(_) => Self::not_found(error.to_string()),
             Error::KeyTaken { .. } => Self::new(Reason::IdempotencyConflict, error.to_string()),
             Error::BoundToFolders(_) => Self::out_of_scope(error.to_string()),
@@ -126,7 +140,8 @@ impl From<Error> for Problem {
                 Self { retry_after: Some(again), ..Self::new(Reason::RateLimited, error.to_string()) }
             }
             Error::ProviderUnavailable { again, .. } => Self::unavailable(error.to_string(), again),
-            Error::Sealed(_) | Error::Damaged(_) => Self::internal(error),
+            Error::Upstream(problem) => problem,
+            Error::Sealed(_) | Error::Webhook(_) | Error::Damaged(_) => Self::internal(error),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Read-only outside knowledge: ingested documents and connected sources.
+//! Read-only outside knowledge: ingested documents and connected sources; and webhooks, which tell others what changes.
 //!
 //! A request finds its way by one word: `rpc/ingest.rs` decodes and authorizes, `ingest.rs` has the rules, `store/ingest.rs`
 //! the SQL, `model/ingested.rs` what they are about. Rules know no SQL and no tonic; the store knows no rules, only the
@@ -26,6 +26,7 @@ mod sources;
 mod store;
 mod tree;
 mod usage;
+mod webhooks;
 mod work;
 
 pub use self::doctor::examine;

@@ -9,6 +9,7 @@ mod run;
 mod source;
 mod source_document;
 mod usage;
+mod webhook;
 
 use cairn_chassis::paging::Sizes;
 
@@ -28,6 +29,7 @@ pub(crate) use self::source_document::{
     DocumentStatus, Fault, Kept, Known, ListedDocument, LiveText, Metadata, RetainedText, SourceView,
 };
 pub(crate) use self::usage::{Growth, Usage};
+pub(crate) use self::webhook::{Contents, Delivery, Last, Positions, ShownWebhook, Webhook};
 
 /// Pages of ingested documents.
 pub(crate) const PAGES: Sizes = Sizes { default: 50, most: 1_000 };

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::model::{Shown, Source};
 use crate::runs::{Check, Connect as _};
-use crate::{Error, credentials, store};
+use crate::{Error, credentials, store, webhooks};
 
 /// A check of an operator takes no longer.
 const MOST_TIME: Duration = Duration::from_secs(30);
@@ -151,7 +151,8 @@ pub async fn reseal(
     let Some(db) = Db::open_existing(storage, store::SCHEMA, store::MIGRATIONS).await? else {
         return Ok(None);
     };
-    let done = columns::reseal(&db, &[credentials::COLUMN], ring, entropy, progress).await?;
+    let done =
+        columns::reseal(&db, &[credentials::COLUMN, webhooks::COLUMN], ring, entropy, progress).await?;
     db.close().await;
     Ok(Some(done))
 }

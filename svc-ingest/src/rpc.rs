@@ -9,6 +9,7 @@ pub(crate) mod locations;
 pub(crate) mod sources;
 mod storage;
 pub(crate) mod tree;
+pub(crate) mod webhooks;
 
 use cairn_chassis::feed::Kind;
 use cairn_proto::document::v1::{self as proto, Format};

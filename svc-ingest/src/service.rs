@@ -30,6 +30,7 @@ use crate::runs::{Connect, Machine};
 use crate::sources::Sources;
 use crate::tree::Trees;
 use crate::usage::Accounts;
+use crate::webhooks::{Deliverer, Remote, USUAL_WAITS, Webhooks};
 use crate::{Error, rpc, store};
 
 /// The full names of the gRPC services that [`Service::routes`] serves.
@@ -43,6 +44,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::ingest::v1::location_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::source_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::tree_service_server::SERVICE_NAME,
+    cairn_proto::ingest::v1::webhook_service_server::SERVICE_NAME,
     shared_storage::SERVICE_NAME,
 ];
 
@@ -65,6 +67,9 @@ pub struct Config {
     pub keyring: Option<Arc<Keyring>>,
     /// Bytes at most for documents of sources that were read a moment ago.
     pub provider_bodies: u64,
+    /// How long to wait between the tries of a delivery to a webhook, one after the other; empty: what is usual, a day in
+    /// all.
+    pub webhook_waits: Vec<Duration>,
 }
 
 /// The service.
@@ -74,6 +79,7 @@ pub struct Service {
     extractions: Extractions,
     machine: Machine,
     live: Live,
+    deliverer: Deliverer,
     verifier: Verifier,
 }
 
@@ -85,19 +91,28 @@ impl Service {
     pub async fn open(config: Config, ambient: Ambient) -> Result<Self, Error> {
         let (keyring, bodies) = (config.keyring.clone(), config.provider_bodies);
         let connect: Arc<dyn Connect> = Arc::new(config.reach.clone());
+        let guard = config.reach.guard().clone();
+        let waits: Arc<[Duration]> = match config.webhook_waits.as_slice() {
+            [] => USUAL_WAITS.into(),
+            given => given.into(),
+        };
         let context = open(config, &ambient).await?;
         let extractor = Extractor::start(Settings::default());
         let extractions = Extractions::new(context.clone(), extractor.clone());
         let entropy = Arc::clone(&ambient.entropy);
+        let (ring, chance) = (keyring.clone(), Arc::clone(&entropy));
+        let deliverer = Deliverer::new(context.clone(), guard, ring, chance, waits);
         let machine = Machine::new(context.clone(), connect, extractor, keyring, entropy);
         let live = Live::new(machine.clone(), Extractor::start(of_questions()), bodies);
         let verifier = ambient.verifier.refusing(context.suspensions.clone());
-        Ok(Self { context, extractions, machine, live, verifier })
+        Ok(Self { context, extractions, machine, live, deliverer, verifier })
     }
 
-    /// Learns where svc-content is; `identity` is this service's own. Until then what that keeps counts for no limit.
-    pub fn connect(&self, content: ServiceChannel, identity: ServiceIdentitySource) {
-        self.context.storage.connect(content, identity);
+    /// Learns where svc-auth and svc-content are; `identity` is this service's own. Until then what svc-content keeps counts
+    /// for no limit, and nothing is sent to webhooks.
+    pub fn connect(&self, auth: ServiceChannel, content: ServiceChannel, identity: ServiceIdentitySource) {
+        self.context.storage.connect(content.clone(), identity.clone());
+        self.deliverer.connect(Arc::new(Remote { auth, content, identity }));
     }
 
     /// The generated servers, without layers: the composition adds those.
@@ -113,6 +128,7 @@ impl Service {
             .add_service(rpc::locations::server(Locations::new(context()), verifier()))
             .add_service(rpc::sources::server(sources, verifier()))
             .add_service(rpc::tree::server(Trees::new(context()), verifier()))
+            .add_service(rpc::webhooks::server(Webhooks::new(self.deliverer.clone()), verifier()))
             .add_service(shared_storage::Rpc::server(Arc::new(Accounts::new(context())), verifier()))
             .add_service(rpc::changes::server(self.context.feed.clone(), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
@@ -131,7 +147,8 @@ impl Service {
         let following = self.context.suspensions.run(shutdown.clone());
         // Runs are given back before the storage is closed.
         let runs = self.machine.run(shutdown.clone());
-        tokio::join!(following, self.extractions.run(&shutdown), runs, self.live.run(&shutdown));
+        let deliveries = Box::pin(self.deliverer.run(&shutdown));
+        tokio::join!(following, self.extractions.run(&shutdown), runs, self.live.run(&shutdown), deliveries);
         shutdown.cancelled().await;
         self.context.feed.close();
     }

@@ -12,6 +12,8 @@ pub(crate) mod source_views;
 pub(crate) mod sources;
 pub(crate) mod texts;
 pub(crate) mod usage;
+pub(crate) mod webhook_deliveries;
+pub(crate) mod webhooks;
 
 pub(crate) use cairn_chassis::bodies;
 use cairn_chassis::sql::{Migration, Statement};
@@ -27,6 +29,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0010_sources"),
     migration!("0011_extraction_turns"),
     migration!("0012_plan"),
+    migration!("0013_webhooks"),
 ];
 
 /// The schema of this service's tables on PostgreSQL.
@@ -50,5 +53,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(sources::statements());
     all.extend(texts::statements());
     all.extend(usage::statements());
+    all.extend(webhook_deliveries::statements());
+    all.extend(webhooks::statements());
     all
 }

@@ -13,6 +13,7 @@ mod runs;
 mod source_rules;
 mod statements;
 mod usage_rules;
+mod webhooks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,6 +81,7 @@ fn config(test: &TestDb) -> Config {
         reach,
         keyring: None,
         provider_bodies: 16 << 20,
+        webhook_waits: Vec::new(),
     }
 }
 

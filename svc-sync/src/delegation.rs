@@ -51,6 +51,7 @@ impl Delegates for RemoteDelegates {
             workspace_id: workspace.to_string(),
             principal_kind: asker.kind.as_str().to_owned(),
             principal_id: asker.id.clone(),
+            ..IssueDelegatedIdentityRequest::default()
         });
         let mut client = DelegationServiceClient::new(self.auth.clone());
         let answer = client.issue_delegated_identity(request).await;

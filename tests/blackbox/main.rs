@@ -132,4 +132,5 @@ mod upgrades;
 mod usage;
 mod verify;
 mod views;
+mod webhooks;
 mod workspaces;

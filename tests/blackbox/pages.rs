@@ -64,9 +64,11 @@ const OF_SOME: &[&str] = &[
     "/memories/new",
     "/questions/write",
     "/sources/new",
+    "/webhooks",
+    "/webhooks/new",
 ];
 /// Pages of one thing below a workspace.
-const ABOUT_THINGS: &[&str] = &["/tokens/{id}", "/questions/{id}", "/sources/{id}"];
+const ABOUT_THINGS: &[&str] = &["/tokens/{id}", "/questions/{id}", "/sources/{id}", "/webhooks/{id}"];
 /// The fields of a form.
 type Fields = &'static [(&'static str, &'static str)];
 /// Forms below a workspace that name nothing that is there, or nothing that can be read: who may send them is told so, with
@@ -84,6 +86,7 @@ const FORMS: &[(&str, Fields, &str)] = &[
     ("/questions/write", &[("name", "")], "contributor"),
     ("/documents/new", &[("title", "")], "contributor"),
     ("/sources/new", &[("provider", "github")], "admin"),
+    ("/webhooks/new", &[("name", "")], "admin"),
     ("/import", &[("provider", "nothing")], "contributor"),
     ("/golden/pin", &[("q", "")], "contributor"),
 ];
@@ -105,6 +108,12 @@ const FORMS_ABOUT_THINGS: &[&str] = &[
     "/sources/0199c0de-0000-7000-8000-00000000ffff/pause",
     "/sources/0199c0de-0000-7000-8000-00000000ffff/resume",
     "/sources/0199c0de-0000-7000-8000-00000000ffff/disconnect",
+    "/webhooks/0199c0de-0000-7000-8000-00000000ffff/test",
+    "/webhooks/0199c0de-0000-7000-8000-00000000ffff/replay",
+    "/webhooks/0199c0de-0000-7000-8000-00000000ffff/enable",
+    "/webhooks/0199c0de-0000-7000-8000-00000000ffff/disable",
+    "/webhooks/0199c0de-0000-7000-8000-00000000ffff/rotate",
+    "/webhooks/0199c0de-0000-7000-8000-00000000ffff/delete",
     "/import/0199c0de-0000-7000-8000-00000000ffff/start",
     "/import/0199c0de-0000-7000-8000-00000000ffff/cancel",
     "/import/0199c0de-0000-7000-8000-00000000ffff/rollback",

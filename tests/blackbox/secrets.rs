@@ -106,6 +106,15 @@ async fn use_everything(owner: &Owner, base_url: &str) -> Vec<String> {
         token.post("/api/v1/feedback").json(body).await.expect(status);
     }
 
+    // Nobody is there: what is tried in vain is logged, and its secret is not.
+    let webhooks = format!("/api/workspaces/{}/webhooks", id(&workspace));
+    let draft = json!({"name": "h", "url": "https://receiver.invalid/"});
+    let hook = session.post(&webhooks).json(draft).await.expect(201).json();
+    let own = format!("{webhooks}/{}", id(&hook));
+    let tested = session.post(&format!("{own}/test")).await.expect(200).json();
+    assert_eq!(tested["ok"], false, "{tested}");
+    let rotated = session.post(&format!("{own}/rotate")).await.expect(200).json();
+
     let wrong_password = format!("wrong {}", token_format::generate(&OsEntropy));
     let form = json!({"email": owner.email, "password": wrong_password});
     anonymous.post("/api/session").json(form).await.expect(401);
@@ -128,6 +137,8 @@ async fn use_everything(owner: &Owner, base_url: &str) -> Vec<String> {
         people::PASSWORD.to_owned(),
         unknown.secret,
         misplaced,
+        text(&hook, "secret"),
+        text(&rotated, "secret"),
     ]);
     secrets
 }

@@ -32,6 +32,7 @@ mod source;
 mod sync_run;
 mod trash;
 mod usage;
+mod webhook;
 mod workspace;
 
 use cairn_chassis::clock::Timestamp;
@@ -80,6 +81,9 @@ pub(crate) use self::source::{RetainedDocument, SourceAnswer, SourceContent, Sou
 pub(crate) use self::sync_run::{SyncCounters, SyncRun};
 pub(crate) use self::trash::RestoredItem;
 pub(crate) use self::usage::Usage;
+pub(crate) use self::webhook::{
+    ReplayedDeliveries, TestedWebhook, Webhook, WebhookDelivery, WebhookWithSecret,
+};
 pub(crate) use self::workspace::{ScopeType, Session, Token, TokenWorkspace, Workspace};
 
 /// Makes addresses of what a service gives as a path.

@@ -21,6 +21,7 @@ mod syncs;
 mod tokens;
 mod trash;
 mod usage;
+mod webhooks;
 mod workspaces;
 
 use axum::response::Response;
@@ -114,6 +115,15 @@ pub(crate) fn routes() -> Routes {
         .api(MEMBER, routes!(sources::documents))
         .api(MEMBER, routes!(sources::document))
         .api(MEMBER, routes!(sources::retry))
+        .api(manager("reading webhooks"), routes!(webhooks::list))
+        .api(manager("making webhooks").with_secrets(), routes!(webhooks::create))
+        .api(manager("reading webhooks"), routes!(webhooks::get))
+        .api(manager("changing webhooks"), routes!(webhooks::update))
+        .api(manager("deleting webhooks"), routes!(webhooks::delete))
+        .api(manager("changing webhooks").with_secrets(), routes!(webhooks::rotate))
+        .api(manager("testing webhooks"), routes!(webhooks::test))
+        .api(manager("reading webhooks"), routes!(webhooks::deliveries))
+        .api(manager("replaying deliveries"), routes!(webhooks::replay))
         .api(MEMBER, routes!(syncs::list))
         .api(MEMBER, routes!(syncs::get))
         .api(MEMBER, routes!(syncs::start))

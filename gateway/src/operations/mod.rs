@@ -38,6 +38,7 @@ pub(crate) mod tables;
 pub(crate) mod tokens;
 pub(crate) mod trash;
 pub(crate) mod views;
+pub(crate) mod webhooks;
 pub(crate) mod workspace;
 pub(crate) mod workspaces;
 

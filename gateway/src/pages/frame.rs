@@ -63,6 +63,7 @@ pub(crate) const NAVIGATION: &[Entry] = &[
     after_line("Connect", "/connect", Icon::Plug, "c"),
     entry("Tokens", "/tokens", Icon::Key, "k"),
     entry("Apps", "/apps", Icon::Grid, "p"),
+    of_managers("Webhooks", "/webhooks", Icon::Hook, "w"),
     after_line("Members", "/members", Icon::Person, "u"),
     entry("Health", "/health", Icon::Pulse, "h"),
     entry("Settings", "/settings", Icon::Gear, ","),

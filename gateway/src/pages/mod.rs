@@ -49,6 +49,7 @@ mod tokens;
 mod trash;
 mod typed;
 mod visitor;
+mod webhooks;
 mod wire;
 pub(crate) mod words;
 mod workspaces;
@@ -104,6 +105,7 @@ pub(crate) fn routes() -> Routes {
         .merge(sources::routes())
         .merge(imports::routes())
         .merge(syncs::routes())
+        .merge(webhooks::routes())
 }
 
 /// `GET /`.

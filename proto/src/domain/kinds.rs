@@ -111,6 +111,24 @@ domain! {
         Memory = "memory",
     }
 
+    /// What the change feed tells of.
+    ChangeKind of Kind {
+        /// A file.
+        File = "file",
+        /// A folder.
+        Folder = "folder",
+        /// A memory.
+        Memory = "memory",
+        /// A database.
+        Database = "database",
+        /// A record of a database.
+        Record = "record",
+        /// A document of a connected source.
+        SourceDocument = "source_document",
+        /// A document that was sent.
+        Ingested = "ingested",
+    }
+
     /// What is cited.
     #[derive(Default)]
     #[cfg_attr(feature = "schema", schema(as = Kind))]
@@ -196,6 +214,28 @@ domain! {
         Failed = "failed",
         /// Somebody ended it.
         Cancelled = "cancelled",
+    }
+
+    /// How a webhook stands.
+    WebhookStatus of ingest::WebhookStatus {
+        /// It is sent what changes.
+        Active = "active",
+        /// The last try failed, and another one follows.
+        Failing = "failing",
+        /// Nothing is sent before somebody enables it.
+        Disabled = "disabled",
+    }
+
+    /// How far a delivery to a webhook is.
+    WebhookDeliveryState of ingest::WebhookDeliveryState {
+        /// It is being tried; what comes after it waits.
+        Pending = "pending",
+        /// It arrived.
+        Delivered = "delivered",
+        /// It was given up after the last try: a dead letter.
+        Dead = "dead",
+        /// It was given up, and somebody asked for it anew.
+        Replaying = "replaying",
     }
 
     /// What becomes of documents that changed in the directory.

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use cairn_chassis::identity::{PrincipalKind, Verifier};
+use cairn_chassis::identity::{Permission, PermissionSet, PrincipalKind, Scope, Verifier};
 use cairn_chassis::status::{Problem, Violation};
 use cairn_chassis::wording;
 use cairn_proto::auth::v1::delegation_service_server::DelegationService;
 use cairn_proto::auth::v1::{IssueDelegatedIdentityRequest, IssueDelegatedIdentityResponse};
+use cairn_proto::ids::FolderId;
 use tonic::{Request, Response, Status};
 
-use crate::delegation::Delegation;
+use crate::delegation::{Delegation, Reach};
 
 /// Who can ask for something that goes on.
 const KINDS: [PrincipalKind; 3] = [PrincipalKind::Token, PrincipalKind::Grant, PrincipalKind::User];
@@ -36,13 +37,24 @@ impl DelegationService for DelegationServer {
         let kind = KINDS.into_iter().find(|kind| kind.as_str() == asked.principal_kind);
         let kind =
             kind.ok_or_else(|| invalid("principalKind", wording::one_of(&KINDS.map(PrincipalKind::as_str))))?;
+        let folders: Result<Vec<FolderId>, _> = asked.folder_ids.iter().map(|id| id.parse()).collect();
+        let folders = folders.map_err(|_| invalid("folderIds", wording::ID.to_owned()))?;
+        let reach = Reach {
+            scope: if folders.is_empty() { Scope::All } else { Scope::Folders(folders.into()) },
+            permissions: match asked.read_only {
+                true => [Permission::Read].into_iter().collect(),
+                false => PermissionSet::all(),
+            },
+        };
         let service = &identity.principal.id;
-        let delegated = self.rules.issue(service, workspace, kind, &asked.principal_id).await?;
+        let principal = (kind, asked.principal_id.as_str());
+        let delegated = self.rules.issue(service, workspace, principal, reach).await?;
         Ok(Response::new(IssueDelegatedIdentityResponse {
             identity: delegated.issued.identity,
             expires_at: Some(delegated.issued.expires_at.to_proto()),
             permissions: delegated.permissions.numbers(),
             whole_workspace: delegated.whole_workspace,
+            role: delegated.role.number(),
         }))
     }
 }

@@ -24,6 +24,7 @@ impl World {
             workspace_id: self.workspace(),
             principal_kind: kind.to_owned(),
             principal_id: id.to_owned(),
+            ..IssueDelegatedIdentityRequest::default()
         });
         let mut client = DelegationServiceClient::new(self.direct.clone());
         Ok(client.issue_delegated_identity(request).await?.into_inner())
@@ -57,6 +58,35 @@ async fn a_service_goes_on_for_as_long_as_whoever_asked_could_ask() {
         assert_eq!(reason(world.delegate("service", "sync").await), Reason::ValidationError);
         let as_person = world.delegate_as(&contributor.identity, "user", &contributor.id.to_string()).await;
         assert_eq!(reason(as_person), Reason::Forbidden);
+    }
+}
+
+#[tokio::test]
+async fn an_identity_can_be_bound_to_folders_and_to_reading() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let folder = "0199c0de-0000-7000-8000-000000000009";
+        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&world.clock);
+        let source =
+            ServiceIdentitySource::new("ingest", MESH_SECRET.to_owned(), world.direct.clone(), clock);
+        let call = Call::within(MINUTE).with_identity(&source.identity().await.unwrap());
+        let request = |folder: &str| {
+            call.request(IssueDelegatedIdentityRequest {
+                workspace_id: world.workspace(),
+                principal_kind: "user".to_owned(),
+                principal_id: owner.id.to_string(),
+                folder_ids: vec![folder.to_owned()],
+                read_only: true,
+            })
+        };
+        let mut client = DelegationServiceClient::new(world.direct.clone());
+        let delegated = client.issue_delegated_identity(request(folder)).await.unwrap().into_inner();
+        assert_eq!(delegated.role, Role::Owner.number(), "{}", world.engine);
+        let identity = world.read(&delegated.identity).await.unwrap();
+        assert_eq!(identity.scope, Scope::Folders([folder.parse().unwrap()].into()));
+        assert_eq!(identity.permissions.numbers(), [Permission::Read as i32]);
+        let odd = client.issue_delegated_identity(request("handbook")).await.map(tonic::Response::into_inner);
+        assert_eq!(reason(odd), Reason::ValidationError);
     }
 }
 

@@ -50,6 +50,7 @@ pub use self::fault::Fault;
 pub use self::item::{Body, Entry, ExternalId, Fetched, Item, ItemFault, Page, Partial, Then, Version};
 pub use self::kind::ProviderKind;
 pub use self::ledger::Ledger;
+pub use self::limit::retry_after;
 pub use self::position::Position;
 pub use self::provider::{Account, Changes, Deletions, Listing, Provider, Search, Traits};
 pub use self::secret::Secret;

@@ -44,8 +44,8 @@ pub(crate) fn asked_wait(headers: &HeaderMap, limits: &[Limit], now: Timestamp) 
     retry_after(headers, now).or_else(resets)
 }
 
-/// RFC 9110: seconds, or a date.
-fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+/// How long `Retry-After` asks to wait (RFC 9110): seconds, or a date.
+pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds.max(0.0)).ok();

@@ -18,6 +18,9 @@ statements! {
         removed_table!("source_runs", "workspace_id, source_id, id", 500),
         removed_table!("provider_operations", "workspace_id, source_id, day, ledger", 500),
         removed_table!("sources", "workspace_id, id", 100),
+        // Up to a hundred changes each.
+        removed_table!("webhook_deliveries", "workspace_id, webhook_id, id", 100),
+        removed_table!("webhooks", "workspace_id, id", 100),
         // Up to 5 MiB each.
         removed_table!("bodies", "workspace_id, hash", 50),
         removed_table!("workspace_usage", "workspace_id", 1),

@@ -73,6 +73,8 @@ impl Deployment {
             ("CAIRN_OIDC_CLIENT_SECRET", CLIENT_SECRET),
             outbound,
             ("CAIRN_SOURCE_ROOTS", root),
+            // Twice more, soon: a scenario sees the end of it.
+            ("CAIRN_WEBHOOK_RETRY_SECONDS", "1,1"),
             // The first account makes a workspace for each scenario.
             ("CAIRN_WORKSPACES_PER_PERSON", "100000"),
         ];

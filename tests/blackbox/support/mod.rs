@@ -28,6 +28,7 @@ pub(crate) mod smtp;
 pub(crate) mod sources;
 pub(crate) mod tables;
 pub(crate) mod wait;
+pub(crate) mod webhooks;
 pub(crate) mod windows;
 pub(crate) mod workspace;
 

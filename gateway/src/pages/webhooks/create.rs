@@ -1,0 +1,159 @@
+//! Making a webhook: the form, and the secret, this once.
+
+use axum::response::Response;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::domain::ChangeKind;
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::{LABELS, NUMBER, address, all, kinds, kinds_of, require_manager};
+use crate::answers::{Folder, WebhookWithSecret};
+use crate::operations::webhooks::{self, CreateWebhook};
+use crate::operations::{Paging, folders};
+use crate::pages::Answer;
+use crate::pages::form::{self, Form};
+use crate::pages::frame::Page;
+use crate::pages::parts::{self as part, Field};
+use crate::pages::visitor::Visitor;
+
+/// So many folders can be chosen from.
+const MOST_FOLDERS: u32 = 200;
+
+/// What was typed into the form.
+#[derive(Default)]
+struct Typed {
+    name: String,
+    url: String,
+    kinds: Vec<ChangeKind>,
+    folders: Vec<String>,
+    number: i64,
+}
+
+impl Typed {
+    fn read(form: &Form) -> Self {
+        Self {
+            name: form.trimmed("name").to_owned(),
+            url: form.trimmed("url").to_owned(),
+            kinds: kinds_of(form),
+            folders: form.all("folders").map(ToOwned::to_owned).collect(),
+            number: form.text(NUMBER).parse().unwrap_or_default(),
+        }
+    }
+
+    /// The same input as the API takes.
+    fn input(&self) -> Result<CreateWebhook, Problem> {
+        let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.as_str()).collect();
+        let fields = json!({"name": self.name, "url": self.url, "kinds": kinds, "folderIds": self.folders});
+        form::input(fields)
+    }
+}
+
+/// `GET /w/{id}/webhooks/new`.
+pub(super) async fn ask(visitor: Visitor) -> Answer {
+    require_manager(&visitor)?;
+    let typed = Typed { number: visitor.now().as_micros(), ..Typed::default() };
+    form_page(&visitor, &typed, None).await
+}
+
+/// `POST /w/{id}/webhooks/new`: makes it and shows its secret. The same form sent again makes nothing: a reload of the page
+/// with the secret sends it.
+pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
+    require_manager(&visitor)?;
+    let typed = Typed::read(&form);
+    let input = match typed.input() {
+        Ok(input) => input,
+        Err(problem) => return form_page(&visitor, &typed, Some(&problem)).await,
+    };
+    if form.has(NUMBER) && is_made(&visitor, &typed).await? {
+        return made_before(&visitor, &typed.name);
+    }
+    match webhooks::create(&visitor.person, input).await {
+        Ok(made) => {
+            let body =
+                html! { p { bdi { (made.webhook.name) } " is made, and told what changes from now on." } };
+            secret_page(&visitor, "Webhook made", &body, &made)
+        }
+        Err(problem) if matches!(problem.reason, Reason::ValidationError | Reason::LimitExceeded) => {
+            form_page(&visitor, &typed, Some(&problem)).await
+        }
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+/// The secret of a webhook, this once.
+pub(super) fn secret_page(
+    visitor: &Visitor,
+    title: &str,
+    told: &Markup,
+    made: &WebhookWithSecret,
+) -> Result<Response, crate::error::Error> {
+    let here = visitor.here()?.id;
+    let body = html! {
+        (told)
+        p { "Copy the secret now: nobody can see it again. The receiver checks each message with it, as Standard Webhooks has it." }
+        div.fields { (part::secret("secret", "Secret", &made.secret)) }
+        div.buttons { a.button href=(address(here, &made.webhook.id)) { "Done" } }
+    };
+    Ok(Page::new(title).crumbs(vec![("Webhooks".to_owned(), all(here))]).show(visitor, &body))
+}
+
+/// Whether a webhook of that name was made since the form was shown.
+async fn is_made(visitor: &Visitor, typed: &Typed) -> Result<bool, Problem> {
+    let shown = Timestamp::from_micros(typed.number).as_seconds();
+    let listed = webhooks::list(&visitor.person).await?;
+    Ok(listed.iter().any(|webhook| {
+        let made = Timestamp::parse_rfc3339(&webhook.created_at);
+        webhook.name == typed.name && made.is_some_and(|made| made.as_seconds() >= shown)
+    }))
+}
+
+fn made_before(visitor: &Visitor, name: &str) -> Answer {
+    let here = visitor.here()?.id;
+    let body = html! {
+        p { "This form was sent before: " bdi { (name) } " is made, and its secret was shown then. Nothing new was made." }
+        p { "Whoever did not copy it gives the webhook another secret." }
+        div.buttons { a.button href=(all(here)) { "To the webhooks" } }
+    };
+    Ok(Page::new("Webhook made before").crumbs(vec![("Webhooks".to_owned(), all(here))]).show(visitor, &body))
+}
+
+async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) -> Answer {
+    let here = visitor.here()?.id;
+    let paging = Paging { limit: Some(MOST_FOLDERS), cursor: None };
+    let mut folders = folders::list(&visitor.context()?, folders::Selection::default(), paging).await?;
+    folders.items.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
+    let body = html! {
+        (part::summary(problem, &LABELS))
+        form.fields method="post" action={ (all(here)) "/new" } {
+            input type="hidden" name=(NUMBER) value=(typed.number);
+            (Field::text("name", "Name").value(&typed.name).hint("Of what listens there, such as Search mirror.").problem(problem).render())
+            (Field::text("url", "Address").value(&typed.url).hint("An https address that takes POST requests.").problem(problem).render())
+            (kinds(&typed.kinds))
+            @if !folders.items.is_empty() { (scope(&folders.items, folders.next.is_some(), typed)) }
+            p.hint { "It acts for you: it ends when you are no longer owner or admin here." }
+            div.buttons {
+                button.primary type="submit" { "Make webhook" }
+                a href=(all(here)) { "Cancel" }
+            }
+        }
+    };
+    let page = Page::new("New webhook").crumbs(vec![("Webhooks".to_owned(), all(here))]);
+    let page = if problem.is_some() { page.failed() } else { page };
+    Ok(page.show(visitor, &body))
+}
+
+fn scope(folders: &[Folder], are_more: bool, typed: &Typed) -> Markup {
+    html! {
+        fieldset #f-folderIds {
+            legend { "Folders" }
+            p.hint { "With everything below them. None chosen: the whole workspace. They cannot be changed later." @if are_more { " These are the first " (MOST_FOLDERS) "." } }
+            @for (at, folder) in folders.iter().enumerate() {
+                div.option {
+                    input id={ "in-" (at) } type="checkbox" name="folders" value=(folder.id) checked[typed.folders.contains(&folder.id)];
+                    label for={ "in-" (at) } { bdi { (folder.path) } }
+                }
+            }
+        }
+    }
+}
