@@ -282,7 +282,9 @@ const READ_ALL: &[&str] = &[
     "WITH RECURSIVE actors",
     // The newest come first by the key.
     "FROM feed_changes WHERE workspace_id = $1 ORDER BY position DESC LIMIT $2",
-    // The doctor looks at all.
+    // The doctor, a backup and what compares an index look at all.
+    "SELECT c.workspace_id, c.item_id, c.kind, c.op, c.position",
+    "SELECT workspace_id, object_id, size_bytes FROM asset_objects",
     "FROM memory_members WHERE query IS NOT NULL",
 ];
 

@@ -413,7 +413,7 @@ async fn the_trash_is_narrowed_to_who_deleted(deployment: &Deployment) {
     workspace.restore("file", &theirs).await.expect(200);
     let deleters = workspace.session.get(&workspace.trash("/deleters")).await.expect(200).json();
     assert_eq!(items(&deleters).iter().filter(|one| name(one) == "mine").count(), 0, "{deleters}");
-    let outsider = deployment.workspace().await;
+    let outsider = people::join(&deployment.workspace().await, "admin").await;
     outsider.session.get(&workspace.trash("/deleters")).await.expect_error(404, "NOT_FOUND");
     workspace.token.get(&workspace.trash("/deleters")).await.expect_error(401, "UNAUTHORIZED");
 }

@@ -1,6 +1,8 @@
 //! Assets: for programs those of their workspace; for people the bytes, where an id says nothing of the workspace, so that
 //! those of the person are asked.
 
+use std::pin::pin;
+
 use axum::body::Bytes;
 use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Reason};
@@ -8,7 +10,7 @@ use cairn_proto::auth::v1::{GetSessionRequest, Membership};
 use cairn_proto::content::v1 as proto;
 use cairn_proto::content::v1::download_asset_response::Part;
 use cairn_proto::ids::{AssetId, WorkspaceId};
-use futures::{Stream, TryStreamExt as _};
+use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use tonic::{Status, Streaming};
 
 use super::person::Person;
@@ -16,6 +18,9 @@ use super::{Context, Page, Paging, answered, present};
 use crate::answers::Asset;
 use crate::auth::TokenCache;
 use crate::error;
+
+/// Workspaces of a person that are asked for what names none, at once.
+pub(super) const WORKSPACES_AT_ONCE: usize = 8;
 
 /// What is known of the assets of the workspace.
 pub(crate) async fn list(context: &Context, paging: Paging) -> Result<Page<Asset>, Problem> {
@@ -73,16 +78,18 @@ pub(crate) async fn find(
         Some(named) => named,
         None => workspaces_of(person).await?,
     };
-    for workspace in workspaces {
-        if let Some(found) = find_in(person, tokens, session, workspace, id).await? {
+    let asked = workspaces.into_iter().map(|workspace| find_in(person, tokens, session, workspace, id));
+    let mut asked = pin!(stream::iter(asked).buffered(WORKSPACES_AT_ONCE));
+    while let Some(found) = asked.try_next().await? {
+        if let Some(found) = found {
             return Ok(found);
         }
     }
     Err(Problem::not_found(format!("no asset {id}")))
 }
 
-/// The workspaces of the person, those made last first: what somebody looks for is most often in one of these, and one is
-/// asked after the other.
+/// The workspaces of the person, those made last first: what somebody looks for is most often in one of these, and they are
+/// asked in that order.
 pub(super) async fn workspaces_of(person: &Person) -> Result<Vec<WorkspaceId>, Problem> {
     let request = person.call.request(GetSessionRequest {});
     let session = answered(person.upstreams.sessions().get_session(request).await)?;

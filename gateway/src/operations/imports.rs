@@ -2,18 +2,20 @@
 
 pub(crate) mod form;
 
+use std::pin::pin;
+
 use axum::body::Bytes;
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::domain::{ConflictPolicy, ImportProvider, ReportPart};
 use cairn_proto::ids::{SyncRunId, WorkspaceId};
 use cairn_proto::sync::v1 as proto;
-use futures::{Stream, TryStreamExt as _};
+use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use http::HeaderMap;
 use serde::Deserialize;
 use tonic::Status;
 use utoipa::{IntoParams, ToSchema};
 
-use super::assets::workspaces_of;
+use super::assets::{WORKSPACES_AT_ONCE, workspaces_of};
 use super::person::Person;
 use super::{Page, answered, present};
 use crate::answers::{ImportReport, ImportRun};
@@ -84,19 +86,34 @@ impl Door<'_> {
 
     /// The same person with the role in the workspace of a run, and the run.
     pub(crate) async fn find(&self, id: SyncRunId) -> Result<(Person, ImportRun), Problem> {
-        for workspace in workspaces_of(self.person).await? {
-            let identity = match self.identity(workspace).await {
-                Err(problem) if problem.reason == Reason::NotFound => continue,
-                identity => identity?,
-            };
-            let call = self.person.call.clone().with_identity(&identity);
-            let person = Person { call, ..self.person.clone() };
-            match get(&person, id).await {
-                Err(problem) if problem.reason == Reason::NotFound => {}
-                answer => return answer.map(|run| (person, run)),
+        let asked =
+            workspaces_of(self.person).await?.into_iter().map(|workspace| self.find_in(workspace, id));
+        let mut asked = pin!(stream::iter(asked).buffered(WORKSPACES_AT_ONCE));
+        while let Some(found) = asked.try_next().await? {
+            if let Some(found) = found {
+                return Ok(found);
             }
         }
         Err(Problem::not_found(format!("no import run {id}")))
+    }
+
+    /// `None` when the person is no member there, or there is no such run.
+    async fn find_in(
+        &self,
+        workspace: WorkspaceId,
+        id: SyncRunId,
+    ) -> Result<Option<(Person, ImportRun)>, Problem> {
+        let is_unknown = |problem: &Problem| problem.reason == Reason::NotFound;
+        let identity = match self.identity(workspace).await {
+            Err(problem) if is_unknown(&problem) => return Ok(None),
+            identity => identity?,
+        };
+        let call = self.person.call.clone().with_identity(&identity);
+        let person = Person { call, ..self.person.clone() };
+        match get(&person, id).await {
+            Err(problem) if is_unknown(&problem) => Ok(None),
+            answer => answer.map(|run| Some((person, run))),
+        }
     }
 }
 

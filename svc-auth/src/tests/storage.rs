@@ -134,6 +134,8 @@ async fn settings_that_cannot_work_are_told_at_once() {
 
 /// Parts of statements that are to read all rows of a table or of a workspace.
 const READ_ALL: &[&str] = &[
+    // A workspace is removed in parts, whichever rows come first.
+    " WHERE workspace_id = $1 LIMIT $2",
     // A workspace has few members, invitations, grants and tokens, and a deployment few keys.
     "FROM members",
     "FROM invitations",

@@ -281,6 +281,11 @@ impl Turn {
             // By a statement that failed, which took along what others had written.
             return Err(self.give_up(Failure::rolled_back()).into());
         }
+        self.join(then).await
+    }
+
+    /// Ends the turn, and answers when the group is committed.
+    async fn join(mut self, then: Then) -> Result<(), Error> {
         let (tell, told) = oneshot::channel();
         self.group.members.push(Member { tell, then });
         self.stage = Stage::Idle;
@@ -290,7 +295,8 @@ impl Turn {
         told.await.map_err(|_| Error::WorkerCrashed)?.map_err(Error::from)
     }
 
-    /// Takes back what this caller wrote. Answers when that is done.
+    /// Takes back what this caller wrote. Behind others, it answers when what they wrote is on the disk: the caller has seen
+    /// it, goes on by it, and would not find it yet.
     pub(in crate::sql) async fn rollback(mut self) -> Result<(), Error> {
         if self.pooled.was_rolled_back() {
             self.give_up(Failure::rolled_back());
@@ -300,9 +306,10 @@ impl Turn {
         let is_alone = self.group.is_empty();
         sqlx::query(if is_alone { "ROLLBACK" } else { TAKE_BACK }).execute(&mut self.pooled).await?;
         self.stage = Stage::Idle;
-        if is_alone {
-            self.take_connection().done();
+        if !is_alone {
+            return self.join(Box::new(|| {})).await;
         }
+        self.take_connection().done();
         Ok(())
     }
 

@@ -88,7 +88,10 @@ async fn what_one_takes_back_is_only_its_own() {
         let (first, mut second) = bench.two().await;
         insert(&mut second, 2).await.unwrap();
         match how {
-            "rolled back" => second.rollback().await.unwrap(),
+            "rolled back" => {
+                second.rollback().await.unwrap();
+                assert_eq!(bench.rows().await, [1], "who has seen the first finds it");
+            }
             "dropped" => drop(second),
             _ => {
                 assert!(insert(&mut second, 1).await.is_err(), "the key of the first is taken");
