@@ -245,7 +245,8 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
     assert_page(&renamed, 403, "renaming as viewer");
     let people = format!("/api/workspaces/{}/members", workspace.id);
     let people = workspace.session.get(&people).await.expect(200).json();
-    let owner = items(&people).iter().find(|one| text(one, "role") == "owner").expect("an owner");
+    let owner = items(&people).iter().find(|one| text(one, "role") == "owner");
+    let owner = owner.unwrap_or_else(|| panic!("no owner in {people}"));
     for part in ["viewer".to_owned(), format!("<bdi>{}</bdi> (owner)", text(owner, "name"))] {
         assert!(renamed.text().contains(&part), "no {part}: {}", renamed.text());
     }

@@ -395,7 +395,8 @@ async fn the_trash_is_narrowed_to_who_deleted(deployment: &Deployment) {
 
     let deleters = workspace.session.get(&workspace.trash("/deleters")).await.expect(200).json();
     let name = |one: &Value| text(one, "name");
-    let mine = items(&deleters).iter().find(|one| name(one) == "mine").expect("the agent's token is listed");
+    let mine = items(&deleters).iter().find(|one| name(one) == "mine");
+    let mine = mine.unwrap_or_else(|| panic!("the agent's token is not in {deleters}"));
     assert_eq!((items(&deleters).len(), text(mine, "kind")), (2, "token".into()), "{deleters}");
     let narrowed = workspace.trash(&format!("?principal={}", id(mine)));
     let listed = workspace.session.get(&narrowed).await.expect(200);
