@@ -86,7 +86,8 @@ statements! {
     };
 
     const BODIED: Dialect = list_statement!(
-        "SELECT id FROM records WHERE workspace_id = $1 AND content_file_id IS NOT NULL AND content_file_id IN ",
+        "SELECT id FROM records WHERE workspace_id = $1 AND deleted_at IS NULL AND content_file_id IS NOT NULL \
+         AND content_file_id IN ",
         "$2",
         " ORDER BY id"
     );
