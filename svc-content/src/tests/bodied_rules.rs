@@ -50,5 +50,13 @@ async fn a_record_is_told_anew_whatever_happens_to_its_body() {
         let before = position().await;
         trash.restore(caller, Kind::File, &file_id).await.unwrap();
         told("when it comes back", before).await;
+
+        table.records.delete(caller, &table.id(), &record).await.unwrap();
+        let before = position().await;
+        let rewrite = files::FilePatch { content: Some("last".into()), ..files::FilePatch::default() };
+        bench.files.update(caller, &file_id, rewrite).await.unwrap();
+        let entries = bench.entries_after(before).await;
+        let is_told = entries.iter().any(|entry| entry.item_id == record);
+        assert!(!is_told, "{}: what is in trash stays there: {entries:?}", bench.engine());
     }
 }
