@@ -14,7 +14,8 @@ async function says(page, way, words) {
   const told = page.locator("main").getByText(words).filter({ visible: true }).first();
   if (way.javaScriptEnabled !== false) return told.waitFor();
   return eventually(`${words}`, async () => {
-    await page.reload();
+    // The page that a form leads to may be on its way: a reload then finds no page to read anew, and the next try does.
+    await page.reload().catch(() => undefined);
     return told.isVisible();
   });
 }
