@@ -111,4 +111,39 @@ for (const [how, way] of WAYS) {
       if (way.javaScriptEnabled !== false) await isSound(page);
     });
   });
+
+  test(`a webhook is made, tried, changed, given another secret and deleted ${how}`, async () => {
+    const workspace = await Workspace.open();
+    await browse({ as: workspace.owner, ...way }, async page => {
+      const secret = () => page.getByRole("textbox", { name: "Secret" }).inputValue();
+      await open(page, `${workspace.at}/webhooks`);
+      await page.getByRole("link", { name: "New webhook" }).click();
+      await page.getByLabel("Name").fill("Mirror");
+      await page.getByLabel("Address").fill("https://hooks.invalid/changes");
+      await page.getByLabel("Records", { exact: true }).check();
+      await page.getByRole("button", { name: "Make webhook" }).click();
+      const first = await secret();
+      assert.match(first, /^whsec_/);
+      await page.reload();
+      await page.getByText("sent before").waitFor();
+      assert.ok(!(await page.content()).includes(first));
+      await open(page, `${workspace.at}/webhooks`);
+      await page.getByRole("link", { name: "Mirror" }).click();
+      await page.getByRole("button", { name: "Send a ping" }).click();
+      await page.getByText("Not arrived").waitFor();
+      await page.getByRole("link", { name: "Change", exact: true }).click();
+      await page.getByLabel("Name").fill("Search mirror");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("heading", { name: "Search mirror", level: 1 }).waitFor();
+      if (way.javaScriptEnabled !== false) await isSound(page);
+      await page.getByRole("button", { name: "New secret" }).first().click();
+      await page.getByRole("dialog").getByRole("button", { name: "New secret" }).click();
+      assert.notEqual(await secret(), first);
+      await page.getByRole("link", { name: "Done" }).click();
+      await page.getByRole("button", { name: /^Delete/ }).first().click();
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+      await page.getByRole("heading", { name: "Webhooks", level: 1 }).waitFor();
+      assert.equal(await page.getByRole("link", { name: "Search mirror" }).count(), 0);
+    });
+  });
 }

@@ -106,11 +106,13 @@ export async function seeded() {
   // Nobody has that name: its runs fail.
   const web = { name: "Manual", provider: "web", settings: { kind: "page", url: "https://docs.invalid/" } };
   const source = await owner.call("POST", `/api/workspaces/${workspace.id}/sources`, web);
+  const hook = { name: "Search mirror", url: "https://hooks.invalid/changes", kinds: ["file", "record"], folderIds: [plans.id] };
+  const webhook = await owner.call("POST", `/api/workspaces/${workspace.id}/webhooks`, hook);
   await workspace.searchable("walrus");
   await owner.call("PATCH", `/api/workspaces/${workspace.id}`, { questionLogDays: 30 });
   const question = await asked(workspace, "who decides in the walrus council");
   const gap = await asked(workspace, "zzqx yyqx -walrus");
-  return Object.assign(workspace, { sent, source, question, gap, plans, empty, archive, notes, json, yaml, blank, large, cited, older, gone, shelf, viewer, editor, seedToken: token }, data, kept);
+  return Object.assign(workspace, { sent, source, webhook, question, gap, plans, empty, archive, notes, json, yaml, blank, large, cited, older, gone, shelf, viewer, editor, seedToken: token }, data, kept);
 }
 
 /** A question, once it is in the log. */
@@ -321,7 +323,34 @@ export function views(seed) {
         await press("Test")(page);
         await page.getByRole("alert").waitFor();
       }],
+      ["webhooks", `${at}/webhooks`],
+      ["webhook", `${at}/webhooks/${seed.webhook.id}`],
+      ["webhook pinged", `${at}/webhooks/${seed.webhook.id}`, 200, async page => {
+        await press("Send a ping")(page);
+        await page.getByText("Not arrived").waitFor();
+      }],
+      ["webhook change", `${at}/webhooks/${seed.webhook.id}/change`],
+      ["webhook new secret", `${at}/webhooks/${seed.webhook.id}`, 200, press("New secret")],
+      ["webhook delete", `${at}/webhooks/${seed.webhook.id}`, 200, press("Delete")],
+      ["webhooks new", `${at}/webhooks/new`],
+      ["webhooks new refused", `${at}/webhooks/new`, 200, async page => {
+        await page.getByLabel("Name").fill("Mirror");
+        await page.getByLabel("Address").fill("ftp://hooks.invalid");
+        await press("Make webhook")(page);
+        await page.getByRole("alert").waitFor();
+      }],
+      ["webhooks made", `${at}/webhooks/new`, 200, async page => {
+        await page.getByLabel("Name").fill(`Shown ${Date.now()}`);
+        await page.getByLabel("Address").fill("https://hooks.invalid/shown");
+        await press("Make webhook")(page);
+        await page.getByRole("textbox", { name: "Secret" }).waitFor();
+      }],
       ["trash", `${at}/trash`],
+      ["trash of somebody", `${at}/trash`, 200, async page => {
+        await page.getByLabel("Deleted by").selectOption({ index: 1 });
+        await press("Show")(page);
+        await page.waitForURL(/who=/);
+      }],
       ["trash delete", `${at}/trash`, 200, page => page.getByRole("button", { name: /^Delete/ }).first().click()],
       ["tokens", `${at}/tokens`],
       ["tokens delete", `${at}/tokens`, 200, page => page.getByRole("button", { name: /^Delete/ }).first().click()],
@@ -388,6 +417,7 @@ export function views(seed) {
       ["viewer settings", `${at}/settings`],
       ["viewer questions", `${at}/questions`],
       ["viewer import", `${at}/import`],
+      ["viewer webhooks", `${at}/webhooks`, 403],
     ]),
   ];
 }
