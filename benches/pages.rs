@@ -16,6 +16,7 @@ mod server;
 #[path = "support/session.rs"]
 mod session;
 
+use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -43,6 +44,7 @@ const RECORDS_A_DATABASE: usize = 10_000;
 const OPTIONS: [&str; 4] = ["Open", "Blocked", "Done", "Dropped"];
 const WARM_UP: u32 = 20;
 const LIMIT_MS: f64 = 5.0;
+static REQUESTS: AtomicUsize = AtomicUsize::new(0);
 /// How often it is asked whether all is indexed.
 const WAITS: usize = 120;
 
@@ -79,7 +81,9 @@ fn main() -> anyhow::Result<()> {
 async fn run(options: Options) -> anyhow::Result<()> {
     let data = TempDir::new()?;
     let filled = fill(&data, &options).await?;
-    let mut server = Server::cairn(data.path())?;
+    // Public memories are read so often from one address only: each request comes from another.
+    let environment = [("CAIRN_TRUSTED_PROXIES", OsStr::new("127.0.0.1"))];
+    let mut server = Server::cairn_with(data.path(), &environment)?;
     server.ready().await?;
     let session = Session::open(server.address, data.path()).await?;
     let mut table = Table::new(&["page", "CPU ms", "p50 ms", "p95 ms", "kB"]);
@@ -177,7 +181,9 @@ async fn measured(server: &Server, session: &Session, path: &str, requests: u32)
 }
 
 async fn page(session: &Session, path: &str) -> anyhow::Result<usize> {
-    let answer = accepted(session.request(Method::GET, path)).await.with_context(|| path.to_owned())?;
+    let [.., high, low] = REQUESTS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let request = session.request(Method::GET, path).header("x-forwarded-for", format!("10.0.{high}.{low}"));
+    let answer = accepted(request).await.with_context(|| path.to_owned())?;
     if answer.url().path() != path.split('?').next().unwrap_or(path) {
         bail!("{path} led to {}", answer.url());
     }

@@ -27,7 +27,7 @@ use crate::secrets;
 use crate::sign_ins::SignIns;
 use crate::store;
 use crate::users::{self, User};
-use crate::workspaces::require_member;
+use crate::workspaces::not_found;
 
 /// A session ends this long after the sign-in. The end is fixed: sliding it would cost a write per request.
 const LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -213,17 +213,13 @@ impl Sessions {
     }
 
     async fn membership(&self, user: UserId, workspace: WorkspaceId) -> Result<Membership, Error> {
-        let mut tx = self.db.begin_read().await?;
-        let membership = require_member(&mut tx, user, workspace).await?;
-        tx.commit().await?;
-        Ok(membership)
+        let membership = store::workspaces::get_membership(&self.db, user, workspace).await?;
+        membership.ok_or_else(not_found)
     }
 
     /// Who is signed in, with workspaces and roles.
     pub(crate) async fn get(&self, user: UserId) -> Result<Profile, Error> {
-        let mut tx = self.db.begin_read().await?;
-        let user = store::users::find(&mut tx, user).await?.ok_or(Error::SessionRefused)?;
-        tx.commit().await?;
+        let user = store::users::get(&self.db, user).await?.ok_or(Error::SessionRefused)?;
         self.profile(user).await
     }
 

@@ -122,10 +122,7 @@ impl Workspaces {
 
     /// A workspace of the person.
     pub(crate) async fn get(&self, user: UserId, id: WorkspaceId) -> Result<Membership, Error> {
-        let mut tx = self.db.begin_read().await?;
-        let membership = require_member(&mut tx, user, id).await?;
-        tx.commit().await?;
-        Ok(membership)
+        store::workspaces::get_membership(&self.db, user, id).await?.ok_or_else(not_found)
     }
 
     /// The workspace that a token is bound to.

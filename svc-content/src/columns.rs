@@ -17,6 +17,7 @@ mod shelf;
 mod texts;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::RecordId;
@@ -47,6 +48,8 @@ pub(crate) enum RowChange {
 #[derive(Debug, Clone)]
 pub(crate) struct Columns {
     position: u64,
+    /// As it was at that position; it may stand in another folder since, and have another number of records.
+    database: Arc<Database>,
     ids: Vec<u128>,
     created: Vec<i64>,
     live: Bits,
@@ -69,6 +72,7 @@ impl Columns {
         let columns: Vec<Column> = described.iter().map(|one| Column::of(one.kind)).collect();
         Self {
             position,
+            database: Arc::new(database.clone()),
             ids: Vec::new(),
             created: Vec::new(),
             live: Bits::default(),
@@ -85,6 +89,11 @@ impl Columns {
     /// Which position of the feed they are as of.
     pub(crate) const fn position(&self) -> u64 {
         self.position
+    }
+
+    /// The database as of that position, but for its folder and its number of records.
+    pub(crate) const fn database(&self) -> &Arc<Database> {
+        &self.database
     }
 
     /// How many records there are.
@@ -184,6 +193,9 @@ impl Columns {
                 self.columns.push(Column::of(property.kind));
                 self.orders.push(Order::default());
             }
+        }
+        if self.database.updated_at != database.updated_at {
+            self.database = Arc::new(database.clone());
         }
         true
     }

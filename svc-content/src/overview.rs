@@ -76,28 +76,52 @@ impl Overviews {
 
     /// The overview, of what is live now.
     pub(crate) async fn get(&self, caller: &Caller) -> Result<Overview, Error> {
-        let (db, workspace) = (&self.context.db, caller.workspace);
-        let scope = match caller.listed() {
-            None => ListScope::All,
-            Some(listed) => ListScope::Below(listed.to_vec()),
-        };
         let request = || PageRequest { size: MOST_LISTED, after: None };
-        let (memories, databases) =
-            (Memories::new(self.context.clone()), Databases::new(self.context.clone()));
-        let counts = async {
-            // Each of the lists below takes a turn of its own.
-            let _turn = db.reading_fairly(workspace).await?;
-            let files = store::files::count(db, workspace, &scope, &[]).await?;
-            Ok::<_, Error>((files, store::folders::count(db, workspace, &scope).await?))
-        };
+        let (memories, databases) = self.lists();
         let ((files, folders), (top_folders, top_folder_count), memories, databases, changes) = tokio::try_join!(
-            counts,
+            self.files_and_folders(caller),
             self.top_folders(caller, request()),
             memories.list(caller, request()),
             databases.list(caller, None, request()),
             self.changes(caller),
         )?;
         Ok(Overview { files, folders, top_folders, top_folder_count, memories, databases, changes })
+    }
+
+    /// How much there is of everything, and no lists.
+    pub(crate) async fn counts(&self, caller: &Caller) -> Result<Overview, Error> {
+        let one = || PageRequest { size: 1, after: None };
+        let (memories, databases) = self.lists();
+        let ((files, folders), memories, databases) = tokio::try_join!(
+            self.files_and_folders(caller),
+            memories.list(caller, one()),
+            databases.list(caller, None, one()),
+        )?;
+        Ok(Overview {
+            files,
+            folders,
+            top_folders: Vec::new(),
+            top_folder_count: 0,
+            memories: Page { items: Vec::new(), ..memories },
+            databases: Page { items: Vec::new(), ..databases },
+            changes: Vec::new(),
+        })
+    }
+
+    fn lists(&self) -> (Memories, Databases) {
+        (Memories::new(self.context.clone()), Databases::new(self.context.clone()))
+    }
+
+    async fn files_and_folders(&self, caller: &Caller) -> Result<(u64, u64), Error> {
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let scope = match caller.listed() {
+            None => ListScope::All,
+            Some(listed) => ListScope::Below(listed.to_vec()),
+        };
+        // Each of the lists below takes a turn of its own.
+        let _turn = db.reading_fairly(workspace).await?;
+        let files = store::files::count(db, workspace, &scope, &[]).await?;
+        Ok((files, store::folders::count(db, workspace, &scope).await?))
     }
 
     async fn top_folders(

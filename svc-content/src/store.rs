@@ -53,6 +53,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0019_listed_memories"),
     migration!("0021_memory_versions"),
     migration!("0022_trash_by_author"),
+    migration!("0023_counted"),
     lifecycle::MIGRATION,
 ];
 

@@ -12,9 +12,18 @@ use crate::answers::{Outside, WorkspaceOverview};
 /// What the workspace holds, and how its index stands. Without the search service, or the one that keeps what comes from
 /// outside, the rest is told all the same.
 pub(crate) async fn get(context: &Context) -> Result<WorkspaceOverview, Problem> {
+    read(context, GetOverviewRequest::default()).await
+}
+
+/// How much there is of everything, and how its index stands: the lists are empty.
+pub(crate) async fn counts(context: &Context) -> Result<WorkspaceOverview, Problem> {
+    read(context, GetOverviewRequest { counts_only: true }).await
+}
+
+async fn read(context: &Context, asked: GetOverviewRequest) -> Result<WorkspaceOverview, Problem> {
     let (mut overviews, mut index) = (context.upstreams.overviews(), context.upstreams.index());
     let (held, status, outside) = tokio::join!(
-        overviews.get_overview(context.call.request(GetOverviewRequest {})),
+        overviews.get_overview(context.call.request(asked)),
         index.get_index_status(context.call.request(GetIndexStatusRequest {})),
         outside(context),
     );

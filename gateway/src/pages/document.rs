@@ -16,6 +16,8 @@ pub(crate) const POLICY: HeaderValue = HeaderValue::from_static(
 pub(crate) const READING: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 );
+/// The modules of a page that is used: what is needed before it is painted, and everything else.
+pub(crate) const MODULES: [&str; 2] = [assets::FIRST_JS, assets::APP_JS];
 const SPECULATION_RULES: HeaderName = HeaderName::from_static("speculation-rules");
 
 /// What stands in the head, and around the body.
@@ -44,8 +46,10 @@ impl Document<'_> {
                     title { (self.title) " – Cairn" }
                     link rel="icon" type="image/svg+xml" href=(assets::ICON_SVG);
                     link rel="stylesheet" href=(assets::APP_CSS);
-                    // Times become local and buttons of scripts appear before anything is painted, so that nothing moves.
-                    @for module in self.modules { script type="module" src=(module) blocking="render" {} }
+                    @for module in self.modules {
+                        // It alone is waited for before anything is painted.
+                        script type="module" src=(module) blocking=[(*module == assets::FIRST_JS).then_some("render")] {}
+                    }
                 }
                 body class=(self.class) { (body) }
             }

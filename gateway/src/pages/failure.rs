@@ -9,7 +9,6 @@ use cairn_proto::domain::Role;
 use http::{HeaderMap, Method, StatusCode, header};
 use maud::{Markup, html};
 
-use super::assets;
 use super::document::{self, Document};
 use super::frame::Page;
 use super::health;
@@ -133,7 +132,7 @@ impl Asked {
         let whole = html! { main { h1 { (title) } (body) } };
         let title = format!("Error: {title}");
         let document =
-            Document { title: &title, class: "alone", modules: &[assets::APP_JS], look: self.look };
+            Document { title: &title, class: "alone", modules: &document::MODULES, look: self.look };
         let mut response = document.around(status, &whole);
         document::guard(&mut response);
         response

@@ -78,7 +78,6 @@ pub(crate) struct Page<'a> {
     is_error: bool,
     crumbs: Vec<(String, String)>,
     aside: Option<Markup>,
-    modules: Vec<&'static str>,
     is_live: bool,
 }
 
@@ -91,7 +90,6 @@ impl<'a> Page<'a> {
             is_error: false,
             crumbs: Vec::new(),
             aside: None,
-            modules: Vec::new(),
             is_live: false,
         }
     }
@@ -115,12 +113,6 @@ impl<'a> Page<'a> {
     /// anew when one of these comes. A form that was refused is left alone: its address is none to ask again.
     pub(crate) fn live(self) -> Self {
         Self { is_live: true, ..self }
-    }
-
-    /// A module that the page needs besides, by its address.
-    pub(crate) fn module(mut self, address: &'static str) -> Self {
-        self.modules.push(address);
-        self
     }
 
     /// A form on it has to be put right.
@@ -158,9 +150,8 @@ impl<'a> Page<'a> {
             (palette::dialog(here))
             (keys(visitor))
         };
-        let mut modules = vec![assets::APP_JS];
-        modules.extend(&self.modules);
-        let document = Document { title: &title, class: "console", modules: &modules, look: visitor.look };
+        let document =
+            Document { title: &title, class: "console", modules: &document::MODULES, look: visitor.look };
         let mut response = document.around(self.status_for(visitor), &whole);
         document::guard(&mut response);
         let cookies = [visitor.last_cookie(), visitor.notice.as_ref().and_then(|_| Notice::no_cookie())];

@@ -33,7 +33,7 @@ async fn show(State(events): State<Arc<Events>>, visitor: Visitor, Query(shown):
     let context = visitor.context()?;
     let latest = Paging { limit: Some(LATEST), cursor: None };
     let (held, clients, done) = tokio::try_join!(
-        async { overview::get(&context).await.map_err(Error::from) },
+        async { overview::counts(&context).await.map_err(Error::from) },
         connect::clients(&visitor),
         async { activity::list(&visitor.person, Asked::default(), latest).await.map_err(Error::from) },
     )?;

@@ -8,12 +8,12 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use maud::{Markup, html};
 
 use super::Answer;
+use super::FORM;
 use super::document::{self, Document};
 use super::form::Form;
 use super::look::Look;
 use super::visitor::see_other;
 use super::words;
-use super::{FORM, assets};
 use crate::auth::{Authenticator, call_of};
 use crate::error::Error;
 use crate::operations::sessions::Sessions;
@@ -198,7 +198,7 @@ async fn page(
 
 /// A page of the console without its frame.
 fn alone(status: StatusCode, title: &str, headers: &HeaderMap, body: &Markup) -> Response {
-    let document = Document { title, class: "alone", modules: &[assets::APP_JS], look: Look::of(headers) };
+    let document = Document { title, class: "alone", modules: &document::MODULES, look: Look::of(headers) };
     let mut response = document.around(status, body);
     document::guard(&mut response);
     response

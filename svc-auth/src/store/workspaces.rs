@@ -135,6 +135,16 @@ pub(crate) async fn find_deleted(
     row.map(TryInto::try_into).transpose()
 }
 
+/// A membership, outside of a transaction.
+pub(crate) async fn get_membership(
+    db: &Db,
+    user: UserId,
+    id: WorkspaceId,
+) -> Result<Option<Membership>, Error> {
+    let row: Option<MembershipRow> = fetch!(optional, db, FIND_MEMBERSHIP, Text(user), Text(id))?;
+    row.map(TryInto::try_into).transpose()
+}
+
 pub(crate) async fn find_membership(
     tx: &mut Tx,
     user: UserId,

@@ -15,6 +15,7 @@ use crate::Error;
 use crate::columns::{Builder, Columns, Held, Place, Row, RowChange, Standing};
 use crate::context::Context;
 use crate::model::{Database, Kept, Selection, cells};
+use crate::scope::Caller;
 use crate::store;
 use crate::store::columns::Stored;
 
@@ -59,39 +60,44 @@ struct Question {
 }
 
 impl Records {
-    /// A page from columns that know all that has been written, which is the usual case: without a transaction, since the
-    /// page and its records are of one moment as long as the feed is where it was. `None` where it is not that simple.
+    /// A database as its columns know it, for a caller who sees the whole workspace: which folders it stands in is not
+    /// known here. What is read with it counts only once it was seen to be the present one.
+    pub(super) fn known(&self, caller: &Caller, id: &str) -> Option<Arc<Database>> {
+        if caller.listed().is_some() {
+            return None;
+        }
+        let held =
+            self.context.columns.held_of(caller.workspace, id.parse().ok()?, self.context.clock.now())?;
+        let columns = held.read().ok()?;
+        Some(Arc::clone(columns.database()))
+    }
+
+    /// A page from columns that know all that has been written, which is the usual case: in one statement, since the page
+    /// and its records are of one moment when the feed and the database are where the columns are. `None` where it is not
+    /// that simple.
     pub(super) async fn at_rest(
         &self,
         database: &Database,
         selection: &Selection,
         wanted: Wanted,
         limit: u32,
-    ) -> Result<Option<Option<(Place, Vec<Kept>)>>, Error> {
+    ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
         let of = (database.workspace_id, database.id);
         let Some(held) = self.context.columns.held_of(of.0, of.1, self.context.clock.now()) else {
             return Ok(None);
         };
-        let db = &self.context.db;
-        let standing = store::columns::standing(db.engine(), of.0, of.1).await?;
-        let Some((position, _)) = standing.filter(|(_, written_at)| *written_at == database.updated_at)
-        else {
-            return Ok(None);
-        };
-        let answer = {
+        let (position, answer) = {
             let Ok(columns) = held.read() else { return Ok(None) };
-            if columns.len() > MUCH {
+            if columns.len() > MUCH || columns.database().updated_at != database.updated_at {
                 return Ok(None);
             }
-            ask(&columns, position, selection, wanted, limit)
+            let position = columns.position();
+            (position, ask(&columns, position, selection, wanted, limit))
         };
-        let place = match answer {
-            Answer::Absent | Answer::Ahead => return Ok(None),
-            Answer::Page(None) => return Ok(Some(None)),
-            Answer::Page(Some(place)) => place,
-        };
-        let (then, records) = store::records::page(db.engine(), of.0, &place.ids).await?;
-        Ok((then == position).then_some(Some((place, records))))
+        let Answer::Page(Some(place)) = answer else { return Ok(None) };
+        let page = store::records::page(self.context.db.engine(), of, &place.ids).await?;
+        let is_present = page.position == position && page.written_at == Some(database.updated_at);
+        Ok(is_present.then_some((place, page.records)))
     }
 
     /// A page from columns, for what the transaction sees.
@@ -171,7 +177,7 @@ fn answer(context: &Context, held: &Held, question: Question) -> Result<Answer, 
     };
     {
         let Ok(columns) = held.read() else { return spoilt() };
-        if columns.position() >= question.position {
+        if columns.position() > question.position || question.is_known_to(&columns) {
             return Ok(question.ask(&columns));
         }
     }
@@ -184,7 +190,7 @@ fn answer(context: &Context, held: &Held, question: Question) -> Result<Answer, 
     }
     let Ok(mut columns) = held.write() else { return spoilt() };
     // Another request may have told them some of it meanwhile; to be told twice does no harm.
-    if columns.position() < question.position {
+    if columns.position() <= question.position {
         if !columns.adapt(&question.database) {
             drop(columns);
             return spoilt();
@@ -197,6 +203,11 @@ fn answer(context: &Context, held: &Held, question: Question) -> Result<Answer, 
 }
 
 impl Question {
+    /// Whether columns are of its position, and of the database as the question has it.
+    fn is_known_to(&self, columns: &Columns) -> bool {
+        columns.position() == self.position && columns.database().updated_at == self.database.updated_at
+    }
+
     fn ask(&self, columns: &Columns) -> Answer {
         ask(columns, self.position, &self.selection, self.wanted, self.limit)
     }

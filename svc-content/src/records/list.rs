@@ -40,6 +40,15 @@ pub(crate) struct RecordListRequest {
     pub(crate) allow_names: bool,
 }
 
+impl RecordListRequest {
+    fn wanted(&self) -> Result<Wanted, Error> {
+        Ok(match &self.record_id {
+            Some(text) => Wanted::With(parse(text)?),
+            None => Wanted::At(self.offset),
+        })
+    }
+}
+
 /// A page, and where it stands among all.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordPage {
@@ -59,30 +68,42 @@ impl Records {
         database_id: &str,
         request: RecordListRequest,
     ) -> Result<RecordPage, Error> {
+        let limit = if request.limit == 0 { DEFAULT_LIMIT } else { request.limit };
+        let known = self.known(caller, database_id);
+        if let Some(database) = &known
+            && let Some((place, records)) = self.of_known(database, &request, limit).await?
+        {
+            return Ok(page(database, place, listed::whole(database, records)?, limit, &request));
+        }
         let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut selection = select(&database, &request)?;
         self.narrow(caller, &database, &mut selection).await?;
-        let limit = if request.limit == 0 { DEFAULT_LIMIT } else { request.limit };
-        let wanted = match &request.record_id {
-            Some(text) => Wanted::With(parse(text)?),
-            None => Wanted::At(request.offset),
-        };
-        let found = self.found(caller, &database, &selection, wanted, limit).await?;
-        let Some((Place { total, offset, .. }, records)) = found else {
+        let wanted = request.wanted()?;
+        let found = self.found(caller, &database, &selection, wanted, limit, known.is_some()).await?;
+        let Some((place, records)) = found else {
             return Err(self.not_among(&database, request.record_id.as_deref().unwrap_or_default()).await);
         };
         let records = self.listed(caller, &database, records).await?;
-        let property_names = match request.allow_names {
-            true => database.properties.iter().map(|one| (one.id.to_string(), one.name.clone())).collect(),
-            false => PropertyNames::new(),
-        };
-        Ok(RecordPage { records, total, limit, offset, property_names })
+        Ok(page(&database, place, records, limit, &request))
     }
-}
 
-impl Records {
+    /// A page of a database as its columns know it. Nothing is refused here: it may be another one by now.
+    async fn of_known(
+        &self,
+        database: &Database,
+        request: &RecordListRequest,
+        limit: u32,
+    ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
+        let Ok((selection, wanted)) = select(database, request).and_then(|one| Ok((one, request.wanted()?)))
+        else {
+            return Ok(None);
+        };
+        let _turn = self.context.db.reading_fairly(database.workspace_id).await?;
+        self.at_rest(database, &selection, wanted, limit).await
+    }
+
     /// A page and its records, all of one moment; `None` when the record that it is to contain is not among those that are
-    /// selected.
+    /// selected. Whoever knows that columns have something to learn says that they are moving.
     async fn found(
         &self,
         caller: &Caller,
@@ -90,11 +111,12 @@ impl Records {
         selection: &Selection,
         wanted: Wanted,
         limit: u32,
+        is_moving: bool,
     ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
         // What is costly is read in its turn.
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
-        if let Some(found) = self.at_rest(database, selection, wanted, limit).await? {
-            return Ok(found);
+        if !is_moving && let Some(found) = self.at_rest(database, selection, wanted, limit).await? {
+            return Ok(Some(found));
         }
         let mut tries = 0;
         loop {
@@ -114,9 +136,9 @@ impl Records {
             let found = match place {
                 None => None,
                 Some(place) => {
-                    let (_, records) =
-                        store::records::page(tx.engine(), caller.workspace, &place.ids).await?;
-                    Some((place, records))
+                    let of = (caller.workspace, database.id);
+                    let page = store::records::page(tx.engine(), of, &place.ids).await?;
+                    Some((place, page.records))
                 }
             };
             tx.rollback().await?;
@@ -152,6 +174,20 @@ impl Records {
             Err(error) => error.into(),
         }
     }
+}
+
+fn page(
+    database: &Database,
+    place: Place,
+    records: Vec<Listed>,
+    limit: u32,
+    request: &RecordListRequest,
+) -> RecordPage {
+    let property_names = match request.allow_names {
+        true => database.properties.iter().map(|one| (one.id.to_string(), one.name.clone())).collect(),
+        false => PropertyNames::new(),
+    };
+    RecordPage { records, total: place.total, limit, offset: place.offset, property_names }
 }
 
 /// A page as the engine finds it.

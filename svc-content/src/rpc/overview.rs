@@ -27,7 +27,11 @@ impl OverviewService for Rpc {
         request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
-        Ok(Response::new(encode(self.overviews.get(&caller).await?)))
+        let overview = match request.get_ref().counts_only {
+            true => self.overviews.counts(&caller).await?,
+            false => self.overviews.get(&caller).await?,
+        };
+        Ok(Response::new(encode(overview)))
     }
 }
 

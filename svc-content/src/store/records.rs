@@ -18,10 +18,20 @@ macro_rules! columns {
     };
 }
 
-/// The position of the feed, and what follows, both as of one moment.
+/// Where the feed is, when the database was written, and what follows, all as of one moment.
 macro_rules! page_of {
     () => {
-        "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), "
+        "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), \
+         (SELECT updated_at FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), "
+    };
+}
+
+/// A row of a page as a JSON array. The values are put in as they are kept: to have the engine read them first costs more
+/// than all the rest of the page.
+macro_rules! row_of_page {
+    () => {
+        "'[\"' || r.id || '\",' || r.field_values || COALESCE(',\"' || r.content_file_id || '\",', ',null,') \
+         || r.version || ',' || r.created_at || ',' || r.updated_at || ']'"
     };
 }
 
@@ -72,16 +82,17 @@ statements! {
     const PAGE: Dialect = Dialect {
         sqlite: concat!(
             page_of!(),
-            "(SELECT json_group_array(json_array(r.id, json(r.field_values), r.content_file_id, r.version, r.created_at, \
-             r.updated_at)) FROM records r WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
-             AND r.id IN (SELECT value FROM json_each($2)))"
+            "(SELECT '[' || COALESCE(group_concat(",
+            row_of_page!(),
+            ", ','), '') || ']' FROM records r WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
+             AND r.id IN (SELECT value FROM json_each($3)))"
         ),
         postgres: concat!(
             page_of!(),
-            "(SELECT CAST(COALESCE(json_agg(json_build_array(r.id, CAST(r.field_values AS JSON), r.content_file_id, r.version, \
-             r.created_at, r.updated_at)), CAST('[]' AS JSON)) AS TEXT) FROM records r \
-             WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
-             AND r.id IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))))"
+            "(SELECT '[' || COALESCE(string_agg(",
+            row_of_page!(),
+            ", ','), '') || ']' FROM records r WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
+             AND r.id IN (SELECT jsonb_array_elements_text(CAST(CAST($3 AS TEXT) AS JSONB))))"
         ),
     };
 
@@ -231,22 +242,34 @@ where
     Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
 }
 
-/// The position of the feed, and the live ones of these records in this order, both as of one moment.
+/// Live ones of some records of a database, and what was true when they were read.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptPage {
+    /// Where the feed of the workspace was.
+    pub(crate) position: u64,
+    /// When the database was written last; `None` when it was not live.
+    pub(crate) written_at: Option<Timestamp>,
+    pub(crate) records: Vec<Kept>,
+}
+
+/// The live ones of these records, in this order.
 pub(crate) async fn page<'e, S, P>(
     on: Engine<S, P>,
-    workspace: WorkspaceId,
+    (workspace, database): (WorkspaceId, DatabaseId),
     ids: &[RecordId],
-) -> Result<(u64, Vec<Kept>), Error>
+) -> Result<KeptPage, Error>
 where
     S: Executor<'e, Database = Sqlite>,
     P: Executor<'e, Database = Postgres>,
 {
-    let (position, rows): (i64, String) = fetch!(one, on, PAGE, Text(workspace), json_list(ids))?;
+    let (position, written_at, rows): (i64, Option<Timestamp>, String) =
+        fetch!(one, on, PAGE, Text(workspace), Text(database), json_list(ids))?;
     let rows: Vec<KeptRow<'_>> = serde_json::from_str(&rows)
         .map_err(|error| Error::corrupt(format!("a page of records cannot be read: {error}")))?;
     let found = rows.into_iter().map(|row| row.into_kept().map(|kept| (kept.id, kept)));
     let mut by_id: HashMap<RecordId, Kept> = found.collect::<Result<_, _>>()?;
-    Ok((to_count(position), ids.iter().filter_map(|id| by_id.remove(id)).collect()))
+    let records = ids.iter().filter_map(|id| by_id.remove(id)).collect();
+    Ok(KeptPage { position: to_count(position), written_at, records })
 }
 
 /// Waits until no other transaction changes the record.

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use cairn_proto::domain::{Condition, Operator};
 use serde_json::json;
 
 use super::tables::Table;
 use super::*;
 use crate::databases::properties::PropertyPatch;
+use crate::databases::views::ViewDraft;
 use crate::records::{RecordListRequest, Records, TableDraft};
 
 /// More than a request reads by itself.
@@ -80,6 +82,48 @@ async fn everybody_reads_what_was_written_through_any_process() {
         for (_, shelf) in &processes {
             assert_eq!(shelf.held(), 1);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_of_the_database_as_another_process_left_it() {
+    for bench in benches().await {
+        let table = Table::new(&bench, None).await;
+        table.fill().await;
+        let (records, shelf) = with(&bench, COLUMNS_BYTES);
+        let everything = || RecordListRequest { allow_names: true, ..RecordListRequest::default() };
+        for _ in 0..3 {
+            records.list(&bench.caller, &table.id(), everything()).await.unwrap();
+        }
+        assert_eq!(shelf.held(), 1, "{}", bench.engine());
+
+        let few = ViewDraft {
+            name: "Few".to_owned(),
+            filters: vec![Condition {
+                field_id: table.field("Points"),
+                operator: Some(Operator::Gt),
+                value: Some(json!(0)),
+            }],
+            ..ViewDraft::default()
+        };
+        let view = table.databases.create_view(&bench.caller, &table.id(), few).await.unwrap();
+        let seen = RecordListRequest { view_id: Some(view.item.item.id.to_string()), ..everything() };
+        let (engine, _) = with(&bench, 0);
+        for _ in 0..2 {
+            let listed = records.list(&bench.caller, &table.id(), seen.clone()).await.unwrap();
+            assert_eq!(listed, engine.list(&bench.caller, &table.id(), seen.clone()).await.unwrap());
+        }
+
+        let patch = PropertyPatch { name: Some("Score".to_owned()), ..PropertyPatch::default() };
+        let field = table.field("Points");
+        table.databases.update_property(&bench.caller, &table.id(), &field, patch).await.unwrap();
+        for _ in 0..2 {
+            let listed = records.list(&bench.caller, &table.id(), everything()).await.unwrap();
+            assert!(listed.property_names.values().any(|name| name == "Score"), "{}", bench.engine());
+        }
+
+        table.databases.delete(&bench.caller, &table.id()).await.unwrap();
+        assert_not_found(records.list(&bench.caller, &table.id(), everything()).await, "database");
     }
 }
 

@@ -23,7 +23,7 @@ use crate::operations::records::{self, Selection};
 use crate::pages::frame::Page;
 use crate::pages::popover::{Popovers, Refused};
 use crate::pages::visitor::Visitor;
-use crate::pages::{Answer, assets, file, folders, parts as part};
+use crate::pages::{Answer, file, folders, parts as part};
 
 pub(super) async fn show(at: At, parts: Parts) -> Answer {
     shown(&at, &Asked::read(parts.uri.query().unwrap_or_default()), Told::default()).await
@@ -105,8 +105,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
     let page = Page::new(&database.name)
         .heading(html! { bdi { (database.name) } })
         .crumbs(crumbs)
-        .actions(actions(&at.visitor, &database, asked, &forms))
-        .module(assets::GRID_JS);
+        .actions(actions(&at.visitor, &database, asked, &forms));
     let page = match problem {
         None => page,
         Some(problem) if problem.reason == Reason::VersionConflict => page.with_error(StatusCode::CONFLICT),

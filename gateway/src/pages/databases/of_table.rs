@@ -19,7 +19,7 @@ use crate::pages::notice::Notice;
 use crate::pages::parts::{Choice, Field};
 use crate::pages::popover::is_of_a_form;
 use crate::pages::visitor::Visitor;
-use crate::pages::{Answer, assets, folders, parts as part, words};
+use crate::pages::{Answer, folders, parts as part, words};
 
 /// What a database is called whose file has no name.
 const NAMELESS: &str = "Table";
@@ -163,7 +163,7 @@ fn page(visitor: &Visitor, problem: Option<&Problem>, labels: &[(String, String)
         (body)
     };
     let crumbs = vec![("Databases".to_owned(), list::address(here.id))];
-    let page = Page::new("New database from CSV").crumbs(crumbs).module(assets::UPLOAD_JS);
+    let page = Page::new("New database from CSV").crumbs(crumbs);
     let page = if problem.is_some() { page.failed() } else { page };
     Ok(page.show(visitor, &body))
 }

@@ -13,7 +13,6 @@ use crate::answers::File;
 use crate::error::Error;
 use crate::extract::Query;
 use crate::pages::asking::{self, AskAgain};
-use crate::pages::assets;
 use crate::pages::form::Form;
 use crate::pages::reading::parts;
 use crate::pages::text::{self, Lines, Relative, Style, problems};
@@ -151,7 +150,7 @@ pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: S
             section #preview aria-label="Preview" { (draft.preview) }
         }
     };
-    let page = page(at, file, &tree)?.module(assets::EDITOR_JS);
+    let page = page(at, file, &tree)?;
     let page = if status == Status::Wrong { page.failed() } else { page };
     Ok(page.show(&at.visitor, &body))
 }

@@ -22,7 +22,7 @@ use crate::pages::parts as part;
 use crate::pages::popover::{Filled, Popovers, Refused};
 use crate::pages::seeing::Seeing;
 use crate::pages::visitor::Visitor;
-use crate::pages::{Answer, assets, file, folders, form, words};
+use crate::pages::{Answer, file, folders, form, words};
 use crate::schema::inputs;
 
 inputs!(Looking);
@@ -117,11 +117,11 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
     let mut crumbs = tree.crumbs(workspace, current);
     // The page itself is the last of them by its title.
     crumbs.pop();
-    let page = frame::Page::new(title)
-        .heading(html! { bdi { (title) } })
-        .crumbs(crumbs)
-        .actions(actions(visitor, here.as_ref(), &forms))
-        .module(assets::UPLOAD_JS);
+    let page = frame::Page::new(title).heading(html! { bdi { (title) } }).crumbs(crumbs).actions(actions(
+        visitor,
+        here.as_ref(),
+        &forms,
+    ));
     let page = if told.problem.is_some() { page.failed() } else { page };
     Ok(page.show(visitor, &body))
 }

@@ -19,7 +19,7 @@ use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Choice, Pages};
 use crate::pages::visitor::{Visitor, see_other};
-use crate::pages::{Answer, assets, folders, is_stale, marks, runs, words};
+use crate::pages::{Answer, folders, is_stale, marks, runs, words};
 
 const PAGE_SIZE: u32 = 50;
 
@@ -83,7 +83,7 @@ async fn list(visitor: &Visitor, trail: &[String], refused: Option<Refused<'_>>)
             (part::pages(&pages))
         }
     };
-    let page = runs::with_problem(Page::new("Import").live().module(assets::IMPORT_JS), problem);
+    let page = runs::with_problem(Page::new("Import").live(), problem);
     Ok(page.show(visitor, &body))
 }
 

@@ -18,8 +18,3 @@ document.addEventListener("click", async event => {
   button.textContent = button.dataset.done;
   setTimeout(() => { button.textContent = label; }, 2000);
 });
-const show = root => {
-  for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
-};
-show(document);
-document.addEventListener("cairn:arrived", event => show(event.detail));
