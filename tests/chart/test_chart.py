@@ -71,7 +71,7 @@ class Schemas(unittest.TestCase):
     def test_manifests_of_examples_can_be_read(self):
         for path in (ROOT / "deploy/helm/examples/manifests").glob("*.yaml"):
             for item in yaml.safe_load_all(path.read_text()):
-                if isinstance(item, dict) and item.get("apiVersion") in ("v1", "apps/v1"):
+                if isinstance(item, dict) and item.get("apiVersion") in ("v1", "apps/v1", "batch/v1"):
                     kubernetes_validate.validate(item, "1.37", strict=True)
 
     def test_values_are_refused_when_they_are_none(self):
@@ -88,6 +88,9 @@ class Schemas(unittest.TestCase):
             "database.connections=1",
             "baseUrl=cairn.example.com",
             "image.digest=sha256:1",
+            "backup.every=1h",
+            "backup.schedule=hourly",
+            "backup.keep=0",
         ):
             self.assertRegex(refusal(setting), "(?i)schema|additional", setting)
 
@@ -154,7 +157,7 @@ class Pods(unittest.TestCase):
 
     def test_probes_and_the_end(self):
         for name, template in self.all():
-            if name.startswith("Job/"):
+            if name.startswith(("Job/", "CronJob/")):
                 continue
             container = template["spec"]["containers"][0]
             for probe, path in {"startup": "/readyz", "readiness": "/readyz", "liveness": "/healthz"}.items():
