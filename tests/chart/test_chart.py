@@ -64,6 +64,11 @@ class Schemas(unittest.TestCase):
                         with self.subTest(version=version, values=values.name, item=item["metadata"]["name"]):
                             kubernetes_validate.validate(item, version, strict=True)
 
+    def test_newer_clusters_are_not(self):
+        for minor in range(30, 38):
+            for settings in ((), MESH):
+                self.assertTrue(objects(*settings, kube=f"v1.{minor}.0"), minor)
+
     def test_older_clusters_are_refused(self):
         status, _, error = helm("template", "r", str(CHART), "--kube-version", "v1.24.0")
         self.assertTrue(status and "kubeVersion" in error, error)
