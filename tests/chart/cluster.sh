@@ -4,6 +4,7 @@
 # admitted, scheduled, counted and ended for real, and get ready because the nodes say so.
 #
 #   tests/chart/cluster.sh           builds what is missing, then runs all checks
+#   tests/chart/cluster.sh Mesh      the tests of one class
 #   tests/chart/cluster.sh --build   builds only
 #   tests/chart/cluster.sh --is-built   says by its status whether nothing is missing
 set -euo pipefail
@@ -63,7 +64,8 @@ home="$(mktemp -d)"
 started=()
 end() {
     local process
-    for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done
+    # What they keep goes with them, and without the others each would take its time to end.
+    for process in "${started[@]}"; do kill -KILL "$process" 2>/dev/null || true; done
     wait 2>/dev/null || true
     rm -rf "$home"
 }
@@ -125,8 +127,13 @@ start kube-controller-manager --kubeconfig "$KUBECONFIG" --leader-elect=false --
 start kube-scheduler --kubeconfig "$KUBECONFIG" --leader-elect=false --bind-address 127.0.0.1 --secure-port "$scheduler" \
     --cert-dir "$home/scheduler"
 start python3 tests/chart/nodes.py "https://127.0.0.1:$secure" "$home/ca.crt" "$token"
+for _ in $(seq 120); do
+    if kubectl wait --for=condition=Ready node/node-0 node/node-1 node/node-2 --timeout 0 >/dev/null 2>&1; then break; fi
+    sleep 0.5
+done
+kubectl wait --for=condition=Ready node --all --timeout 1s >/dev/null || { tail -n 20 "$home/python3.log" >&2 && exit 1; }
 
-python3 tests/chart/cluster_test.py || {
+python3 tests/chart/cluster_test.py "$@" || {
     tail -n 5 "$home"/*.log >&2
     exit 1
 }

@@ -108,7 +108,7 @@ class Mesh(Release):
         good = {pod["metadata"]["uid"] for service in SERVICES for pod in self.ready(service)}
         for how in (SOON, (*SOON, "--rollback-on-failure")):
             with Watch(self.namespace, SERVICES) as watch:
-                broken = self.upgrade("--set", "image.tag=broken", how=how, check=False)
+                broken = self.upgrade("--reuse-values", "--set", "image.tag=broken", how=how, check=False)
             self.assertNotEqual(broken.returncode, 0, "a broken image is told")
             self.assertGreaterEqual(min(watch.least.values()), 2, "the old pods go on")
             if how == SOON:
@@ -236,7 +236,7 @@ class Backup(Release):
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
         }
         self.kubectl("create", "-f", "-", given=json.dumps(claim))
-        values = ("--set", "backup.enabled=true,backup.existingClaim=backups")
+        values = ("--set", "backup.enabled=true,backup.existingClaim=backups,backup.suspend=true")
         self.helm("install", "cairn", CHART, *values, *GOES_ON)
         self.back_up("first")
         self.kubectl("scale", "statefulset/cairn-single", "--replicas=0")
@@ -283,7 +283,9 @@ class Names(Release):
         self.assertEqual(len(self.ready("sync", "meshed")), 2)
         for release in ("cairn", "other", "meshed", single):
             self.helm("uninstall", release, "--wait")
-        self.assertEqual({name.split("/")[0] for name in self.everything()} - {"pod"}, {"persistentvolumeclaim", "secret"})
+        claims = [f"persistentvolumeclaim/data-{name}-single-0" for name in ("cairn", "other-cairn", single[:45])]
+        names = ("cairn", "meshed-cairn", "other-cairn", LONGEST_NAME[:50], single[:50])
+        self.await_left(sorted([*claims, *(f"secret/{name}-secrets" for name in names)]))
 
 
 if __name__ == "__main__":

@@ -75,10 +75,13 @@ class Release(unittest.TestCase):
     maxDiff = None
     namespace = ""
 
-    def setUp(self):
-        run("kubectl", "create", "namespace", self.namespace)
+    @classmethod
+    def setUpClass(cls):
+        run("kubectl", "create", "namespace", cls.namespace)
         labels = [f"pod-security.kubernetes.io/{mode}=restricted" for mode in ("enforce", "warn", "audit")]
-        run("kubectl", "label", "namespace", self.namespace, *labels)
+        run("kubectl", "label", "namespace", cls.namespace, *labels)
+
+    def setUp(self):
         self.await_that("the account of pods is there", lambda: self.has("serviceaccount/default"))
 
     def kubectl(self, *words, check=True, given=None):

@@ -88,7 +88,7 @@ def make_volumes():
     for number in range(VOLUMES):
         ask("POST", "/api/v1/persistentvolumes", {
             "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"volume-{number}"},
-            "spec": {"capacity": {"storage": "100Gi"}, "accessModes": ["ReadWriteOnce", "ReadWriteOncePod"],
+            "spec": {"capacity": {"storage": "100Gi"}, "accessModes": ["ReadWriteOnce"],
                      "storageClassName": "played", "persistentVolumeReclaimPolicy": "Retain",
                      "hostPath": {"path": f"/tmp/played/{number}"}},
         })  # fmt: skip
@@ -144,8 +144,8 @@ def play(seen, ending):
 
 
 def main():
-    make_nodes()
     make_volumes()
+    make_nodes()
     seen, ending, beaten = {}, {}, time.monotonic()
     while True:
         play(seen, ending)
