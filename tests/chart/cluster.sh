@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The chart on a real control plane: etcd, API server, controller manager and scheduler, built once with Go into the cache
-# (some half an hour on two cores, 3 GB on the way), and nodes that tests/chart/nodes.py plays. No container runs: pods are
+# (a quarter of an hour on two cores, 3 GB on the way), and nodes that tests/chart/nodes.py plays. No container runs: pods are
 # admitted, scheduled, counted and ended for real, and get ready because the nodes say so.
 #
 #   tests/chart/cluster.sh           builds what is missing, then runs all checks
+#   tests/chart/cluster.sh Mesh      the tests of one class
 #   tests/chart/cluster.sh --build   builds only
 #   tests/chart/cluster.sh --is-built   says by its status whether nothing is missing
 set -euo pipefail
@@ -21,6 +22,8 @@ build() {
     command -v go >/dev/null || { echo "skipped: a control plane: Go is not installed" && return 1; }
     local module work
     work="$(mktemp -d)"
+    # shellcheck disable=SC2064 # the folder of now
+    trap "chmod -R u+w '$work' && rm -rf '$work'" EXIT
     cp tests/chart/controlplane.go "$work/tools.go"
     (
         cd "$work"
@@ -44,6 +47,7 @@ build() {
     mv "$work"/bin/kube-* "$bin/"
     mv "$work/bin/etcd" "$bin/"
     chmod -R u+w "$work" && rm -rf "$work"
+    trap - EXIT
 }
 
 if [ "${1:-}" = --is-built ]; then
@@ -52,12 +56,16 @@ if [ "${1:-}" = --is-built ]; then
 fi
 build
 [ "${1:-}" = --build ] && exit
+for tool in helm kubectl; do
+    command -v "$tool" >/dev/null || { echo "$tool is missing: tests/chart/run.sh fetches it" >&2 && exit 1; }
+done
 
 home="$(mktemp -d)"
 started=()
 end() {
     local process
-    for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done
+    # What they keep goes with them, and without the others each would take its time to end.
+    for process in "${started[@]}"; do kill -KILL "$process" 2>/dev/null || true; done
     wait 2>/dev/null || true
     rm -rf "$home"
 }
@@ -114,12 +122,18 @@ for _ in $(seq 120); do
 done
 kubectl get --raw /readyz >/dev/null || { tail -n 20 "$home/kube-apiserver.log" >&2 && exit 1; }
 start kube-controller-manager --kubeconfig "$KUBECONFIG" --leader-elect=false --bind-address 127.0.0.1 --secure-port "$manager" \
-    --cert-dir "$home/manager" --service-account-private-key-file "$home/sa.key" --root-ca-file "$home/ca.crt"
+    --cert-dir "$home/manager" --service-account-private-key-file "$home/sa.key" --root-ca-file "$home/ca.crt" \
+    --node-monitor-grace-period 5m
 start kube-scheduler --kubeconfig "$KUBECONFIG" --leader-elect=false --bind-address 127.0.0.1 --secure-port "$scheduler" \
     --cert-dir "$home/scheduler"
 start python3 tests/chart/nodes.py "https://127.0.0.1:$secure" "$home/ca.crt" "$token"
+for _ in $(seq 120); do
+    if kubectl wait --for=condition=Ready node/node-0 node/node-1 node/node-2 --timeout 0 >/dev/null 2>&1; then break; fi
+    sleep 0.5
+done
+kubectl wait --for=condition=Ready node --all --timeout 1s >/dev/null || { tail -n 20 "$home/python3.log" >&2 && exit 1; }
 
-python3 tests/chart/cluster_test.py || {
+python3 tests/chart/cluster_test.py "$@" || {
     tail -n 5 "$home"/*.log >&2
     exit 1
 }

@@ -1,7 +1,7 @@
 """Plays three nodes in two zones on a control plane without kubelets: nodes.py SERVER CA TOKEN.
 
 Pods that are scheduled get ready half a second later, unless their image is called `broken`; those of Jobs succeed; those that
-are deleted end once their grace would let them. Volumes bind by a class without a provisioner and a few of hostPath."""
+are deleted take a second to end. Volumes bind by a class without a provisioner and a few of hostPath."""
 
 import datetime
 import json
@@ -15,6 +15,8 @@ SERVER, CA, TOKEN = sys.argv[1:]
 CONTEXT = ssl.create_default_context(cafile=CA)
 HEARTBEAT_SECONDS = 10
 READY_SECONDS = 0.5
+END_SECONDS = 1
+VOLUMES = 24
 
 
 def ask(method, path, body=None, kind="application/json"):
@@ -54,6 +56,9 @@ def make_nodes():
             {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{number}", "labels": labels}},
         )
     beat()
+    # A new node is tainted until its controller has seen that it is ready.
+    for number in range(3):
+        merge(f"/api/v1/nodes/node-{number}", {"spec": {"taints": None}})
 
 
 def beat():
@@ -71,7 +76,6 @@ def beat():
             f"/api/v1/nodes/node-{number}/status",
             {"status": {"capacity": room, "allocatable": room, "conditions": [ready]}},
         )
-        merge(f"/api/v1/nodes/node-{number}", {"spec": {"taints": None}})
 
 
 def make_volumes():
@@ -81,10 +85,10 @@ def make_volumes():
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "kubernetes.io/no-provisioner",
         "metadata": {"name": "played", "annotations": default},
     })  # fmt: skip
-    for number in range(8):
+    for number in range(VOLUMES):
         ask("POST", "/api/v1/persistentvolumes", {
             "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"volume-{number}"},
-            "spec": {"capacity": {"storage": "100Gi"}, "accessModes": ["ReadWriteOnce", "ReadWriteOncePod"],
+            "spec": {"capacity": {"storage": "100Gi"}, "accessModes": ["ReadWriteOnce"],
                      "storageClassName": "played", "persistentVolumeReclaimPolicy": "Retain",
                      "hostPath": {"path": f"/tmp/played/{number}"}},
         })  # fmt: skip
@@ -120,14 +124,15 @@ def status_of(pod, number):
     }  # fmt: skip
 
 
-def play(seen):
+def play(seen, ending):
     for pod in ask("GET", "/api/v1/pods")["items"]:
         metadata = pod["metadata"]
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
         if "nodeName" not in pod["spec"]:
             continue
         if "deletionTimestamp" in metadata:
-            ask("DELETE", path, {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}})
+            if time.monotonic() - ending.setdefault(metadata["uid"], time.monotonic()) > END_SECONDS:
+                ask("DELETE", path, {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}})
             continue
         first, number = seen.setdefault(metadata["uid"], (time.monotonic(), len(seen)))
         if (
@@ -139,11 +144,11 @@ def play(seen):
 
 
 def main():
-    make_nodes()
     make_volumes()
-    seen, beaten = {}, time.monotonic()
+    make_nodes()
+    seen, ending, beaten = {}, {}, time.monotonic()
     while True:
-        play(seen)
+        play(seen, ending)
         if time.monotonic() - beaten > HEARTBEAT_SECONDS:
             beat()
             beaten = time.monotonic()

@@ -48,6 +48,30 @@ done
 [ "$(stat -c %a "$work/root/etc/cairn/cairn.env")" = 600 ] || fail "others can read what may hold secrets"
 dpkg-deb -c "$package" | awk '$2 != "root/root" { exit 1 }' || fail "not all of it belongs to root"
 
+# Into a root of its own, where the scripts of the package find a shell and no systemd.
+if [ "$(id -u)" -eq 0 ]; then
+    system="$work/system"
+    mkdir -p "$system/var/lib/dpkg/info" "$system/var/lib/dpkg/updates" "$system/bin"
+    : >"$system/var/lib/dpkg/status"
+    shell="$(realpath "$(command -v dash || command -v sh)")"
+    cp "$shell" "$system/bin/sh"
+    ldd "$shell" | grep -o '/[^ )]*' | xargs -I{} cp --parents -L {} "$system"
+    within() { PATH="$PATH:/usr/sbin:/sbin" dpkg --root="$system" --force-depends "$@" >"$work/said" 2>&1 || fail "dpkg $1: $(cat "$work/said")"; }
+    state() { dpkg-query --admindir="$system/var/lib/dpkg" -f '${db:Status-Abbrev}' -W cairn 2>/dev/null | tr -d ' ' || true; }
+    within --install "$package"
+    [ "$(state)" = ii ] && [ -x "$system/usr/bin/cairn" ] || fail "the package is not installed: $(state)"
+    echo "CAIRN_LOG=debug" >>"$system/etc/cairn/cairn.env"
+    within --force-confold --install "$package"
+    grep -q CAIRN_LOG=debug "$system/etc/cairn/cairn.env" || fail "an upgrade takes the configuration away"
+    within --remove cairn
+    [ ! -e "$system/usr/bin/cairn" ] && [ -f "$system/etc/cairn/cairn.env" ] || fail "removing is not purging"
+    within --purge cairn
+    left="$(find "$system" -type f -path '*cairn*' -not -path '*/var/lib/dpkg/*' -not -path '*/var/log/*')"
+    [ -z "$left" ] || fail "purged, and still there: $left"
+else
+    echo "skipped: installing the package: only root may"
+fi
+
 if command -v systemd-analyze >/dev/null; then
     # The program is looked for where the package puts it.
     sed "s#/usr/bin/cairn#$work/root/usr/bin/cairn#" deploy/dist/cairn.service >"$work/cairn.service"

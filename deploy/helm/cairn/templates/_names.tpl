@@ -4,7 +4,7 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Cut at 50, so that "-retrieval" and the revision label of a StatefulSet still fit. */}}
+{{/* Cut at 50, so that "-retrieval" still fits. */}}
 {{- define "cairn.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
@@ -12,6 +12,14 @@
 {{- $name := include "cairn.name" . }}
 {{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 50 | trimSuffix "-" }}
 {{- end }}
+{{- end }}
+
+{{/*
+With "-single" and "-backup": Kubernetes makes a label of the name of a StatefulSet with ten characters more, and names of a
+CronJob's with the minute. Both take 52.
+*/}}
+{{- define "cairn.shortName" -}}
+{{- include "cairn.fullname" . | trunc 45 | trimSuffix "-" }}
 {{- end }}
 
 {{/* (dict "root" $ "component" "auth") */}}

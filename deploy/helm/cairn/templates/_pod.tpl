@@ -7,12 +7,7 @@
 {{- $self := index (include "cairn.topology" .root | fromYaml) .component }}
 {{- $context := dict "root" $root "component" $component }}
 {{- $portName := ternary "http" "grpc" (eq $component (include "cairn.front" $root)) }}
-{{- $files := list }}
-{{- if eq $values.secrets.as "files" }}
-{{- range (include "cairn.secretReferences" $context | fromJson).list }}
-{{- if not .optional }}{{ $files = append $files . }}{{ end }}
-{{- end }}
-{{- end }}
+{{- $files := include "cairn.secretsVolume" $context }}
 {{- $hasTls := and $values.tls.enabled (ne $component "single") }}
 {{- $hasVolume := and (eq (include "cairn.ownsVolume" $context) "true") (ne $component "single") $service.persistence.enabled }}
 metadata:
@@ -160,22 +155,35 @@ spec:
         secretName: {{ include "cairn.tlsSecret" $context }}
         defaultMode: 0440
     {{- end }}
-    {{- if $files }}
-    - name: secrets
-      projected:
-        defaultMode: 0440
-        sources:
-          {{- range $files }}
-          - secret:
-              name: {{ .secret }}
-              items:
-                - key: {{ .key }}
-                  path: {{ .name }}
-          {{- end }}
+    {{- with $files }}
+    {{- . | trim | nindent 4 }}
     {{- end }}
     {{- with $service.extraVolumes }}
     {{- tpl (toYaml .) $root | nindent 4 }}
     {{- end }}
+{{- end }}
+
+{{/* The volume with the secrets of a component, when they come as files. (dict "root" $ "component" "auth") */}}
+{{- define "cairn.secretsVolume" -}}
+{{- $files := list }}
+{{- if eq .root.Values.secrets.as "files" }}
+{{- range (include "cairn.secretReferences" . | fromJson).list }}
+{{- if not .optional }}{{ $files = append $files . }}{{ end }}
+{{- end }}
+{{- end }}
+{{- if $files }}
+- name: secrets
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range $files }}
+      - secret:
+          name: {{ .secret }}
+          items:
+            - key: {{ .key }}
+              path: {{ .name }}
+      {{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "cairn.podSecurity" -}}
@@ -186,6 +194,10 @@ fsGroup: {{ .Values.podSecurity.group }}
 fsGroupChangePolicy: OnRootMismatch
 seccompProfile:
   type: RuntimeDefault
+{{- with .Values.podSecurity.seLinuxOptions }}
+seLinuxOptions:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{- define "cairn.containerSecurity" -}}

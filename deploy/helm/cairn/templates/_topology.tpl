@@ -31,6 +31,10 @@ sync:
   port: 8715
   calls: [auth, content]
   uses: [mesh, database]
+# The CronJob beside `single`, which listens nowhere.
+backup:
+  calls: []
+  uses: [assets, backup]
 {{- end }}
 
 {{/* How many pods a service of the mesh has when nothing else is said: one where a volume of one pod holds its state. */}}
