@@ -35,6 +35,7 @@ pub(crate) use self::backup::{BackupKeyOptions, BackupOptions, ChosenBackup, Res
 pub(crate) use self::configuration::{CheckedProcess, ConfigCommand};
 use self::connections::DatabaseConnections;
 pub(crate) use self::documentation::{CompletionsOptions, ManOptions, VersionOptions};
+pub(crate) use self::ending::EndingOptions;
 pub(crate) use self::environment::read;
 pub(crate) use self::protection::{
     KeysCommand, NewSecretsOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SecretsFormat,

@@ -70,8 +70,8 @@ fn of_up(options: &UpOptions, findings: &mut Findings) {
     let scheme = services.tls.scheme();
     let base_url =
         services.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{}", options.listen));
-    let most_requests = services.ending.most_requests();
-    findings.take(public::build(&services.public, most_requests, Some(base_url.clone()), options.listen));
+    let gateway = public::build(&services.public, &services.ending, Some(base_url.clone()), options.listen);
+    findings.take(gateway);
     let sealing = findings.take(secret_keys::find(&services.secret_key, &options.data)).flatten();
     let folder = options.data.clone();
     let site = Site {
@@ -100,8 +100,8 @@ fn of_serve(options: &ServeOptions, findings: &mut Findings) {
     }
     if role == Role::Gateway {
         let listen = options.listen.unwrap_or_else(|| role.default_address());
-        let (most_requests, base_url) = (services.ending.most_requests(), services.public.base_url.clone());
-        findings.take(public::build(&services.public, most_requests, base_url, listen));
+        let base_url = services.public.base_url.clone();
+        findings.take(public::build(&services.public, &services.ending, base_url, listen));
         return;
     }
     let sealing = findings.take(secret_keys::given(&services.secret_key)).flatten();

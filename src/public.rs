@@ -11,7 +11,7 @@ use cairn_gateway::{Gateway, Unconnected};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::cli::PublicOptions;
+use crate::cli::{EndingOptions, PublicOptions};
 
 /// How long the background work may take to end.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -20,7 +20,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// session cookie and the check of origins follow it, and what a caller says of it (`Host`) proves nothing.
 pub(crate) fn build(
     options: &PublicOptions,
-    most_requests: usize,
+    load: &EndingOptions,
     base_url: Option<String>,
     listens_at: SocketAddr,
 ) -> anyhow::Result<Unconnected> {
@@ -33,7 +33,8 @@ pub(crate) fn build(
     let proxies = options.trusted_proxies.iter().filter(|network| !network.trim().is_empty());
     let config = cairn_gateway::Config {
         base_url,
-        max_requests: most_requests,
+        max_requests: load.most_requests(),
+        capacity: load.capacity,
         allowed_origins: options.allowed_origins.clone(),
         plans: options.plans.as_deref().map(plans).transpose()?,
         trusted_proxies: proxies.cloned().collect(),

@@ -86,7 +86,7 @@ async fn serve(options: &ServeOptions, telemetry: &Telemetry, shutdown: &Shutdow
     let gateway = match role {
         Role::Gateway => Some(public::build(
             &options.services.public,
-            options.services.ending.most_requests(),
+            &options.services.ending,
             options.services.public.base_url.clone(),
             listener.local_addr()?,
         )?),

@@ -57,12 +57,8 @@ async fn serve(options: &UpOptions, telemetry: &Telemetry, shutdown: &Shutdown) 
         (options.services.tls.public()?, options.services.tls.mutual(tls::Protocols::Grpc)?);
     let base_url =
         options.services.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
-    let gateway = public::build(
-        &options.services.public,
-        options.services.ending.most_requests(),
-        Some(base_url.clone()),
-        address,
-    )?;
+    let gateway =
+        public::build(&options.services.public, &options.services.ending, Some(base_url.clone()), address)?;
     let mut mesh = Mesh::open(all_local(options, &data, &base_url)?).await?;
     let made =
         bootstrap(&mesh, &options.services.bootstrap, |made| file_of(made, &base_url).write(data.path()))

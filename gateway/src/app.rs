@@ -6,6 +6,7 @@ use axum::extract::FromRef;
 use cairn_chassis::ambient::Ambient;
 
 use crate::Settings;
+use crate::admission::Admission;
 use crate::answers::Links;
 use crate::auth::{Authenticator, TokenCache};
 use crate::connections::Connections;
@@ -35,6 +36,7 @@ struct Parts {
     own_writes: Arc<OwnWrites>,
     intake: Arc<Intake>,
     in_flight: Arc<InFlight>,
+    admission: Arc<Admission>,
 }
 
 impl App {
@@ -51,6 +53,7 @@ impl App {
             own_writes: Arc::new(OwnWrites::new(Arc::clone(&ambient.clock))),
             intake: Arc::new(Intake::new(settings.max_body_bytes)),
             in_flight: Arc::new(InFlight::new(settings.max_requests)),
+            admission: Arc::new(Admission::new(settings.capacity, Arc::clone(&ambient.clock))),
             links: Arc::new(settings.links),
             ambient,
             upstreams,
@@ -92,4 +95,5 @@ parts!(
     own_writes: OwnWrites,
     intake: Intake,
     in_flight: InFlight,
+    admission: Admission,
 );

@@ -1,11 +1,13 @@
-//! What a route is, said where it is registered ([`crate::routes`]): who may call it, how long it may take, and how much
-//! it may be sent. The services judge again who may.
+//! What a route is, said where it is registered ([`crate::routes`]): who may call it, how long it may take, how much it may
+//! be sent, and what it costs. The services judge again who may.
 
 use std::time::Duration;
 
 use cairn_chassis::call::Channel;
 use cairn_chassis::identity::Permission;
 use http::Extensions;
+
+use crate::cost::Cost;
 
 /// A form that a person fills in.
 pub(crate) const FORM_BYTES: usize = 16 * 1024;
@@ -94,6 +96,8 @@ pub(crate) struct Class {
     pub(crate) budget: Duration,
     /// A larger body is refused.
     pub(crate) most_bytes: usize,
+    /// What it takes of this process's capacity.
+    pub(crate) cost: Cost,
     /// Whether answers may hold a secret, so that they are never compressed.
     pub(crate) has_secrets: bool,
 }
@@ -103,12 +107,21 @@ impl Class {
     pub(crate) const UNKNOWN: Self = Self::new(Surface::Open, Who::Anyone);
 
     pub(crate) const fn new(surface: Surface, who: Who) -> Self {
-        Self { surface, who, budget: ORDINARY_BUDGET, most_bytes: ORDINARY_BYTES, has_secrets: false }
+        let cost = match surface {
+            Surface::Rest | Surface::Mcp | Surface::Open => Cost::POINT,
+            Surface::Console => Cost::LIST,
+            Surface::Page => Cost::PAGE,
+        };
+        Self { surface, who, budget: ORDINARY_BUDGET, most_bytes: ORDINARY_BYTES, cost, has_secrets: false }
     }
 
     /// An operation of `/api/v1` that takes that permission.
     pub(crate) const fn rest(needed: Permission) -> Self {
         Self::new(Surface::Rest, Who::Token(Some(needed)))
+    }
+
+    pub(crate) const fn costing(self, cost: Cost) -> Self {
+        Self { cost, ..self }
     }
 
     /// It may wait, for the index or for a script.

@@ -25,6 +25,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::guard::{self, Guard};
 use crate::health;
+use crate::held::{self, Holdings};
 use crate::in_flight::InFlight;
 use crate::intake::Room;
 use crate::json_body::JsonBody;
@@ -95,10 +96,10 @@ async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Respon
     let answered = match taken {
         Err(problem) => Error::from(problem).into_response(),
         Ok(taken) => {
-            let request = match &taken {
-                Some(taken) => request.map(|body| taken.counted(body)),
-                None => request,
-            };
+            if let Some(taken) = &taken {
+                Holdings::note(request.extensions_mut(), taken);
+                request = request.map(|body| held::counted(taken, body));
+            }
             let serving = answer(guard::serve(&edge.guard, class, request, next), class.budget);
             let answered = serving.instrument(span.clone()).await;
             drop(taken);

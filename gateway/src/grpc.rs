@@ -30,9 +30,12 @@ use tonic::codegen::Service as _;
 use tracing::Instrument as _;
 
 use self::door::Door;
+use crate::admission::{Admission, Tenant};
 use crate::app::App;
 use crate::auth::Authenticator;
+use crate::cost::Cost;
 use crate::edge;
+use crate::held::{self, Holdings};
 use crate::in_flight::InFlight;
 use crate::rate_limit::Limits;
 use crate::rate_limit::headers::ShownWindow;
@@ -50,6 +53,7 @@ struct Listener {
     limits: Arc<Limits>,
     verifier: Verifier,
     in_flight: Arc<InFlight>,
+    admission: Arc<Admission>,
     ids: IdSource,
 }
 
@@ -62,6 +66,7 @@ pub(crate) fn router(app: &App) -> Router {
         limits: FromRef::from_ref(app),
         verifier,
         in_flight: FromRef::from_ref(app),
+        admission: FromRef::from_ref(app),
         ids,
     };
     Router::new().fallback(serve).with_state(listener)
@@ -104,22 +109,32 @@ async fn answer(
         ));
     };
     let taken = listener.in_flight.take()?;
-    let body = taken.counted(body);
+    Holdings::note(&mut parts.extensions, &taken);
+    let body = held::counted(&taken, body);
     prepare(&mut parts.headers, id);
     let budget = deadline::budget(&parts.headers).unwrap_or(deadline::DEFAULT);
-    let channel = match door {
+    let (owner, tenant, cost) = match door {
         Door::Exchange => return exchange::serve(listener, parts, body, budget, id).await,
         Door::Public { owner, .. } if !parts.headers.contains_key(header::AUTHORIZATION) => {
             listener.limits.public_read(&parts).await?;
-            owner.channel(&listener.upstreams)
+            (owner, Tenant::Address(listener.limits.source(&parts)), Cost::LIST)
         }
-        Door::Public { owner, .. } | Door::Service { owner, .. } => {
-            let caller = authenticate(listener, &parts).await?;
-            listener.limits.admit(&parts, &caller, 1).await.map_err(Problem::from)?;
-            owner.channel(&listener.upstreams)
-        }
+        Door::Public { owner, .. } => (owner, let_in(listener, &parts).await?, Cost::LIST),
+        Door::Service { owner, cost, .. } => (owner, let_in(listener, &parts).await?, cost),
     };
-    pass_on(channel, parts, body, budget).await
+    let place = listener.admission.enter(tenant, cost, &mut parts.extensions).await?;
+    let body = match &place {
+        Some(place) => held::counted(place, body),
+        None => body,
+    };
+    pass_on(owner.channel(&listener.upstreams), parts, body, budget).await
+}
+
+/// Whose call it is, counted for its identity.
+async fn let_in(listener: &Listener, parts: &Parts) -> Result<Tenant, Problem> {
+    let caller = authenticate(listener, parts).await?;
+    listener.limits.admit(parts, &caller, 1).await.map_err(Problem::from)?;
+    Ok(Tenant::of(&caller))
 }
 
 /// What goes to the service beside the message: nothing that only the mesh may say, and an id to find the call by.

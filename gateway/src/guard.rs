@@ -1,4 +1,5 @@
-//! Lets requests in: each as the class of its route says, counted and within the caller's rate limits.
+//! Lets requests in: each as the class of its route says, counted, within the caller's rate limits and the caller's share
+//! of what this process can do.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,13 +11,17 @@ use cairn_chassis::call::Channel;
 use http::request::Parts;
 use http::{HeaderValue, header};
 
+use crate::admission::{Admission, Place, Tenant};
 use crate::auth::{Authenticator, Caller, CallerIdentity, Member};
 use crate::class::{Class, Surface, Who};
+use crate::cost::Cost;
 use crate::error::Error;
 use crate::events::{self, Events};
+use crate::held;
 use crate::origin::Origins;
 use crate::rate_limit::Limits;
 use crate::rate_limit::headers::{self, ShownWindow};
+use crate::unread_body;
 
 /// What judges a request before its handler does.
 #[derive(Clone)]
@@ -25,6 +30,7 @@ pub(crate) struct Guard {
     limits: Arc<Limits>,
     origins: Arc<Origins>,
     events: Arc<Events>,
+    admission: Arc<Admission>,
 }
 
 impl Guard {
@@ -34,10 +40,11 @@ impl Guard {
         Arc<Limits>: FromRef<S>,
         Arc<Origins>: FromRef<S>,
         Arc<Events>: FromRef<S>,
+        Arc<Admission>: FromRef<S>,
     {
         let (authenticator, limits) = (FromRef::from_ref(state), FromRef::from_ref(state));
         let (origins, events) = (FromRef::from_ref(state), FromRef::from_ref(state));
-        Self { authenticator, limits, origins, events }
+        Self { authenticator, limits, origins, events, admission: FromRef::from_ref(state) }
     }
 }
 
@@ -46,16 +53,18 @@ pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: N
     let (mut parts, body) = request.into_parts();
     let shown = class.surface.shows_limits().then(|| ShownWindow::listen(&mut parts.extensions));
     let source = guard.limits.source(&parts);
-    let mut response = match admit(&mut parts, class, guard).await {
-        Ok(()) => {
-            let called = Called::of(&parts, class);
-            let response = next.run(Request::from_parts(parts, body)).await;
-            if let Some(called) = called {
-                called.note(&guard.events, &response);
-            }
-            response
+    let mut response = match enter(&mut parts, class, guard).await {
+        Ok(place) => {
+            let body = match &place {
+                Some(place) => held::counted(place, body),
+                None => body,
+            };
+            handled(guard, class, Request::from_parts(parts, body), next).await
         }
-        Err(error) => error.into_response(),
+        Err(error) => {
+            unread_body::discard(body);
+            error.into_response()
+        }
     };
     if class.surface.takes_cookies() {
         // What the console reads is for one person: nothing on the way may keep it, unless the handler says how.
@@ -73,29 +82,53 @@ pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: N
     response
 }
 
-/// Who calls, judged and counted before anybody looks at what the request says; the handler finds the caller in the
-/// request's extensions.
-async fn admit(parts: &mut Parts, class: Class, guard: &Guard) -> Result<(), Error> {
+async fn handled(guard: &Guard, class: Class, request: Request, next: Next) -> Response {
+    let called = Called::of(&request, class);
+    let response = next.run(request).await;
+    if let Some(called) = called {
+        called.note(&guard.events, &response);
+    }
+    response
+}
+
+/// Who calls, judged and counted before anybody looks at what the request says, and then a place for it. The handler finds
+/// the caller in the request's extensions.
+async fn enter(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<Arc<Place>>, Error> {
     check_origin(parts, class, guard)?;
+    let tenant =
+        admit(parts, class, guard).await?.unwrap_or_else(|| Tenant::Address(guard.limits.source(parts)));
+    // What an agent's request costs stands in its body.
+    let cost = if class.who == Who::Agent { Cost::FREE } else { class.cost };
+    Ok(guard.admission.enter(tenant, cost, &mut parts.extensions).await?)
+}
+
+/// Whose request it is, where somebody is known.
+async fn admit(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<Tenant>, Error> {
     match class.who {
-        Who::Anyone | Who::Agent => {}
-        Who::TokenIfSent if !parts.headers.contains_key(header::AUTHORIZATION) => {}
-        Who::TokenIfSent | Who::Token(None) => drop(guard.authenticator.enter(parts).await?),
+        Who::Anyone | Who::Agent => Ok(None),
+        Who::TokenIfSent if !parts.headers.contains_key(header::AUTHORIZATION) => Ok(None),
+        Who::TokenIfSent | Who::Token(None) => {
+            let caller = guard.authenticator.enter(parts).await?;
+            Ok(Some(Tenant::of(&caller.identity.claims)))
+        }
         Who::Token(Some(needed)) => {
-            guard.authenticator.enter(parts).await?.identity.claims.require(needed)?
+            let caller = guard.authenticator.enter(parts).await?;
+            caller.identity.claims.require(needed)?;
+            Ok(Some(Tenant::of(&caller.identity.claims)))
         }
         Who::Person => {
             let person = guard.authenticator.person(parts).await?;
+            let tenant = Tenant::of(&person.identity.claims);
             parts.extensions.insert(person);
+            Ok(Some(tenant))
         }
-        Who::Member => drop(member(parts, guard).await?),
+        Who::Member => Ok(member(parts, guard).await?.map(|member| Tenant::of(&member.identity.claims))),
         Who::Manager(what) => {
-            if let Some(member) = member(parts, guard).await? {
-                member.identity.claims.require_manager(what)?;
-            }
+            let Some(member) = member(parts, guard).await? else { return Ok(None) };
+            member.identity.claims.require_manager(what)?;
+            Ok(Some(Tenant::of(&member.identity.claims)))
         }
     }
-    Ok(())
 }
 
 /// A cookie comes along with requests that other sites' pages make: those may not change anything.
@@ -128,13 +161,13 @@ struct Called {
 }
 
 impl Called {
-    fn of(parts: &Parts, class: Class) -> Option<Self> {
+    fn of(request: &Request, class: Class) -> Option<Self> {
         if class.surface != Surface::Rest {
             return None;
         }
-        let identity = Arc::clone(&parts.extensions.get::<Caller>()?.identity);
-        let route = parts.extensions.get::<MatchedPath>()?.as_str();
-        let tool = format!("{} {route}", parts.method);
+        let identity = Arc::clone(&request.extensions().get::<Caller>()?.identity);
+        let route = request.extensions().get::<MatchedPath>()?.as_str();
+        let tool = format!("{} {route}", request.method());
         Some(Self { identity, tool, channel: class.surface.channel(), started: Instant::now() })
     }
 

@@ -14,6 +14,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::class::{Class, Surface, Who};
+use crate::cost::Cost;
 use crate::json_body::JsonBody;
 use crate::routes::Routes;
 use crate::upstreams::Upstreams;
@@ -27,7 +28,7 @@ const READY: &str = "/readyz";
 pub(crate) const PROBES: [&str; 2] = [ALIVE, READY];
 
 pub(crate) fn routes() -> Routes {
-    let open = Class::new(Surface::Open, Who::Anyone);
+    let open = Class::new(Surface::Open, Who::Anyone).costing(Cost::FREE);
     Routes::default().get(open, ALIVE, alive).get(open, READY, ready)
 }
 

@@ -1,21 +1,19 @@
 //! How many requests this process works on at once. One that is too many is refused before any work begins: a queue would
-//! answer all of them late. Probes and metrics are not counted, and a request is not while its body is awaited: otherwise a
-//! few callers who send slowly would keep everybody out.
+//! answer all of them late. Probes and metrics are not counted, and a request is not while it waits ([`crate::held`]).
 
-use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
 use cairn_chassis::status::Problem;
-use http_body::{Frame, SizeHint};
+
+use crate::held::Held;
 
 /// When a caller may come again that was one too many.
 const BUSY: Duration = Duration::from_secs(1);
 const IN_FLIGHT: &str = "cairn_requests_in_flight";
-const REFUSED: &str = "cairn_requests_refused_total";
+/// Requests that were refused with 503, by the bound that they met; [`crate::admission`] has the others.
+pub(crate) const REFUSED: &str = "cairn_requests_refused_total";
 
 /// The requests under way.
 #[derive(Debug)]
@@ -43,7 +41,7 @@ impl InFlight {
     pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<Taken>, Problem> {
         if self.begin() >= self.most {
             self.end();
-            metrics::counter!(REFUSED).increment(1);
+            metrics::counter!(REFUSED, "bound" => "requests").increment(1);
             return Err(Problem::unavailable("too many requests are under way here; try again", BUSY));
         }
         Ok(Arc::new(Taken { in_flight: Arc::clone(self), waits: AtomicBool::new(false) }))
@@ -61,16 +59,10 @@ impl InFlight {
     }
 }
 
-impl Taken {
-    /// The body of this request, which does not count while more of it is awaited.
-    pub(crate) fn counted(self: &Arc<Self>, body: Body) -> Body {
-        if body.is_end_stream() { body } else { Body::new(Counted { body, taken: Arc::downgrade(self) }) }
-    }
-
+impl Held for Taken {
     fn set_waiting(&self, waits: bool) {
         match (self.waits.swap(waits, Ordering::AcqRel), waits) {
             (false, true) => self.in_flight.end(),
-            // It was let in before: what has been read is not thrown away.
             (true, false) => {
                 self.in_flight.begin();
             }
@@ -85,56 +77,15 @@ impl Drop for Taken {
     }
 }
 
-/// A body that tells whether its request waits for it.
-#[derive(Debug)]
-struct Counted {
-    body: Body,
-    taken: Weak<Taken>,
-}
-
-impl Counted {
-    fn set_waiting(&self, waits: bool) {
-        if let Some(taken) = self.taken.upgrade() {
-            taken.set_waiting(waits);
-        }
-    }
-}
-
-impl HttpBody for Counted {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        self.set_waiting(frame.is_pending());
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.set_waiting(false);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use axum::body::{Body, Bytes};
     use cairn_chassis::status::Reason;
     use futures::{StreamExt as _, stream};
     use http_body_util::BodyExt as _;
 
     use super::*;
+    use crate::held;
 
     #[test]
     fn one_too_many_is_refused_until_another_ends() {
@@ -152,7 +103,7 @@ mod tests {
         let slow = in_flight.take().unwrap();
         let (sender, parts) = tokio::sync::mpsc::channel::<Bytes>(1);
         let parts = stream::unfold(parts, |mut parts| async move { Some((parts.recv().await?, parts)) });
-        let mut body = slow.counted(Body::from_stream(parts.map(Ok::<_, std::io::Error>)));
+        let mut body = held::counted(&slow, Body::from_stream(parts.map(Ok::<_, std::io::Error>)));
         assert!(in_flight.take().is_err(), "it works");
         assert!(futures::poll!(body.frame()).is_pending());
         let other = in_flight.take().unwrap();

@@ -1,10 +1,11 @@
 //! The edge of the mesh: REST, MCP and the console API, translated into gRPC; it holds no storage and no rule that a
 //! service lacks.
 //!
-//! Each route is registered with its class (`routes`, `class`): who may call, how long, how much. A request passes `edge`
-//! (request id, deadline, panics, metrics, the one error body), is let in (`guard`, `auth`), read and checked (`extract`, `schema`, `validate`), and carried out by an operation
+//! Each route is registered with its class (`routes`, `class`): who may call, how long, how much, at which cost. A request
+//! passes `edge` (request id, deadline, panics, metrics, the one error body), is let in (`guard`, `auth`, `admission`), read and checked (`extract`, `schema`, `validate`), and carried out by an operation
 //! (`operations`) that REST and MCP share.
 
+mod admission;
 mod answers;
 mod app;
 mod auth;
@@ -13,6 +14,7 @@ mod class;
 mod compression;
 mod connections;
 mod console;
+mod cost;
 mod edge;
 mod error;
 mod events;
@@ -24,6 +26,7 @@ mod guard;
 mod guide_pages;
 mod guides;
 mod health;
+mod held;
 mod in_flight;
 mod intake;
 mod json_body;
@@ -81,6 +84,9 @@ pub struct Config {
     pub max_body_bytes: usize,
     /// How many requests may be under way at once; more are refused.
     pub max_requests: usize,
+    /// How much work may be under way at once, in units of a file that is read; what finds no room waits a little, fairly
+    /// between workspaces, and is then refused. By the cores of this machine when not set; with 0 everything is let in.
+    pub capacity: Option<u32>,
     /// Changes of what plans may ask for, as JSON: `{"free": {"minute": 60, "day": null}}`.
     pub plans: Option<String>,
     /// Networks of proxies whose `X-Forwarded-For` or `Forwarded` is believed.
@@ -98,6 +104,7 @@ impl Default for Config {
             allowed_origins: Vec::new(),
             max_body_bytes: DEFAULT_BODY_BYTES,
             max_requests: DEFAULT_REQUESTS,
+            capacity: None,
             plans: None,
             trusted_proxies: Vec::new(),
             redis: None,
@@ -145,6 +152,7 @@ pub(crate) struct Settings {
     limits: rate_limit::Settings,
     max_body_bytes: usize,
     max_requests: usize,
+    capacity: u32,
 }
 
 /// A gateway that only lacks its services.
@@ -176,6 +184,7 @@ impl Gateway {
             limits: rate_limit::Settings::read(config)?,
             max_body_bytes: config.max_body_bytes,
             max_requests: config.max_requests,
+            capacity: config.capacity.unwrap_or_else(|| admission::usual_capacity(config.max_requests)),
         }))
     }
 

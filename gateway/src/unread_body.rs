@@ -12,8 +12,13 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::response::Response;
+use futures::FutureExt as _;
 use http::{HeaderValue, Version, header};
 use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
+
+/// As much of a body is read for nobody.
+const MOST_DISCARDED: usize = 64 * 1024;
 
 /// Tells whether a request's body was read to its end.
 pub(crate) struct Unread {
@@ -27,6 +32,17 @@ pub(crate) fn watch(request: Request) -> (Request, Unread) {
     let was_read = Arc::new(AtomicBool::new(request.body().is_end_stream()));
     let watched = request.map(|inner| Body::new(Watched { inner, was_read: Arc::clone(&was_read) }));
     (watched, Unread { was_read, version })
+}
+
+/// Takes what has arrived of a body that nobody will read. A small one is here by now, and then its connection can be used
+/// again: callers that are refused for being too many must not have to connect anew each time. Nothing is waited for.
+pub(crate) fn discard(mut body: Body) {
+    let mut left = MOST_DISCARDED;
+    while let Some(Some(Ok(frame))) = body.frame().now_or_never() {
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        let Some(rest) = left.checked_sub(length) else { return };
+        left = rest;
+    }
 }
 
 impl Unread {
@@ -69,6 +85,8 @@ impl HttpBody for Watched {
 
 #[cfg(test)]
 mod tests {
+    use futures::{StreamExt as _, stream};
+
     use super::*;
 
     async fn connection_after(version: Version, body: &'static str, is_read: bool) -> Option<HeaderValue> {
@@ -81,6 +99,24 @@ mod tests {
         let mut response = Response::default();
         unread.mark(&mut response);
         response.headers().get(header::CONNECTION).cloned()
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_here_is_taken_and_no_other_is_waited_for() {
+        let connection = |body: Body| {
+            let (request, unread) = watch(Request::new(body));
+            discard(request.into_body());
+            let mut response = Response::default();
+            unread.mark(&mut response);
+            response.headers().get(header::CONNECTION).cloned()
+        };
+        assert_eq!(connection(Body::from("x")), None);
+        assert_eq!(connection(Body::from(vec![0; MOST_DISCARDED])), None);
+        let parts = |count: usize| stream::iter((0..count).map(|_| Ok::<_, std::io::Error>(vec![0; 1_024])));
+        assert_eq!(connection(Body::from_stream(parts(64))), None);
+        assert_eq!(connection(Body::from_stream(parts(66))).unwrap(), "close");
+        let slow = parts(1).chain(stream::pending());
+        assert_eq!(connection(Body::from_stream(slow)).unwrap(), "close");
     }
 
     #[tokio::test]

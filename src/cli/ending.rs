@@ -16,6 +16,16 @@ pub(crate) struct EndingOptions {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) max_requests: u32,
+    /// How much work may be under way at once, in units of a file that is read (a search counts 10); what finds no room waits
+    /// for a moment, fairly between workspaces, and is then refused with 503 and Retry-After. 256 for each core and at most
+    /// three quarters of --max-requests when not set; 0 lets everything in.
+    #[arg(
+        long,
+        env = "CAIRN_CAPACITY",
+        value_name = "UNITS",
+        value_parser = clap::value_parser!(u32).range(..=1_000_000)
+    )]
+    pub(crate) capacity: Option<u32>,
     /// Seconds from the signal to end until nothing more is accepted. Readiness and gRPC health say no from the signal on,
     /// so that balancers send nobody by then.
     #[arg(

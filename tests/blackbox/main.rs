@@ -89,6 +89,7 @@ mod origins;
 mod outage;
 mod outage_pages;
 mod outside;
+mod overload;
 mod overview;
 mod pages;
 mod past;

@@ -40,6 +40,7 @@ pub(crate) struct Caller {
 #[derive(Debug, Clone)]
 pub(crate) struct SignedIn {
     pub(crate) call: Call,
+    pub(crate) identity: Arc<CallerIdentity>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
@@ -197,7 +198,7 @@ impl Authenticator {
     /// The person whose session came along.
     pub(crate) async fn person(&self, parts: &Parts) -> Result<SignedIn, Problem> {
         let identity = self.session(parts).await?.ok_or_else(not_signed_in)?;
-        Ok(SignedIn { call: call_of(parts).with_identity(&identity.signed) })
+        Ok(SignedIn { call: call_of(parts).with_identity(&identity.signed), identity })
     }
 
     /// The person whose session came along, in the workspace that the path names as `{id}` or else the query as

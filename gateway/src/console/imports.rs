@@ -52,10 +52,10 @@ pub(super) struct ListImports {
 }
 
 /// The paths that imports had until August 2026: as today's, with a header that says so.
-pub(super) fn former_paths(person: Class, member: Class) -> Routes {
+pub(super) fn former_paths(person: Class, member: Class, uploading: Class) -> Routes {
     let marked = || map_response(mark);
     Routes::default()
-        .post(person.with_upload(), "/api/migrations/preview", preview.layer(marked()))
+        .post(uploading, "/api/migrations/preview", preview.layer(marked()))
         .get(member, "/api/migrations", list.layer(marked()))
         .get(person, "/api/migrations/{runId}", get.layer(marked()))
         .get(person, "/api/migrations/{runId}/report", report.layer(marked()))

@@ -28,6 +28,7 @@ use axum::response::Response;
 use utoipa_axum::routes;
 
 use crate::class::{Class, FILE_BYTES, FORM_BYTES, Surface, Who};
+use crate::cost::Cost;
 use crate::error::Error;
 use crate::routes::Routes;
 
@@ -45,20 +46,22 @@ const fn manager(what: &'static str) -> Class {
 
 pub(crate) fn routes() -> Routes {
     let signing_in = ANYONE.up_to(FORM_BYTES).with_secrets();
+    let with_password = signing_in.costing(Cost::PASSWORD);
     let account = PERSON.up_to(FORM_BYTES).with_secrets();
     let roles = |what| manager(what).up_to(FORM_BYTES).with_secrets();
+    let uploading = PERSON.with_upload().costing(Cost::BULK);
     Routes::default()
         .api(account, routes!(session::read))
-        .api(signing_in, routes!(session::create))
+        .api(with_password, routes!(session::create))
         .api(signing_in, routes!(session::delete))
-        .api(account, routes!(account::change_password))
+        .api(account.costing(Cost::PASSWORD), routes!(account::change_password))
         .api(account, routes!(account::list_sessions))
         .api(account, routes!(account::delete_sessions))
         .api(account, routes!(account::end_session))
         .get(PAGE, "/invite", invite_page::ask)
-        .post(PAGE, "/invite", invite_page::answer)
+        .post(PAGE.costing(Cost::PASSWORD), "/invite", invite_page::answer)
         .api(signing_in, routes!(invitations::look_up))
-        .api(signing_in, routes!(invitations::accept))
+        .api(with_password, routes!(invitations::accept))
         .api(account, routes!(invitations::accept_pending))
         .api(account, routes!(invitations::decline_pending))
         .api(PERSON, routes!(workspaces::list))
@@ -74,7 +77,7 @@ pub(crate) fn routes() -> Routes {
         .api(MEMBER, routes!(tokens::update))
         .api(MEMBER, routes!(tokens::reach))
         .api(MEMBER, routes!(tokens::preview_reach))
-        .api(MEMBER.patient(), routes!(tokens::search))
+        .api(MEMBER.patient().costing(Cost::SEARCH), routes!(tokens::search))
         .api(PERSON, routes!(tokens::delete))
         .api(PERSON.with_secrets(), routes!(members::list))
         .api(roles("adding members"), routes!(members::add))
@@ -90,11 +93,11 @@ pub(crate) fn routes() -> Routes {
         .api(PERSON, routes!(locations::locate_document))
         .api(MEMBER, routes!(activity::list))
         .api(MEMBER, routes!(activity::actors))
-        .api(MEMBER.up_to(UNDO_BYTES), routes!(activity::undo))
+        .api(MEMBER.up_to(UNDO_BYTES).costing(Cost::BULK), routes!(activity::undo))
         .api(MEMBER, routes!(questions::list))
         .api(MEMBER, routes!(questions::groups))
         .api(MEMBER, routes!(questions::get))
-        .api(MEMBER.patient(), routes!(questions::ask_again))
+        .api(MEMBER.patient().costing(Cost::SEARCH), routes!(questions::ask_again))
         .api(manager("deleting questions from the log"), routes!(questions::delete))
         .api(MEMBER, routes!(trash::list))
         .api(MEMBER, routes!(trash::deleters))
@@ -130,7 +133,7 @@ pub(crate) fn routes() -> Routes {
         .api(MEMBER, routes!(syncs::cancel))
         .api(MEMBER, routes!(syncs::roll_back))
         .api(MEMBER, routes!(syncs::delete))
-        .api(PERSON.with_upload(), routes!(imports::preview))
+        .api(uploading, routes!(imports::preview))
         .api(MEMBER, routes!(imports::list))
         .api(PERSON, routes!(imports::get))
         .api(PERSON, routes!(imports::report))
@@ -138,12 +141,12 @@ pub(crate) fn routes() -> Routes {
         .api(PERSON, routes!(imports::start))
         .api(PERSON, routes!(imports::cancel))
         .api(PERSON, routes!(imports::roll_back))
-        .merge(imports::former_paths(PERSON, MEMBER))
+        .merge(imports::former_paths(PERSON, MEMBER, uploading))
         .api(MEMBER, routes!(golden::list))
         .api(MEMBER, routes!(golden::create))
         .api(MEMBER, routes!(golden::delete))
-        .api(MEMBER.patient(), routes!(golden::run))
-        .api(MEMBER.patient().up_to(FILE_BYTES), routes!(golden::check))
+        .api(MEMBER.patient().costing(Cost::BULK), routes!(golden::run))
+        .api(MEMBER.patient().up_to(FILE_BYTES).costing(Cost::BULK), routes!(golden::check))
         .api(manager("reading the analytics of retrieval"), routes!(analytics::retrieval))
         .api(manager("reading the analytics of retrieval"), routes!(analytics::freshness))
 }

@@ -3,32 +3,33 @@
 
 use cairn_chassis::channel::ServiceChannel;
 
+use crate::cost::Cost;
 use crate::upstreams::Upstreams;
 
 /// The one way to an identity.
 const EXCHANGE: &str = "/cairn.auth.v1.TokenService/Exchange";
 /// What nobody needs an identity for: memories that are public.
 const PUBLIC: &[&str] = &["/cairn.content.v1.MemoryService/ExportMemory"];
-/// The services for programs.
-const SERVICES: &[(&str, Owner)] = &[
-    ("cairn.content.v1.FileService", Owner::Content),
-    ("cairn.content.v1.FileVersionService", Owner::Content),
-    ("cairn.content.v1.FolderService", Owner::Content),
-    ("cairn.content.v1.BatchService", Owner::Content),
-    ("cairn.content.v1.MemoryService", Owner::Content),
-    ("cairn.content.v1.DatabaseService", Owner::Content),
-    ("cairn.content.v1.RecordService", Owner::Content),
-    ("cairn.content.v1.AssetService", Owner::Content),
-    ("cairn.content.v1.TrashService", Owner::Content),
-    ("cairn.content.v1.OverviewService", Owner::Content),
-    ("cairn.retrieval.v1.SearchService", Owner::Retrieval),
-    ("cairn.retrieval.v1.BrowseService", Owner::Retrieval),
-    ("cairn.retrieval.v1.RelatedService", Owner::Retrieval),
-    ("cairn.retrieval.v1.IndexService", Owner::Retrieval),
-    ("cairn.retrieval.v1.AnalyticsService", Owner::Retrieval),
-    ("cairn.ingest.v1.IngestService", Owner::Ingest),
-    ("cairn.ingest.v1.SourceService", Owner::Ingest),
-    ("cairn.sync.v1.SyncService", Owner::Sync),
+/// The services for programs, and what their calls cost, reads and writes in the mean.
+const SERVICES: &[(&str, Owner, Cost)] = &[
+    ("cairn.content.v1.FileService", Owner::Content, Cost::LIST),
+    ("cairn.content.v1.FileVersionService", Owner::Content, Cost::POINT),
+    ("cairn.content.v1.FolderService", Owner::Content, Cost::LIST),
+    ("cairn.content.v1.BatchService", Owner::Content, Cost::BULK),
+    ("cairn.content.v1.MemoryService", Owner::Content, Cost::LIST),
+    ("cairn.content.v1.DatabaseService", Owner::Content, Cost::LIST),
+    ("cairn.content.v1.RecordService", Owner::Content, Cost::LIST),
+    ("cairn.content.v1.AssetService", Owner::Content, Cost::LIST),
+    ("cairn.content.v1.TrashService", Owner::Content, Cost::LIST),
+    ("cairn.content.v1.OverviewService", Owner::Content, Cost::LIST),
+    ("cairn.retrieval.v1.SearchService", Owner::Retrieval, Cost::SEARCH),
+    ("cairn.retrieval.v1.BrowseService", Owner::Retrieval, Cost::SCRIPT),
+    ("cairn.retrieval.v1.RelatedService", Owner::Retrieval, Cost::SEARCH),
+    ("cairn.retrieval.v1.IndexService", Owner::Retrieval, Cost::POINT),
+    ("cairn.retrieval.v1.AnalyticsService", Owner::Retrieval, Cost::LIST),
+    ("cairn.ingest.v1.IngestService", Owner::Ingest, Cost::WRITE),
+    ("cairn.ingest.v1.SourceService", Owner::Ingest, Cost::SEARCH),
+    ("cairn.sync.v1.SyncService", Owner::Sync, Cost::BULK),
 ];
 
 /// The service of the mesh that serves a method.
@@ -59,7 +60,7 @@ pub(super) enum Door {
     /// A method that needs no identity.
     Public { name: &'static str, owner: Owner },
     /// A method that needs one.
-    Service { name: &'static str, owner: Owner },
+    Service { name: &'static str, owner: Owner, cost: Cost },
 }
 
 impl Door {
@@ -69,11 +70,11 @@ impl Door {
             return Some(Self::Exchange);
         }
         let (service, _) = path.strip_prefix('/')?.split_once('/')?;
-        let (name, owner) = SERVICES.iter().copied().find(|(name, _)| *name == service)?;
+        let (name, owner, cost) = SERVICES.iter().copied().find(|(name, ..)| *name == service)?;
         Some(if PUBLIC.contains(&path) {
             Self::Public { name, owner }
         } else {
-            Self::Service { name, owner }
+            Self::Service { name, owner, cost }
         })
     }
 
@@ -94,7 +95,8 @@ mod tests {
     fn only_what_is_named_is_public() {
         assert_eq!(Door::of("/cairn.auth.v1.TokenService/Exchange"), Some(Door::Exchange));
         let files = Door::of("/cairn.content.v1.FileService/ListFiles").unwrap();
-        assert_eq!(files, Door::Service { name: "cairn.content.v1.FileService", owner: Owner::Content });
+        let (name, owner) = ("cairn.content.v1.FileService", Owner::Content);
+        assert_eq!(files, Door::Service { name, owner, cost: Cost::LIST });
         let export = Door::of("/cairn.content.v1.MemoryService/ExportMemory");
         assert!(matches!(export, Some(Door::Public { .. })));
         for inside in [

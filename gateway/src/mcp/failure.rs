@@ -14,6 +14,7 @@ const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;
 /// Ours: outside of what is reserved, and easy to guess.
 const RATE_LIMITED: i64 = 429;
+const OVERLOADED: i64 = 503;
 /// As much of an address that is not there is told back.
 const LONGEST_ADDRESS: usize = 512;
 
@@ -80,6 +81,12 @@ impl Failure {
     /// A window of the token is full.
     pub(super) fn rate_limited(message: impl Into<String>, data: Value) -> Self {
         Self { data: Some(data), ..Self::new(RATE_LIMITED, StatusCode::TOO_MANY_REQUESTS, message) }
+    }
+
+    /// There is more to do here than can be done in time.
+    pub(super) fn overloaded(message: &str, retry_after_seconds: u64) -> Self {
+        let data = json!({"retryAfterSeconds": retry_after_seconds});
+        Self { data: Some(data), ..Self::new(OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message) }
     }
 
     /// The same failure of a message that breaks the protocol itself.

@@ -1,14 +1,16 @@
-//! What a body counts, and how a refusal is told: SDKs show the message of a JSON-RPC error that bears the request's
-//! id, and of nothing else.
+//! What a body counts and costs, and how a refusal is told: SDKs show the message of a JSON-RPC error that bears the
+//! request's id, and of nothing else.
 
 use axum::response::{IntoResponse as _, Response};
+use cairn_chassis::status::Problem;
 use http::{HeaderValue, header};
 use serde_json::{Value, json};
 
 use super::body::Body;
-use super::envelope;
 use super::failure::{Failure, failure_message};
 use super::reply::Reply;
+use super::{envelope, tools};
+use crate::cost::Cost;
 use crate::rate_limit::{Refusal, Standing};
 
 /// What counts (spec 8); everything else is free.
@@ -25,12 +27,44 @@ fn counts(message: &Value) -> bool {
     message.get("id").is_some() && method.is_some_and(|method| COUNTED.contains(&method))
 }
 
+/// What a body costs: a batch runs one message after the other, so what its most costly one does.
+pub(super) fn cost(body: &Body) -> Cost {
+    body.messages().iter().map(cost_of).max().unwrap_or(Cost::POINT)
+}
+
+fn cost_of(message: &Value) -> Cost {
+    match message.get("method").and_then(Value::as_str) {
+        Some("tools/call") => tools::cost(message.pointer("/params/name").and_then(Value::as_str)),
+        Some(
+            "resources/list" | "resources/read" | "prompts/list" | "prompts/get" | "completion/complete",
+        ) => Cost::LIST,
+        Some(_) | None => Cost::POINT,
+    }
+}
+
 /// The answer to a body that the limits do not let in: an error for each of its requests.
 pub(super) fn refuse(refusal: Refusal, body: Option<&Body>) -> Response {
     let failure = || match refusal {
         Refusal::Exhausted { standing, .. } => Failure::rate_limited(refusal.to_string(), details(standing)),
         Refusal::TooLarge { .. } => Failure::invalid_request(refusal.to_string()),
     };
+    let mut response = answer(failure, body);
+    if let Refusal::Exhausted { standing, .. } = refusal {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(standing.resets_in));
+    }
+    response
+}
+
+/// The answer to a body for which there is no place: nothing of it was run.
+pub(super) fn shed(busy: &Problem, body: &Body) -> Response {
+    let seconds = busy.retry_after.map_or(1, |wait| wait.as_secs().max(1));
+    let mut response = answer(|| Failure::overloaded(&busy.message, seconds), Some(body));
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
+}
+
+/// The same failure for each request of a body.
+fn answer(failure: impl Fn() -> Failure, body: Option<&Body>) -> Response {
     let status = failure().status;
     let answer = match body {
         Some(Body::Batch(members)) => {
@@ -42,11 +76,7 @@ pub(super) fn refuse(refusal: Refusal, body: Option<&Body>) -> Response {
         }
         Some(Body::Refused(_)) | None => failure_message(Value::Null, failure()),
     };
-    let mut response = Reply { status, body: Some(answer) }.into_response();
-    if let Refusal::Exhausted { standing, .. } = refusal {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(standing.resets_in));
-    }
-    response
+    Reply { status, body: Some(answer) }.into_response()
 }
 
 fn details(standing: Standing) -> Value {
@@ -100,6 +130,30 @@ mod tests {
         assert_eq!(units(&none, &json!([call(1), call(1)])), 0, "two of one id are refused");
         assert_eq!(units(&none, &json!([])), 0);
         assert_eq!(units(&none, &json!("tools/call")), 0);
+    }
+
+    #[test]
+    fn a_body_costs_what_its_tools_do() {
+        let cost = |body: &Value| super::cost(&Body::of(&HeaderMap::new(), Ok(body.clone())));
+        let call = |name: &str| json!({"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": {"name": name}});
+        assert_eq!(cost(&call("get_file")), Cost::POINT);
+        assert_eq!(cost(&call("search_context")), Cost::SEARCH);
+        assert_eq!(cost(&call("browse_context")), Cost::SCRIPT);
+        assert_eq!(cost(&call("create_file")), Cost::WRITE);
+        assert_eq!(cost(&call("no_such_tool")), Cost::POINT);
+        assert_eq!(cost(&json!([call("get_file"), call("search_context"), 5])), Cost::SEARCH);
+        for cheap in [json!({"id": 1, "method": "ping"}), json!([]), json!(7)] {
+            assert_eq!(cost(&cheap), Cost::POINT, "{cheap}");
+        }
+    }
+
+    #[test]
+    fn every_request_of_a_batch_without_a_place_is_told() {
+        let busy = Problem::unavailable("too much", std::time::Duration::from_secs(1));
+        let body = json!([call(1), call(2), {"jsonrpc": "2.0", "method": "x"}]);
+        let response = shed(&busy, &Body::of(&HeaderMap::new(), Ok(body)));
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()["retry-after"], "1");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! MCP over stateless Streamable HTTP: our own thin JSON-RPC layer, for both eras of the protocol on one endpoint.
 //!
-//! A message passes the origin check, authentication and the rate limits ([`limits`]), is read as JSON-RPC
+//! A message passes the origin check, authentication, the rate limits and admission ([`limits`]), is read as JSON-RPC
 //! ([`envelope`]), judged by the rules of its era ([`era`]), and answered by its method ([`methods`]). What is wrong
 //! with the HTTP request (401, 403, 405, 410, 413, 415) gets the common error body; everything after it gets a JSON-RPC
 //! answer.
@@ -36,6 +36,7 @@ use self::envelope::Message;
 use self::era::Era;
 use self::failure::Failure;
 use self::reply::Reply;
+use crate::admission::{Admission, Tenant};
 use crate::answers::Links;
 use crate::app::App;
 use crate::auth::{self, Authenticator};
@@ -82,6 +83,7 @@ struct Endpoint {
     events: Arc<Events>,
     follows: Arc<Follows>,
     intake: Arc<Intake>,
+    admission: Arc<Admission>,
 }
 
 impl FromRef<App> for Endpoint {
@@ -97,12 +99,13 @@ impl FromRef<App> for Endpoint {
             events: FromRef::from_ref(app),
             follows: FromRef::from_ref(app),
             intake: FromRef::from_ref(app),
+            admission: FromRef::from_ref(app),
         }
     }
 }
 
 async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<Response, Error> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     if !endpoint.origins.allow(&parts.headers) {
         let message = "this Origin may not call /mcp; the operator can list it in MCP_ALLOWED_ORIGINS";
         return Err(Error::origin_not_allowed(message));
@@ -117,6 +120,12 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
     if let Err(refusal) = endpoint.limits.admit(&parts, &identity.claims, units).await {
         return Ok(limits::refuse(refusal, read.as_ref().ok()));
     }
+    let read = read?;
+    let (tenant, cost) = (Tenant::of(&identity.claims), limits::cost(&read));
+    let _place = match endpoint.admission.enter(tenant, cost, &mut parts.extensions).await {
+        Ok(place) => place,
+        Err(busy) => return Ok(limits::shed(&busy, &read)),
+    };
     let call = auth::call_of(&parts).with_identity(&identity.signed);
     endpoint.connections.report(identity.claims.workspace, &call);
     let step_up = oauth::step_up(&identity.claims, &endpoint.origins, &parts.headers);
@@ -131,7 +140,6 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
         step_up,
         writer,
     };
-    let read = read?;
     if let Some(request) = listens(&read, &parts.headers) {
         return Ok(match Box::pin(subscriptions::listen(&endpoint, &context, &parts, &request)).await {
             Ok(stream) => stream,

@@ -24,6 +24,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 pub(crate) use self::challenge::{challenged, step_up};
 use crate::class::{Class, FORM_BYTES, Surface, Who};
+use crate::cost::Cost;
 use crate::pages::sign_in::PROVIDER_START;
 use crate::routes::Routes;
 
@@ -64,7 +65,7 @@ pub(crate) fn routes() -> Routes {
     let for_people = Routes::default()
         .get(FORM, "/oauth/authorize", authorize::ask)
         .post(FORM, "/oauth/authorize", authorize::answer)
-        .post(FORM, "/oauth/sign-in", sign_in::sign_in)
+        .post(FORM.costing(Cost::PASSWORD), "/oauth/sign-in", sign_in::sign_in)
         .post(FORM, "/oauth/sign-out", sign_in::sign_out)
         .get(FORM, PROVIDER_START, oidc::start)
         .get(FORM, OIDC_CALLBACK, oidc::callback);

@@ -17,6 +17,7 @@ use super::sign_in::with_cookie;
 use super::visitor::{Visitor, see_other};
 use super::{Answer, PERSON, own_sessions};
 use crate::answers::OwnSession;
+use crate::cost::Cost;
 use crate::extract::PathId;
 use crate::operations::sessions::Sessions;
 use crate::routes::Routes;
@@ -29,7 +30,7 @@ pub(super) fn routes() -> Routes {
     let form = PERSON.with_secrets();
     Routes::default()
         .get(form, PAGE, show)
-        .post(form, "/account/password", change_password)
+        .post(form.costing(Cost::PASSWORD), "/account/password", change_password)
         .post(form, "/account/look", change_look)
         .post(form, "/account/sessions/{session}/end", end_session)
         .post(form, "/account/sign-out-everywhere", sign_out_everywhere)

@@ -15,13 +15,14 @@ use super::visitor::Visitor;
 use super::{Answer, MEMBER, places, words};
 use crate::answers::{EditCheck, GoldenQuestion, GoldenRun, SearchResult};
 use crate::class::ORDINARY_BYTES;
+use crate::cost::Cost;
 use crate::extract::PathIds;
 use crate::operations::golden::{self, CreateGoldenQuestion};
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
-        .get(MEMBER.patient(), "/w/{id}/golden", show)
+        .get(MEMBER.patient().costing(Cost::BULK), "/w/{id}/golden", show)
         .post(MEMBER.up_to(ORDINARY_BYTES), "/w/{id}/golden/pin", pin)
         .post(MEMBER, "/w/{id}/golden/{question}/unpin", unpin)
 }

@@ -25,6 +25,7 @@ use super::visitor::Visitor;
 use super::{Answer, MEMBER, folders, form, golden, places, words};
 use crate::answers::{Citation, ScriptAnswer, SearchAnswer, SearchResult, Source};
 use crate::class::Class;
+use crate::cost::Cost;
 use crate::error::Error;
 use crate::extract::Query;
 use crate::operations::Context;
@@ -47,7 +48,7 @@ const LABELS: [(&str, &str); 5] = [
     ("mode", "Mode"),
 ];
 /// It may wait for the index, and a script may scan.
-const PATIENT: Class = MEMBER.patient();
+const PATIENT: Class = MEMBER.patient().costing(Cost::SEARCH);
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(PATIENT, "/w/{id}/search", show).get(

@@ -15,6 +15,7 @@ use super::look::Look;
 use super::visitor::see_other;
 use super::words;
 use crate::auth::{Authenticator, call_of};
+use crate::cost::Cost;
 use crate::error::Error;
 use crate::operations::sessions::Sessions;
 use crate::routes::Routes;
@@ -27,7 +28,11 @@ const PAGE: &str = "/sign-in";
 const LONGEST_PATH: usize = 2_800;
 
 pub(super) fn routes() -> Routes {
-    Routes::default().get(FORM, PAGE, ask).post(FORM, PAGE, answer).post(FORM, "/sign-out", leave)
+    Routes::default().get(FORM, PAGE, ask).post(FORM.costing(Cost::PASSWORD), PAGE, answer).post(
+        FORM,
+        "/sign-out",
+        leave,
+    )
 }
 
 /// The form in which people say who they are.

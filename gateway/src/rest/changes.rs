@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::extract::Query;
 use crate::follow::Follows;
 use crate::followers::{Door, Follower};
+use crate::held::Holdings;
 use crate::json_body::JsonBody;
 use crate::operations::Context;
 use crate::operations::changes::{self, Asked, Place};
@@ -90,6 +91,8 @@ pub(super) async fn list(
         changes::list(&context.upstreams, &context.call, asked).await?
     } else {
         let mut seat = follows.join(&context.identity)?;
+        // Nothing is worked on meanwhile, and seats are bounded by themselves.
+        let _away = Holdings::let_go(&parts.extensions);
         tokio::select! {
             found = changes::list(&context.upstreams, &context.call, asked) => found?,
             // The server goes down: what there is by now is told without waiting.

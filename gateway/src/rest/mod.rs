@@ -31,14 +31,21 @@ use utoipa_axum::routes;
 
 use crate::change;
 use crate::class::{Class, FILE_BYTES, MANIFEST_BYTES, Surface, Who};
+use crate::cost::Cost;
 use crate::error::Error;
 use crate::json_body::JsonBody;
 use crate::operations::Written;
 use crate::routes::Routes;
 
 const READ: Class = Class::rest(Permission::Read);
-const WRITE: Class = Class::rest(Permission::Write);
-const DELETE: Class = Class::rest(Permission::Delete);
+/// A page of items.
+const LIST: Class = READ.costing(Cost::LIST);
+/// It may wait for the index.
+const SEARCH: Class = READ.patient().costing(Cost::SEARCH);
+const WRITE: Class = Class::rest(Permission::Write).costing(Cost::WRITE);
+const DELETE: Class = Class::rest(Permission::Delete).costing(Cost::WRITE);
+/// Very many items.
+const BULK: Class = WRITE.patient().costing(Cost::BULK);
 /// With the text of a file.
 const WRITE_FILE: Class = WRITE.up_to(FILE_BYTES);
 const ANY_TOKEN: Class = Class::new(Surface::Rest, Who::Token(None));
@@ -49,7 +56,7 @@ const ANYBODY: Class = Class::new(Surface::Rest, Who::TokenIfSent);
 pub(crate) fn routes() -> Routes {
     Routes::default()
         .below("/api/v1", ANYBODY)
-        .api(READ, routes!(files::list))
+        .api(LIST, routes!(files::list))
         .api(WRITE_FILE, routes!(files::create))
         .api(READ, routes!(files::get))
         .api(WRITE_FILE, routes!(files::update))
@@ -57,41 +64,41 @@ pub(crate) fn routes() -> Routes {
         .api(READ, routes!(files::raw))
         .api(DELETE, routes!(trash::restore_file))
         .api(DELETE, routes!(trash::purge_file))
-        .api(READ, routes!(file_versions::list))
+        .api(LIST, routes!(file_versions::list))
         .api(READ, routes!(file_versions::get))
         .api(WRITE, routes!(file_versions::restore))
-        .api(READ, routes!(folders::list))
+        .api(LIST, routes!(folders::list))
         .api(WRITE, routes!(folders::create))
         .api(READ, routes!(folders::get))
         .api(WRITE, routes!(folders::update))
         .api(DELETE, routes!(folders::delete))
-        .api(READ, routes!(folders::files))
-        .api(READ, routes!(folders::subfolders))
+        .api(LIST, routes!(folders::files))
+        .api(LIST, routes!(folders::subfolders))
         .api(DELETE, routes!(trash::restore_folder))
         .api(DELETE, routes!(trash::purge_folder))
-        .api(WRITE, routes!(bulk::move_items))
-        .api(WRITE, routes!(bulk::tag))
-        .api(DELETE, routes!(bulk::trash))
-        .api(DELETE, routes!(bulk::restore))
+        .api(WRITE.costing(Cost::BULK), routes!(bulk::move_items))
+        .api(WRITE.costing(Cost::BULK), routes!(bulk::tag))
+        .api(DELETE.costing(Cost::BULK), routes!(bulk::trash))
+        .api(DELETE.costing(Cost::BULK), routes!(bulk::restore))
         .api(READ.patient(), routes!(changes::list))
-        .api(READ, routes!(memories::list))
+        .api(LIST, routes!(memories::list))
         .api(WRITE, routes!(memories::create))
-        .api(READ, routes!(memories::get))
+        .api(LIST, routes!(memories::get))
         .api(WRITE, routes!(memories::update))
         .api(DELETE, routes!(memories::delete))
         .api(WRITE, routes!(memories::add_members))
         .api(WRITE, routes!(memories::move_member))
         .api(DELETE, routes!(memories::remove_member))
-        .api(ANYBODY, routes!(memories::export))
-        .api(READ, routes!(memory_versions::list))
-        .api(READ, routes!(memory_versions::get))
+        .api(ANYBODY.costing(Cost::LIST), routes!(memories::export))
+        .api(LIST, routes!(memory_versions::list))
+        .api(LIST, routes!(memory_versions::get))
         .api(WRITE, routes!(memory_versions::restore))
         .api(DELETE, routes!(trash::restore_memory))
         .api(DELETE, routes!(trash::purge_memory))
-        .api(READ, routes!(databases::list))
+        .api(LIST, routes!(databases::list))
         .api(WRITE, routes!(databases::create))
-        .api(WRITE.patient().up_to(FILE_BYTES), routes!(databases::create_of_table))
-        .api(READ, routes!(databases::list_trashed))
+        .api(BULK.up_to(FILE_BYTES), routes!(databases::create_of_table))
+        .api(LIST, routes!(databases::list_trashed))
         .api(READ, routes!(databases::get))
         .api(WRITE, routes!(databases::update))
         .api(DELETE, routes!(databases::delete))
@@ -103,34 +110,34 @@ pub(crate) fn routes() -> Routes {
         .api(WRITE, routes!(databases::create_view))
         .api(WRITE, routes!(databases::update_view))
         .api(WRITE, routes!(databases::delete_view))
-        .api(READ, routes!(records::list))
+        .api(LIST, routes!(records::list))
         .api(WRITE, routes!(records::create))
-        .api(WRITE.patient().up_to(FILE_BYTES), routes!(records::import))
+        .api(BULK.up_to(FILE_BYTES), routes!(records::import))
         .api(READ, routes!(records::get))
         .api(WRITE, routes!(records::update))
         .api(DELETE, routes!(records::delete))
         .api(WRITE, routes!(records::restore))
         .api(DELETE, routes!(records::purge))
-        .api(READ, routes!(records::versions))
+        .api(LIST, routes!(records::versions))
         .api(WRITE, routes!(records::restore_version))
-        .api(READ, routes!(records::backlinks))
-        .api(READ, routes!(assets::list))
+        .api(LIST, routes!(records::backlinks))
+        .api(LIST, routes!(assets::list))
         .api(READ.with_upload(), routes!(assets::content))
         .api(READ, routes!(feedback::submit))
-        .api(READ.patient(), routes!(search::search_context))
-        .api(READ.patient(), routes!(search::explain_absence))
+        .api(SEARCH, routes!(search::search_context))
+        .api(SEARCH, routes!(search::explain_absence))
         .api(READ.patient(), routes!(search::document_status))
-        .api(READ.patient(), routes!(related::list))
-        .api(READ.patient(), routes!(browse::execute))
-        .api(READ, routes!(sources::list))
-        .api(READ, routes!(sources::query))
-        .api(READ, routes!(sources::fetch))
-        .api(READ, routes!(ingest::list))
+        .api(SEARCH, routes!(related::list))
+        .api(READ.patient().costing(Cost::SCRIPT), routes!(browse::execute))
+        .api(LIST, routes!(sources::list))
+        .api(READ.costing(Cost::SEARCH), routes!(sources::query))
+        .api(READ.costing(Cost::SEARCH), routes!(sources::fetch))
+        .api(LIST, routes!(ingest::list))
         .api(WRITE_FILE.with_upload(), routes!(ingest::create))
         .api(READ, routes!(ingest::get))
         .api(DELETE, routes!(ingest::delete))
         .api(READ, routes!(ingest::content))
-        .api(WRITE.patient().up_to(MANIFEST_BYTES), routes!(syncs::preview))
+        .api(BULK.up_to(MANIFEST_BYTES), routes!(syncs::preview))
         .api(READ, routes!(syncs::get))
         .api(WRITE, routes!(syncs::start))
         .api(WRITE, routes!(syncs::delete))

@@ -33,6 +33,7 @@ pub(crate) struct EmbedderServer {
 struct ServerState {
     is_down: AtomicBool,
     is_held: AtomicBool,
+    is_stalled: AtomicBool,
     calls: AtomicUsize,
 }
 
@@ -70,6 +71,11 @@ impl EmbedderServer {
         self.state.is_held.store(is_held, Ordering::SeqCst);
     }
 
+    /// From now on no call is answered, as if each took long, or not any more.
+    pub(crate) fn set_stalled(&self, is_stalled: bool) {
+        self.state.is_stalled.store(is_stalled, Ordering::SeqCst);
+    }
+
     pub(crate) fn calls(&self) -> usize {
         self.state.calls.load(Ordering::SeqCst)
     }
@@ -99,7 +105,8 @@ async fn answer(
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let texts: Vec<String> = serde_json::from_value(body["input"].clone()).unwrap();
-    while texts.len() > 1 && state.is_held.load(Ordering::SeqCst) {
+    while state.is_stalled.load(Ordering::SeqCst) || (texts.len() > 1 && state.is_held.load(Ordering::SeqCst))
+    {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     let embedded =

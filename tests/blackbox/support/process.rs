@@ -13,11 +13,13 @@ const WATCHDOG: &str = "read -r line || kill -9 \"$0\"";
 /// Environment that would change what a test sees; every test starts from none of it.
 const OWN_ENVIRONMENT: &str = "CAIRN_";
 /// What every process is told, unless a test says otherwise: callers stand for addresses of their own (see
-/// [`super::http::Http`]), and one plan each has windows and storage that a test can fill.
-const ENVIRONMENT: [(&str, &str); 3] = [
+/// [`super::http::Http`]), one plan each has windows and storage that a test can fill, and no process has too much to do,
+/// however slow it is beside the others.
+const ENVIRONMENT: [(&str, &str); 4] = [
     ("CAIRN_TRUSTED_PROXIES", "127.0.0.1"),
     ("CAIRN_PLANS", r#"{"studio": {"minute": null, "hour": null, "day": 20}}"#),
     ("CAIRN_ASSET_LIMITS", "starter=25:1:4"),
+    ("CAIRN_CAPACITY", "100000"),
 ];
 /// How much of a log a failed test shows.
 const SHOWN_LINES: usize = 200;

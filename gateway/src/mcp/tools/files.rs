@@ -90,7 +90,7 @@ pub(super) static LIST_FILES: Tool = Tool {
         whole tree in one look browse_context with `tree /files`. Example: {\"folderId\": \"root\"} \
         lists the files that are in no folder.",
     hints: Hints::READ,
-    terms: Terms::READ,
+    terms: Terms::LIST,
     input: ListFiles::contract,
     output: Some(inlined::<Files>),
     recovery: FIND_FOLDER,
@@ -148,7 +148,7 @@ pub(super) static SEARCH_FILES: Tool = Tool {
         use search_context (meaning and words) or browse_context with grep (exact text). Example: {\"query\": \
         \"onboarding\"}.",
     hints: Hints::READ,
-    terms: Terms::READ,
+    terms: Terms::LIST,
     input: SearchFiles::contract,
     output: Some(inlined::<Files>),
     recovery: FIND_FOLDER,

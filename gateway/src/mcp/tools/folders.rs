@@ -49,7 +49,7 @@ pub(super) static LIST_FOLDERS: Tool = Tool {
         the id of a folder for list_files, create_file or create_folder. Shows 100 at once; a note says how to get the \
         next. Example: {} lists every folder, {\"parentId\": \"root\"} only those at the top. For files use list_files.",
     hints: Hints::READ,
-    terms: Terms::READ,
+    terms: Terms::LIST,
     input: ListFolders::contract,
     output: Some(inlined::<Folders>),
     recovery: FIND_FOLDER,

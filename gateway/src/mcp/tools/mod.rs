@@ -31,6 +31,7 @@ use self::outcome::Outcome;
 use super::envelope::Request;
 use super::failure::Failure;
 use crate::class::{FILE_BYTES, ORDINARY_BYTES};
+use crate::cost::Cost;
 use crate::events;
 use crate::operations::Context;
 use crate::schema::Contract;
@@ -62,15 +63,23 @@ struct Terms {
     permission: Option<Permission>,
     /// Of the arguments.
     most_bytes: usize,
+    /// What it takes of this process's capacity.
+    cost: Cost,
 }
 
 impl Terms {
-    const ORDINARY: Self = Self { permission: None, most_bytes: ORDINARY_BYTES };
+    const ORDINARY: Self = Self { permission: None, most_bytes: ORDINARY_BYTES, cost: Cost::POINT };
     const READ: Self = Self { permission: Some(Permission::Read), ..Self::ORDINARY };
-    const WRITE: Self = Self { permission: Some(Permission::Write), ..Self::ORDINARY };
-    const DELETE: Self = Self { permission: Some(Permission::Delete), ..Self::ORDINARY };
+    const WRITE: Self = Self { permission: Some(Permission::Write), cost: Cost::WRITE, ..Self::ORDINARY };
+    const DELETE: Self = Self { permission: Some(Permission::Delete), ..Self::WRITE };
     /// With the text of a file.
     const WRITE_FILE: Self = Self { most_bytes: FILE_BYTES, ..Self::WRITE };
+    /// Several items at once.
+    const LIST: Self = Self::READ.costing(Cost::LIST);
+
+    const fn costing(self, cost: Cost) -> Self {
+        Self { cost, ..self }
+    }
 }
 
 /// What a client may assume of a tool before it asks its user.
@@ -142,6 +151,12 @@ pub(super) fn legacy_list() -> &'static Value {
         }
         list
     })
+}
+
+/// What a call of a tool costs.
+pub(super) fn cost(name: Option<&str>) -> Cost {
+    let tool = TOOLS.iter().find(|tool| Some(tool.name) == name);
+    tool.map_or(Cost::POINT, |tool| tool.terms.cost)
 }
 
 /// Calls a tool, and remembers its write for the caller's next search. What is wrong with the call itself is a JSON-RPC

@@ -26,7 +26,7 @@ pub(super) static GET_WORKSPACE_OVERVIEW: Tool = Tool {
         connected sources. Use it once at the beginning. Takes no arguments: {}. For content use search_context, for a \
         memory get_memory.",
     hints: Hints::READ,
-    terms: Terms::READ,
+    terms: Terms::LIST,
     input: GetWorkspaceOverview::contract,
     output: Some(inlined::<WorkspaceOverview>),
     recovery: "call list_folders with {} to see the folders that there are.",

@@ -14,6 +14,7 @@ use super::parts::{self, Choice, Field, Pages};
 use super::visitor::Visitor;
 use super::{Answer, MEMBER, folders, words};
 use crate::answers::{ActivityEntry, Author};
+use crate::cost::Cost;
 use crate::extract::Query;
 use crate::operations::{Paging, activity};
 use crate::routes::Routes;
@@ -24,7 +25,7 @@ pub(super) fn routes() -> Routes {
     Routes::default()
         .get(MEMBER, "/w/{id}/activity", show)
         .get(MEMBER, "/w/{id}/activity/undo", undo::show)
-        .post(MEMBER, "/w/{id}/activity/undo", undo::carry_out)
+        .post(MEMBER.costing(Cost::BULK), "/w/{id}/activity/undo", undo::carry_out)
 }
 
 async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<Looking>) -> Answer {

@@ -29,6 +29,7 @@ mod checks;
 use super::places::{database as address, record as record_address};
 use super::{MEMBER, PERSON};
 use crate::class::{FILE_BYTES, ORDINARY_BYTES};
+use crate::cost::Cost;
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -38,11 +39,15 @@ pub(super) fn routes() -> Routes {
         .get(MEMBER, "/w/{id}/databases", list::show)
         .post(MEMBER, "/w/{id}/databases/new", list::create)
         .get(MEMBER, "/w/{id}/databases/import", of_table::show)
-        .post(MEMBER.up_to(FILE_BYTES).patient(), "/w/{id}/databases/import", of_table::send)
+        .post(
+            MEMBER.up_to(FILE_BYTES).patient().costing(Cost::BULK),
+            "/w/{id}/databases/import",
+            of_table::send,
+        )
         .get(PERSON, "/databases/{id}", grid::show)
-        .get(PERSON.patient(), "/databases/{id}/csv", export::csv)
+        .get(PERSON.patient().costing(Cost::BULK), "/databases/{id}/csv", export::csv)
         .get(PERSON, "/databases/{id}/import", import::show)
-        .post(writing.patient(), "/databases/{id}/import", import::send)
+        .post(writing.patient().costing(Cost::BULK), "/databases/{id}/import", import::send)
         .post(PERSON, "/databases/{id}/rename", change::rename)
         .post(PERSON, "/databases/{id}/move", change::move_to)
         .post(PERSON, "/databases/{id}/delete", change::delete)

@@ -11,6 +11,7 @@ mod upload;
 
 use super::MEMBER;
 use crate::class::{MANIFEST_BYTES, ORDINARY_BYTES};
+use crate::cost::Cost;
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -22,7 +23,7 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/files/move-folder", change::move_folder)
         .post(MEMBER, "/w/{id}/files/delete-folder", change::delete_folder)
         .get(MEMBER, "/w/{id}/files/all", many::plan)
-        .post(MEMBER.up_to(ORDINARY_BYTES), "/w/{id}/files/many", many::carry_out)
-        .post(MEMBER.up_to(MANIFEST_BYTES), "/w/{id}/files/upload", upload::upload)
+        .post(MEMBER.up_to(ORDINARY_BYTES).costing(Cost::BULK), "/w/{id}/files/many", many::carry_out)
+        .post(MEMBER.up_to(MANIFEST_BYTES).costing(Cost::BULK), "/w/{id}/files/upload", upload::upload)
         .get(MEMBER, "/w/{id}/open", open::open)
 }

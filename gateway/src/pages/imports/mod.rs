@@ -10,12 +10,13 @@ mod checks;
 use cairn_proto::ids::WorkspaceId;
 
 use super::MEMBER;
+use crate::cost::Cost;
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
         .get(MEMBER, "/w/{id}/import", list::show)
-        .post(MEMBER.with_upload(), "/w/{id}/import", list::upload)
+        .post(MEMBER.with_upload().costing(Cost::BULK), "/w/{id}/import", list::upload)
         .get(MEMBER, "/w/{id}/import/{run}", run::show)
         .post(MEMBER, "/w/{id}/import/{run}/start", run::start)
         .post(MEMBER, "/w/{id}/import/{run}/cancel", run::cancel)

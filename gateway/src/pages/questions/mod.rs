@@ -16,6 +16,7 @@ use maud::{Markup, html};
 use super::MEMBER;
 use super::visitor::Here;
 use crate::class::FILE_BYTES;
+use crate::cost::Cost;
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -23,7 +24,7 @@ pub(super) fn routes() -> Routes {
         .get(MEMBER, "/w/{id}/questions", list::show)
         .get(MEMBER, "/w/{id}/questions/write", write::ask)
         .post(MEMBER.up_to(FILE_BYTES), "/w/{id}/questions/write", write::save)
-        .get(MEMBER.patient(), "/w/{id}/questions/{question}", replay::show)
+        .get(MEMBER.patient().costing(Cost::SEARCH), "/w/{id}/questions/{question}", replay::show)
         .post(MEMBER, "/w/{id}/questions/{question}/delete", replay::delete)
 }
 

@@ -1,0 +1,309 @@
+//! Whose turn it is, with many tenants, on simulated time.
+
+use std::net::Ipv4Addr;
+
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+
+const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+fn tenant(number: usize) -> Tenant {
+    Tenant::Workspace(Uuid::from_u128(number as u128).into())
+}
+
+fn stranger(number: usize) -> Tenant {
+    Tenant::Address(Ipv4Addr::from_bits(u32::try_from(number).unwrap()).into())
+}
+
+fn at(milliseconds: u64) -> Timestamp {
+    START.plus(Duration::from_millis(milliseconds))
+}
+
+impl<W> Line<W> {
+    pub(in crate::admission) fn is_empty(&self) -> bool {
+        let is_forgotten = self.tenants.is_empty() && self.known.is_empty() && self.strangers.is_empty();
+        is_forgotten && (self.used, self.used_by_strangers, self.waiting) == (0, 0, 0)
+    }
+}
+
+/// Admits at once or puts into line.
+fn arrive(line: &mut Line<usize>, tenant: &Tenant, units: u32, now: Timestamp, who: usize) -> Option<Ticket> {
+    if line.admit(tenant, units) {
+        return None;
+    }
+    Some(line.queue(tenant, units, now, who).unwrap().0)
+}
+
+fn call(line: &mut Line<usize>, now: Timestamp) -> Vec<(usize, Word)> {
+    let mut called = Vec::new();
+    line.call(now, |who, word| called.push((who, word)));
+    called
+}
+
+#[test]
+fn something_is_always_left_to_whoever_comes_next() {
+    for capacity in 4..400 {
+        let mut line: Line<usize> = Line::new(Shares::of(capacity));
+        assert_eq!(line.shares().units(&tenant(1), u32::MAX), capacity - capacity / 4);
+        for number in 1..4 {
+            assert!(line.used < capacity || number > 2, "{capacity}");
+            while line.admit(&tenant(number), 1) {}
+        }
+        let most = line.tenants.values().map(|standing| standing.used).max().unwrap();
+        assert!(most <= capacity - capacity / 4, "{capacity}: {most}");
+    }
+    assert_eq!(Shares::of(0).units(&stranger(1), 50), 1);
+}
+
+#[test]
+fn who_has_least_under_way_is_next() {
+    let mut line = Line::new(Shares::of(4));
+    for who in 0..3 {
+        assert!(arrive(&mut line, &tenant(1), 1, START, who).is_none());
+    }
+    arrive(&mut line, &tenant(2), 1, START, 3);
+    for (number, who) in [(1, 4), (1, 5), (2, 6), (3, 7)] {
+        assert!(arrive(&mut line, &tenant(number), 1, START, who).is_some());
+    }
+    assert_eq!(call(&mut line, START), []);
+    line.give_back(&tenant(1), 1);
+    assert_eq!(call(&mut line, START), [(7, Word::Admitted)], "nothing of the third one is under way");
+    line.give_back(&tenant(1), 1);
+    // One of each is under way, and the first one has not been for the longest.
+    assert_eq!(call(&mut line, START), [(4, Word::Admitted)]);
+    line.give_back(&tenant(2), 1);
+    assert_eq!(call(&mut line, START), [(6, Word::Admitted)]);
+    line.give_back(&tenant(3), 1);
+    assert_eq!(call(&mut line, START), [(5, Word::Admitted)]);
+}
+
+#[test]
+fn a_large_request_is_waited_for() {
+    let mut line = Line::new(Shares::of(100));
+    for who in 0..10 {
+        arrive(&mut line, &tenant(who % 2), 10, START, who);
+    }
+    assert!(arrive(&mut line, &tenant(7), 50, START, 50).is_some());
+    assert!(arrive(&mut line, &tenant(1), 1, START, 51).is_some(), "nobody overtakes it");
+    for freed in 0..5 {
+        assert_eq!(call(&mut line, START), [], "{freed}");
+        line.give_back(&tenant(0), 10);
+    }
+    assert_eq!(call(&mut line, START), [(50, Word::Admitted)]);
+    line.give_back(&tenant(1), 10);
+    assert_eq!(call(&mut line, START), [(51, Word::Admitted)]);
+}
+
+#[test]
+fn strangers_share_a_quarter() {
+    let mut line = Line::new(Shares::of(100));
+    for who in 0..25 {
+        assert!(arrive(&mut line, &stranger(who), 1, START, who).is_none(), "{who}");
+    }
+    for who in 25..400 {
+        assert!(arrive(&mut line, &stranger(who), 1, START, who).is_some());
+    }
+    assert_eq!(call(&mut line, START), []);
+    assert!(arrive(&mut line, &tenant(1), 50, START, 1_000).is_some());
+    assert_eq!(call(&mut line, START), [(1_000, Word::Admitted)], "who is known waits for no stranger");
+    line.give_back(&stranger(0), 1);
+    assert_eq!(call(&mut line, START), [(25, Word::Admitted)]);
+}
+
+#[test]
+fn a_line_that_stands_sheds_early_and_a_burst_does_not() {
+    let mut line = Line::new(Shares::of(1));
+    assert!(arrive(&mut line, &tenant(1), 1, at(0), 0).is_none());
+    arrive(&mut line, &tenant(1), 1, at(0), 1);
+    arrive(&mut line, &tenant(1), 1, at(100), 2);
+    line.give_back(&tenant(1), 1);
+    assert_eq!(call(&mut line, at(200)), [(1, Word::Admitted)], "200 ms are no harm in a burst");
+    arrive(&mut line, &tenant(1), 1, at(290), 3);
+    line.give_back(&tenant(1), 1);
+    assert_eq!(call(&mut line, at(300)), [(2, Word::Late), (3, Word::Admitted)]);
+    line.give_back(&tenant(1), 1);
+    assert!(line.is_empty());
+}
+
+#[test]
+fn a_tenants_line_is_bounded_and_so_is_that_of_all() {
+    let mut line = Line::new(Shares::of(2));
+    line.take(&tenant(0), 2);
+    for who in 0..128 {
+        line.queue(&tenant(1), 1, START, who).unwrap();
+    }
+    assert_eq!(line.queue(&tenant(1), 1, START, 128).err(), Some(Full));
+    for number in 2..9 {
+        for who in 0..128 {
+            line.queue(&tenant(number), 1, START, number * 1_000 + who).unwrap();
+        }
+    }
+    let (ticket, displaced) = line.queue(&tenant(9), 1, START, 9_000).unwrap();
+    assert!(
+        matches!(displaced, Some((who, Word::Displaced)) if who % 1_000 == 127),
+        "the last of a longest line"
+    );
+    assert_eq!(line.waiting, 1_024);
+    assert!(line.leave(&ticket) && !line.leave(&ticket));
+}
+
+#[test]
+fn many_tenants_leave_no_trace() {
+    let mut line = Line::new(Shares::of(8));
+    let mut tickets = Vec::new();
+    for who in 0..100_000 {
+        let tenant = if who % 2 == 0 { tenant(who) } else { stranger(who) };
+        if line.admit(&tenant, 1) {
+            line.give_back(&tenant, 1);
+        } else if let Ok((ticket, _)) = line.queue(&tenant, 1, START, who) {
+            tickets.push(ticket);
+        }
+        if who == 1_000 {
+            line.take(&self::tenant(0), 8);
+        }
+        assert!(line.tenants.len() <= 1_024 + 8);
+    }
+    for ticket in tickets {
+        line.leave(&ticket);
+    }
+    line.give_back(&tenant(0), 8);
+    assert!(line.is_empty());
+}
+
+/// A tenant of the simulation: what it asks for, and what became of it.
+#[derive(Debug, Clone)]
+struct Asker {
+    /// Milliseconds from one request to the next.
+    every: u64,
+    units: u32,
+    /// For how many milliseconds a request is under way.
+    takes: u64,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Served {
+    asked: u64,
+    units: u64,
+    refused: u64,
+    longest_wait: Duration,
+}
+
+/// Runs the line for so many milliseconds of simulated time, with its promises held at each step.
+fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
+    let mut line = Line::new(Shares::of(capacity));
+    let mut served = vec![Served::default(); askers.len()];
+    let mut waiting: HashMap<usize, (usize, u32, u64, Ticket)> = HashMap::new();
+    let mut ends: BTreeMap<(u64, usize), (usize, u32)> = BTreeMap::new();
+    let mut who = 0;
+    for now in 0..length + 6_000 {
+        while let Some(end) = ends.first_entry().filter(|end| end.key().0 <= now) {
+            let (asker, units) = end.remove();
+            line.give_back(&tenant(asker), units);
+        }
+        // Who has lost patience leaves by itself.
+        let late: Vec<usize> = waiting
+            .iter()
+            .filter(|(_, (.., since, _))| at(now).since(at(*since)) >= PATIENCE)
+            .map(|(who, _)| *who)
+            .collect();
+        for who in late {
+            let (asker, _, _, ticket) = waiting.remove(&who).unwrap();
+            assert!(line.leave(&ticket));
+            served[asker].refused += 1;
+        }
+        for (asker, asks) in askers.iter().enumerate() {
+            if now >= length || now % asks.every != 0 {
+                continue;
+            }
+            who += 1;
+            served[asker].asked += 1;
+            let units = line.shares().units(&tenant(asker), asks.units);
+            if line.admit(&tenant(asker), units) {
+                ends.insert((now + asks.takes, who), (asker, units));
+                served[asker].units += u64::from(units);
+                continue;
+            }
+            match line.queue(&tenant(asker), units, at(now), who) {
+                Ok((ticket, displaced)) => {
+                    waiting.insert(who, (asker, units, now, ticket));
+                    assert!(displaced.is_none(), "no line is full here");
+                }
+                Err(Full) => served[asker].refused += 1,
+            }
+        }
+        for (who, word) in call(&mut line, at(now)) {
+            let (asker, units, since, _) = waiting.remove(&who).unwrap();
+            let waited = Duration::from_millis(now - since);
+            served[asker].longest_wait = served[asker].longest_wait.max(waited);
+            if word == Word::Admitted {
+                ends.insert((now + askers[asker].takes, who), (asker, units));
+                served[asker].units += u64::from(units);
+            } else {
+                served[asker].refused += 1;
+            }
+        }
+        assert!(line.used <= capacity, "{} units of {capacity}", line.used);
+        let under_way: u32 = ends.values().map(|(_, units)| units).sum();
+        assert_eq!(line.used, under_way, "each unit is counted once");
+        assert_eq!(line.waiting, waiting.len());
+    }
+    assert!(line.is_empty(), "nothing is left when everybody is gone");
+    served
+}
+
+fn asker() -> impl Strategy<Value = Asker> {
+    (1_u64..40, prop_oneof![Just(1_u32), Just(3), Just(10), Just(50)], 1_u64..100)
+        .prop_map(|(every, units, takes)| Asker { every, units, takes })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever a crowd asks for: a tenant that asks for little is never refused, and nobody waits for longer than patience
+    /// lasts.
+    #[test]
+    fn who_asks_for_little_is_never_refused(
+        crowd in prop::collection::vec(asker(), 1..6),
+        every in 10_u64..50,
+    ) {
+        let mut askers = vec![Asker { every, units: 1, takes: 2 }];
+        askers.extend(crowd);
+        let served = simulate(400, &askers, 2_000);
+        prop_assert_eq!(served[0].refused, 0, "{:?}", served);
+        prop_assert!(served.iter().all(|served| served.longest_wait <= PATIENCE));
+    }
+
+    /// Tenants that all ask for far more than there is hold the same, however they cut it up.
+    #[test]
+    fn who_asks_for_too_much_gets_a_share(
+        costs in prop::collection::vec(prop_oneof![Just(1_u32), Just(3), Just(10)], 2..5),
+    ) {
+        let askers: Vec<Asker> = costs.iter().map(|units| Asker { every: 1, units: *units, takes: 600 }).collect();
+        let served = simulate(600, &askers, 8_000);
+        let units: Vec<u64> = served.iter().map(|served| served.units).collect();
+        let (least, most) = (units.iter().min().unwrap(), units.iter().max().unwrap());
+        prop_assert!(*least * 10 >= *most * 8, "{:?}", units);
+    }
+}
+
+#[test]
+fn ten_times_as_much_takes_nothing_from_who_asks_modestly() {
+    let modest = Asker { every: 10, units: 10, takes: 20 };
+    let alone = simulate(100, std::slice::from_ref(&modest), 5_000);
+    let flood = Asker { every: 1, units: 10, takes: 20 };
+    let beside = simulate(100, &[modest, flood.clone(), flood], 5_000);
+    assert_eq!(beside[0].units, alone[0].units);
+    assert_eq!(beside[0].refused, 0);
+    assert!(beside[1].refused > beside[1].asked / 2, "{beside:?}");
+}
+
+/// What one tenant's requests wait for, as a provider that is slow, another's do not.
+#[test]
+fn who_is_slow_keeps_nobody_waiting() {
+    let slow = Asker { every: 1, units: 10, takes: 5_000 };
+    let quick = Asker { every: 5, units: 10, takes: 5 };
+    let served = simulate(100, &[quick, slow.clone(), slow], 20_000);
+    assert_eq!(served[0].refused, 0, "{served:?}");
+}
