@@ -187,6 +187,7 @@ mod tests {
             kind: "KIND_FILE".to_owned(),
             title: "a title".to_owned(),
             path: String::new(),
+            tags: Vec::new(),
             language: Language::English,
             content_hash: hash.to_owned(),
             updated_at: 0,

@@ -56,8 +56,11 @@ pub struct IndexedDocument {
     pub kind: String,
     /// The title without a file extension; its words are indexed with every chunk.
     pub title: String,
-    /// Where it stood when it was indexed, from the root to its own name; the words of the folders are searched too.
+    /// Where it stood when it was indexed, to its own name: what of it is no container, whose names search knows. The words of
+    /// the folders are searched too.
     pub path: String,
+    /// What it is tagged with; searched too.
+    pub tags: Vec<String>,
     /// The language that its words are stemmed in.
     pub language: Language,
     /// Hash of the whole document that the chunks' lines were counted in.

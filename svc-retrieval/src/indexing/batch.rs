@@ -121,6 +121,7 @@ mod tests {
             kind: "file".to_owned(),
             title: String::new(),
             path: String::new(),
+            tags: Vec::new(),
             language: Language::English,
             content_hash: content_hash.to_owned(),
             updated_at: 0,

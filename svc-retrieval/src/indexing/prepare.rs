@@ -151,14 +151,16 @@ impl Cutter {
         let container = container.and_then(|id| Uuid::try_parse(id).ok());
         let chunks = self.chunks(id, &document);
         let is_entry = document.catalog_only;
+        let kind = Kind::try_from(reference.kind).unwrap_or_default();
         let document = IndexedDocument {
             workspace: partition::of(workspace, document.catalog_only),
             document: id,
             container,
-            kind: kinds::stored(Kind::try_from(reference.kind).unwrap_or_default()).to_owned(),
+            kind: kinds::stored(kind).to_owned(),
             title: chunk::stem(&document.title).to_owned(),
             // The chunk of an entry says where it stands.
-            path: if is_entry { String::new() } else { document.path },
+            path: if is_entry { String::new() } else { beside_folders(kind, document.path) },
+            tags: document.tags,
             language: words::detect(&document.content),
             content_hash: document.content_hash,
             updated_at: document.updated_at.as_ref().map_or(0, |at| Timestamp::from_proto(at).as_micros()),
@@ -303,6 +305,19 @@ impl Cut {
             IndexedDocument { chunks: chunks.collect(), ..cut.document }
         };
         self.documents.into_iter().map(with_chunks).collect()
+    }
+}
+
+/// What of a path is no folder of the workspace: by the names of folders a document is found as they are when somebody
+/// searches, so that to rename one is to write nothing.
+fn beside_folders(kind: Kind, path: String) -> String {
+    match kind {
+        Kind::File => String::new(),
+        // Its database's name and its own.
+        Kind::Record => {
+            path.rmatch_indices('/').nth(1).and_then(|(at, _)| path.get(at..)).unwrap_or(&path).to_owned()
+        }
+        _ => path,
     }
 }
 

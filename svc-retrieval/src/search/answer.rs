@@ -98,6 +98,11 @@ pub(super) fn index_lags(lag: u64) -> CoverageNote {
     )
 }
 
+pub(super) fn without_folder_names() -> CoverageNote {
+    let message = "the names of folders were not searched: the service that keeps them did not give them";
+    note("provider_unavailable", message.to_owned(), None)
+}
+
 /// Why a search by meaning was answered by words.
 pub(super) fn words_only(error: &embed::Error) -> CoverageNote {
     let code = match error {

@@ -115,6 +115,7 @@ mod tests {
             kind: "KIND_FILE".to_owned(),
             title: "t".to_owned(),
             path: "/t.md".to_owned(),
+            tags: Vec::new(),
             language: Language::English,
             content_hash: format!("hash {id}"),
             updated_at: 0,

@@ -85,6 +85,7 @@ pub(crate) fn prepare(embedder: &StaticRows, document: &Document, number: u128) 
         kind: "FILE".to_owned(),
         title: chunk::stem(&document.name).to_owned(),
         path: document.name.clone(),
+        tags: Vec::new(),
         language: words::detect(&document.text),
         content_hash: "0".repeat(71),
         updated_at: 0,

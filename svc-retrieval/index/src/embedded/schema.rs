@@ -131,6 +131,8 @@ impl Fields {
         let searched = Searched {
             title: &document.title,
             path: &document.path,
+            tags: &document.tags,
+            container: document.container,
             headings: &chunk.heading_path,
             text: &chunk.text,
             language: document.language,

@@ -115,6 +115,7 @@ async fn engine(folder: &Path, titles: &[Title]) -> EmbeddedEngine {
             kind: String::new(),
             title: cairn_index::chunk::stem(&document.title).to_owned(),
             path: String::new(),
+            tags: Vec::new(),
             language: Language::English,
             content_hash: String::new(),
             updated_at: 0,

@@ -236,6 +236,7 @@ mod tests {
                 kind: String::new(),
                 title: String::new(),
                 path: String::new(),
+                tags: Vec::new(),
                 language: Language::English,
                 content_hash: String::new(),
                 updated_at: 0,

@@ -144,6 +144,7 @@ fn document(id: Uuid, line: &Value, rows: &StaticRows) -> IndexedDocument {
         kind: "file".to_owned(),
         title: chunk::stem(&name).to_owned(),
         path: format!("/{name}"),
+        tags: Vec::new(),
         language: detect(&content),
         content_hash: String::new(),
         updated_at: 0,

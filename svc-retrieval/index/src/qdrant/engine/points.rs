@@ -348,6 +348,7 @@ mod tests {
                 kind: "KIND_FILE".to_owned(),
                 title,
                 path: String::new(),
+                tags: Vec::new(),
                 language: crate::words::Language::English,
                 content_hash,
                 updated_at,
