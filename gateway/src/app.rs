@@ -16,6 +16,7 @@ use crate::intake::Intake;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
 use crate::rate_limit::Limits;
+use crate::shown::Shown;
 use crate::upstreams::Upstreams;
 
 /// Every part; cheap to clone.
@@ -33,6 +34,7 @@ struct Parts {
     events: Arc<Events>,
     follows: Arc<Follows>,
     own_writes: Arc<OwnWrites>,
+    shown: Arc<Shown>,
     intake: Arc<Intake>,
     in_flight: Arc<InFlight>,
 }
@@ -49,6 +51,7 @@ impl App {
             events: Arc::new(Events::new(Arc::clone(&upstreams), Arc::clone(&ambient.clock))),
             follows: Arc::default(),
             own_writes: Arc::new(OwnWrites::new(Arc::clone(&ambient.clock))),
+            shown: Arc::new(Shown::new(Arc::clone(&ambient.clock))),
             intake: Arc::new(Intake::new(settings.max_body_bytes)),
             in_flight: Arc::new(InFlight::new(settings.max_requests)),
             links: Arc::new(settings.links),
@@ -90,6 +93,7 @@ parts!(
     events: Events,
     follows: Follows,
     own_writes: OwnWrites,
+    shown: Shown,
     intake: Intake,
     in_flight: InFlight,
 );

@@ -213,7 +213,6 @@ impl Searcher {
         let waited =
             after.iter().filter(|after| after.feed == Some(Feed::Content)).map(|after| after.position);
         let known = generation.indexer.head(Feed::Content, workspace);
-        // A position that the feed does not have is not waited for.
         let wanted = waited.max().map_or(known, |position| position.max(known));
         match self.folders.names(owner, workspace, wanted).await {
             Ok(names) => (Some(names), None),

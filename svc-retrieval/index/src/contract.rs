@@ -83,6 +83,7 @@ pub(crate) fn document(number: u128, texts: &[&str]) -> IndexedDocument {
     let chunk = |text: &&str| IndexedChunk {
         text: (*text).to_owned(),
         heading_path: Vec::new(),
+        table_header: String::new(),
         start_line: 1,
         end_line: 1,
         embedding: vec![1.0, 0.0],

@@ -194,6 +194,7 @@ mod tests {
             chunks: vec![IndexedChunk {
                 text: "some words".to_owned(),
                 heading_path: Vec::new(),
+                table_header: String::new(),
                 start_line: 1,
                 end_line: 1,
                 embedding: vec![0.5; 4],

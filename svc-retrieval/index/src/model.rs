@@ -78,6 +78,8 @@ pub struct IndexedChunk {
     pub text: String,
     /// The headings above it, outermost first.
     pub heading_path: Vec<String>,
+    /// The header of the table that the text begins in the midst of; empty where it begins elsewhere.
+    pub table_header: String,
     /// Its first line, from 1.
     pub start_line: u32,
     /// Its last line, inclusive.
@@ -98,6 +100,7 @@ impl IndexedDocument {
             kind: self.kind.clone(),
             title: self.title.clone(),
             heading_path: chunk.heading_path.clone(),
+            table_header: chunk.table_header.clone(),
             text: chunk.text.clone(),
             start_line: chunk.start_line,
             end_line: chunk.end_line,
@@ -188,6 +191,8 @@ pub struct StoredChunk {
     pub title: String,
     /// The headings above the chunk, outermost first.
     pub heading_path: Vec<String>,
+    /// The header of the table that the chunk begins in the midst of; empty where it begins elsewhere.
+    pub table_header: String,
     /// The chunk's text.
     pub text: String,
     /// Its first line, from 1.
@@ -207,6 +212,8 @@ pub struct EmbeddedChunk {
     pub title: String,
     /// The headings above the chunk, outermost first.
     pub heading_path: Vec<String>,
+    /// The header of the table that the chunk begins in the midst of; empty where it begins elsewhere.
+    pub table_header: String,
     /// The chunk's text.
     pub text: String,
     /// Its vector, of length 1.

@@ -49,6 +49,8 @@ pub struct Searched<'a> {
     pub container: Option<Uuid>,
     /// The headings above the chunk.
     pub headings: &'a [String],
+    /// The header of the table that the text goes on with.
+    pub table_header: &'a str,
     /// The chunk's text.
     pub text: &'a str,
     /// The language that all of it is in.
@@ -58,7 +60,16 @@ pub struct Searched<'a> {
 impl<'a> Searched<'a> {
     /// A text with nothing around it.
     pub const fn text(text: &'a str, language: Language) -> Self {
-        Self { title: "", path: "", tags: &[], container: None, headings: &[], text, language }
+        Self {
+            title: "",
+            path: "",
+            tags: &[],
+            container: None,
+            headings: &[],
+            table_header: "",
+            text,
+            language,
+        }
     }
 }
 
@@ -83,6 +94,9 @@ impl Searched<'_> {
         self.tags.iter().for_each(|tag| add(tag));
         for _ in 0..HEADING_WEIGHT {
             self.headings.iter().for_each(|heading| add(heading));
+        }
+        if !self.table_header.is_empty() {
+            add(self.table_header);
         }
         add(self.text);
     }

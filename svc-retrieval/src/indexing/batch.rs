@@ -109,6 +109,7 @@ mod tests {
         let chunk = IndexedChunk {
             text: String::new(),
             heading_path: Vec::new(),
+            table_header: String::new(),
             start_line: 1,
             end_line: 1,
             embedding: Vec::new(),

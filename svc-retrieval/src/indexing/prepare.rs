@@ -159,7 +159,7 @@ impl Cutter {
             kind: kinds::stored(kind).to_owned(),
             title: chunk::stem(&document.title).to_owned(),
             // The chunk of an entry says where it stands.
-            path: if is_entry { String::new() } else { beside_folders(kind, document.path) },
+            path: if is_entry { String::new() } else { beside_folders(kind, document.path, &document.title) },
             tags: document.tags,
             language: words::detect(&document.content),
             content_hash: document.content_hash,
@@ -223,7 +223,8 @@ impl Cut {
         for cut in &self.documents {
             let stored = stored.remove(&cut.document.document).unwrap_or_default().into_iter().map(|chunk| {
                 // Stored with the blank lines that follow it.
-                let text = chunk::text_under(&chunk.title, &chunk.heading_path, chunk.text.trim_end());
+                let passage = chunk.text.trim_end();
+                let text = chunk::text_under(&chunk.title, &chunk.heading_path, &chunk.table_header, passage);
                 (text, Embedded { vector: chunk.embedding, pieces: chunk.pieces })
             });
             let stored: Known = stored.collect();
@@ -310,12 +311,14 @@ impl Cut {
 
 /// What of a path is no folder of the workspace: by the names of folders a document is found as they are when somebody
 /// searches, so that to rename one is to write nothing.
-fn beside_folders(kind: Kind, path: String) -> String {
+fn beside_folders(kind: Kind, path: String, title: &str) -> String {
     match kind {
         Kind::File => String::new(),
-        // Its database's name and its own.
+        // Its database's name; a title may look like a path.
         Kind::Record => {
-            path.rmatch_indices('/').nth(1).and_then(|(at, _)| path.get(at..)).unwrap_or(&path).to_owned()
+            let database = path.strip_suffix(title).and_then(|above| above.strip_suffix('/'));
+            let name = database.and_then(|database| database.rsplit('/').next()).unwrap_or_default();
+            format!("/{name}/")
         }
         _ => path,
     }
@@ -324,7 +327,8 @@ fn beside_folders(kind: Kind, path: String) -> String {
 /// An entry of a catalog as the one chunk that it has: what it is found by, and no text.
 fn entry(document: &Document) -> Chunks {
     let (text, heading_path) = (crate::entry::text(document), Vec::new());
-    let chunk = Chunk { text, heading_path, start_line: 1, end_line: 1, gap: None };
+    let chunk =
+        Chunk { text, heading_path, table_header: String::new(), start_line: 1, end_line: 1, gap: None };
     Arc::new([(chunk, String::new())])
 }
 
@@ -352,6 +356,7 @@ fn indexed(chunk: &Chunk, embedded: Embedded) -> IndexedChunk {
         // With what follows it, so that a search can put neighbours together line by line.
         text: format!("{}{}", chunk.text, chunk.gap.as_deref().unwrap_or_default()),
         heading_path: chunk.heading_path.clone(),
+        table_header: chunk.table_header.clone(),
         start_line: chunk.start_line,
         end_line: chunk.end_line,
         embedding: embedded.vector,

@@ -158,7 +158,14 @@ async fn list(context: &Context, arguments: Arguments) -> Result<Outcome, Proble
 async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let input: GetMemory = arguments.read()?;
     match memories::get(context, input.slug.clone()).await {
-        Ok(memory) => Ok(Outcome::text(as_text(&memory))),
+        Ok(memory) => {
+            let entries = memory.members.iter().flat_map(|member| &member.entries);
+            let cited = entries.map(|entry| &entry.citation);
+            let documents: Vec<(&str, &str)> =
+                cited.map(|citation| (citation.id.as_str(), citation.content_hash.as_str())).collect();
+            context.show(&documents);
+            Ok(Outcome::text(as_text(&memory)))
+        }
         Err(problem) if problem.reason == Reason::NotFound => {
             not_found(context, "get_memory", "slug", &input.slug, problem).await
         }

@@ -72,6 +72,7 @@ pub(crate) fn prepare(embedder: &StaticRows, document: &Document, number: u128) 
     let chunks = chunks.into_iter().zip(embedded).map(|(chunk, (embedding, pieces))| IndexedChunk {
         text: chunk.text,
         heading_path: chunk.heading_path,
+        table_header: chunk.table_header,
         start_line: chunk.start_line,
         end_line: chunk.end_line,
         embedding,

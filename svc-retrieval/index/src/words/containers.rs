@@ -78,12 +78,12 @@ impl ContainerNames {
         {
             return Arc::clone(named);
         }
-        let mut forms: HashMap<String, Vec<String>> = HashMap::new();
+        let mut known: HashMap<String, Vec<String>> = HashMap::new();
         let mut named = Named::new();
         for (place, container) in self.containers.iter().enumerate() {
             for word in split(&container.name) {
-                let forms = forms.entry(word.text).or_insert_with_key(|word| forms_of(word, languages));
-                for form in forms {
+                let forms = known.entry(word.text).or_insert_with_key(|word| forms_of(word, languages));
+                for form in forms.iter() {
                     let places = named.entry(form.clone()).or_default();
                     if places.last() != Some(&place) {
                         places.push(place);
@@ -120,8 +120,7 @@ impl ContainerNames {
         for word in &words {
             held.extend(forms_of(&word.text, languages).into_iter().map(|form| (word.position, form)));
         }
-        let begins = words.iter().map(|word| word.position);
-        begins.into_iter().any(|begin| {
+        words.iter().map(|word| word.position).any(|begin| {
             row.iter().all(|(place, word)| held.contains(&(begin.saturating_add(*place), word.clone())))
         })
     }

@@ -107,6 +107,7 @@ pub(super) fn check_words(case: Case<'_>, missed: &Missed, passages: &Passages, 
             path: &missed.document.path,
             tags: &missed.document.tags,
             headings: &chunk.heading_path,
+            table_header: &chunk.table_header,
             ..Searched::text(&chunk.text, passages.language)
         };
         let found = telling.held_each(&text, &mut stems);

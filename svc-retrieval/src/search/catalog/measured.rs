@@ -103,6 +103,7 @@ async fn engine(folder: &Path, titles: &[Title]) -> EmbeddedEngine {
         let chunk = IndexedChunk {
             text,
             heading_path: Vec::new(),
+            table_header: String::new(),
             start_line: 1,
             end_line: 1,
             embedding: vec![0.0],

@@ -224,6 +224,7 @@ mod tests {
             let chunk = |row: &[f32; 3]| IndexedChunk {
                 text: "text".to_owned(),
                 heading_path: Vec::new(),
+                table_header: String::new(),
                 start_line: 1,
                 end_line: 1,
                 embedding: row.to_vec(),

@@ -40,6 +40,7 @@ impl Words {
             tags: &document.tags,
             container: document.container,
             headings: &chunk.heading_path,
+            table_header: &chunk.table_header,
             text: &chunk.text,
             language: document.language,
         })
