@@ -69,7 +69,7 @@ pub(in crate::mcp) async fn read(context: &Context, named: Named) -> Result<(&'s
             Ok((mime_type(&file), file.content.unwrap_or_default()))
         }
         Named::Memory(name) => {
-            let memory = memories::get(context, name).await?;
+            let memory = memories::get(context, name, None).await?;
             Ok(("text/markdown", memory.to_markdown()))
         }
         Named::Folder(id) => Ok((JSON, folder(context, id).await?)),
