@@ -207,6 +207,8 @@ impl Naming {
 }
 
 #[cfg(test)]
+mod measured;
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::words::Language;
