@@ -17,6 +17,7 @@ use crate::intake::Intake;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
 use crate::rate_limit::Limits;
+use crate::shown::Shown;
 use crate::upstreams::Upstreams;
 
 /// Every part; cheap to clone.
@@ -34,6 +35,7 @@ struct Parts {
     events: Arc<Events>,
     follows: Arc<Follows>,
     own_writes: Arc<OwnWrites>,
+    shown: Arc<Shown>,
     intake: Arc<Intake>,
     in_flight: Arc<InFlight>,
     admission: Arc<Admission>,
@@ -51,6 +53,7 @@ impl App {
             events: Arc::new(Events::new(Arc::clone(&upstreams), Arc::clone(&ambient.clock))),
             follows: Arc::default(),
             own_writes: Arc::new(OwnWrites::new(Arc::clone(&ambient.clock))),
+            shown: Arc::new(Shown::new(Arc::clone(&ambient.clock))),
             intake: Arc::new(Intake::new(settings.max_body_bytes)),
             in_flight: Arc::new(InFlight::new(settings.max_requests)),
             admission: Arc::new(Admission::new(settings.capacity, Arc::clone(&ambient.clock))),
@@ -93,6 +96,7 @@ parts!(
     events: Events,
     follows: Follows,
     own_writes: OwnWrites,
+    shown: Shown,
     intake: Intake,
     in_flight: InFlight,
     admission: Admission,

@@ -43,6 +43,7 @@ mod rest;
 mod routes;
 mod schema;
 mod security_headers;
+mod shown;
 #[cfg(test)]
 mod testing;
 mod unread_body;

@@ -29,6 +29,11 @@ impl Writer {
     pub(crate) fn of(identity: &Identity) -> Self {
         Self(format!("{}:{}", identity.principal.kind.as_str(), identity.principal.id).into())
     }
+
+    #[cfg(test)]
+    pub(crate) fn named(name: &str) -> Self {
+        Self(name.into())
+    }
 }
 
 /// The last write of each writer.
@@ -96,7 +101,7 @@ mod tests {
     use super::*;
 
     fn writer(name: &str) -> Writer {
-        Writer(name.into())
+        Writer::named(name)
     }
 
     fn writes(room: usize) -> (OwnWrites, Arc<ManualClock>) {

@@ -370,7 +370,7 @@ async fn resolve(side: &Side, options: &Options, table: &mut Table) -> anyhow::R
     let memory = made.memory.context("no memory")?.id;
     side.settle().await?;
     let ours = cost(options.rounds, async |_| {
-        let asked = ResolveMemoryRequest { memory: memory.clone() };
+        let asked = ResolveMemoryRequest { memory: memory.clone(), when: None };
         client.resolve_memory(side.request(asked)).await?;
         Ok(())
     })

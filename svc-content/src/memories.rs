@@ -7,6 +7,7 @@ mod databases;
 mod guidance;
 mod input;
 mod outside;
+mod past;
 mod resolve;
 mod slug;
 mod trash;

@@ -162,8 +162,8 @@ impl Past {
         Ok(file)
     }
 
-    /// That the moment is past, and not so long ago that nobody knows.
-    async fn check(&self, caller: &Caller, moment: Moment) -> Result<(), Error> {
+    /// The time of a moment: it is past, and not so long ago that nobody knows.
+    pub(crate) async fn check(&self, caller: &Caller, moment: Moment) -> Result<Timestamp, Error> {
         let now = self.context.clock.now();
         let time = match moment {
             Moment::At(time) => Some(time),
@@ -187,7 +187,7 @@ impl Past {
                 oldest.to_rfc3339()
             )));
         }
-        Ok(())
+        Ok(time)
     }
 
     /// What was done to an item, the latest first.

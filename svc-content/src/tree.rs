@@ -24,6 +24,8 @@ use crate::{Error, store};
 
 /// Folders and files on a page; the others count for more, as they take more to read.
 const PAGE_WEIGHT: i64 = 5_000;
+/// Folders on a page of them alone.
+const FOLDERS_A_PAGE: i64 = 10_000;
 /// Entries of the feed that one answer looks at.
 const MAX_CHANGES: i64 = 2_000;
 /// Rendering more records than that takes long enough to hold up other requests on the same thread.
@@ -58,6 +60,17 @@ pub(crate) struct TreeChanges {
     pub(crate) head: u64,
     pub(crate) items: TreeItems,
     pub(crate) gone: Vec<(Kind, DocumentId)>,
+}
+
+/// A page of folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FolderPage {
+    /// Absent where none has changed.
+    pub(crate) folders: Option<Vec<TreeFolder>>,
+    /// Empty after the last page.
+    pub(crate) next: String,
+    /// The position of the feed that the page shows at least.
+    pub(crate) position: u64,
 }
 
 /// The rules, on a storage.
@@ -108,6 +121,34 @@ impl Trees {
         let items = reader.items;
         tx.rollback().await?;
         Ok(TreePage { items, next, position })
+    }
+
+    /// A page of all folders, each page of one moment; none where no folder has changed since a position.
+    pub(crate) async fn folders(
+        &self,
+        workspace: &str,
+        after: u64,
+        token: &str,
+    ) -> Result<FolderPage, Error> {
+        let workspace = parse(workspace)?;
+        let mut tx = self.context.db.begin_read().await?;
+        let position = feed::head(&mut tx, workspace).await?;
+        let is_known = token.is_empty()
+            && (1..=position).contains(&after)
+            && !store::tree::folders_changed(&mut tx, workspace, after).await?;
+        if is_known {
+            tx.rollback().await?;
+            return Ok(FolderPage { folders: None, next: String::new(), position });
+        }
+        let last = match token {
+            "" => DocumentId(Uuid::nil()),
+            token => token.parse().map_err(|_| invalid_token())?,
+        };
+        let folders = store::tree::folders(&mut tx, workspace, Which::After(last, FOLDERS_A_PAGE)).await?;
+        tx.rollback().await?;
+        let is_full = i64::try_from(folders.len()) == Ok(FOLDERS_A_PAGE);
+        let next = folders.last().filter(|_| is_full).map_or_else(String::new, |last| last.id.to_string());
+        Ok(FolderPage { folders: Some(folders), next, position })
     }
 
     /// What changed after a position, of one moment.
@@ -312,7 +353,9 @@ fn read_token(token: &str) -> Result<(usize, DocumentId), Error> {
         let stage = STAGES.iter().position(|(stage, ..)| *stage == name)?;
         Some((stage, id.parse().ok()?))
     };
-    read().ok_or_else(|| {
-        Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
-    })
+    read().ok_or_else(invalid_token)
+}
+
+fn invalid_token() -> Error {
+    Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
 }

@@ -129,6 +129,12 @@ impl Indexer {
         self.0.owners.iter().map(behind).sum()
     }
 
+    /// The newest position of a feed of the workspace that is known.
+    pub(crate) fn head(&self, feed: Feed, workspace: WorkspaceId) -> u64 {
+        let known = self.feed(feed, workspace).head.load(Ordering::Acquire);
+        known.max(self.0.index.cursor(feed.as_str(), workspace.0))
+    }
+
     /// How far each feed of the workspace is applied.
     pub(crate) fn progress(&self, workspace: WorkspaceId) -> Vec<Progress> {
         let of = |owner: &Owner| {

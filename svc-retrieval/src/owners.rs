@@ -12,7 +12,8 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::ServiceIdentitySource;
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
-use cairn_proto::content::v1::{PreviewRecordRequest, PreviewRecordResponse};
+use cairn_proto::content::v1::tree_service_client::TreeServiceClient;
+use cairn_proto::content::v1::{PreviewRecordRequest, PreviewRecordResponse, ReadFoldersRequest, TreeFolder};
 use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
 use cairn_proto::document::v1::{
     ConfirmDocumentsRequest, ConfirmedDocument, Document, DocumentRef, ReadDocumentsRequest,
@@ -179,6 +180,36 @@ impl Owner {
             rest = rest.split_off(read.min(rest.len()));
         }
         Ok(documents)
+    }
+
+    /// The names of the workspace's folders, and the position that they are of; none where no folder has changed after a
+    /// position. At most so many are read.
+    pub(crate) async fn read_folders(
+        &self,
+        workspace: WorkspaceId,
+        after: u64,
+        most: usize,
+    ) -> Result<(Option<Vec<TreeFolder>>, u64), Error> {
+        let mut tree =
+            TreeServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let call = self.own_call(PATIENCE).await?;
+        let mut folders: Vec<TreeFolder> = Vec::new();
+        let mut position = None;
+        let mut page_token = String::new();
+        loop {
+            let request = ReadFoldersRequest { workspace_id: workspace.to_string(), after, page_token };
+            let page = tree.read_folders(call.request(request)).await?.into_inner();
+            let position = *position.get_or_insert(page.position);
+            if page.unchanged {
+                return Ok((None, position));
+            }
+            folders.extend(page.folders);
+            if page.next_page_token.is_empty() || folders.len() >= most {
+                folders.truncate(most);
+                return Ok((Some(folders), position));
+            }
+            page_token = page.next_page_token;
+        }
     }
 
     /// A record as it would be searched with other values, where this owner has records and the caller may see it.

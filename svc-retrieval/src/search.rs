@@ -7,6 +7,7 @@ mod citation;
 pub(crate) mod confirm;
 mod evidence;
 mod fetched;
+mod folders;
 pub(crate) mod fusion;
 mod golden;
 pub(crate) mod held;
@@ -41,8 +42,10 @@ use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{Identity, Scope};
 use cairn_embed::StaticRows;
+use cairn_index::words::ContainerNames;
 use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
+use cairn_proto::domain::Feed;
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::LiveDocument;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextResponse, Trace};
@@ -51,6 +54,7 @@ use uuid::Uuid;
 pub(crate) use self::absence::{AbsenceRequest, Missed};
 use self::evidence::Evidence;
 use self::fetched::Fetched;
+use self::folders::Folders;
 pub(crate) use self::golden::{Edit, Outcome};
 use self::highlights::Marking;
 pub(crate) use self::known::KnownDocument;
@@ -59,7 +63,7 @@ use self::page::{Page, Passage};
 use self::plan::Plan;
 use self::pool::{Pool, Site};
 use self::providers::{Asking, Consulted};
-use self::rank::{QueryVectors, Ranker, Ranking};
+use self::rank::{QueryVectors, Ranker, Ranking, Within};
 pub(crate) use self::related::RelatedRequest;
 use self::request::After;
 pub(crate) use self::request::{SearchRequest, Strategy};
@@ -108,6 +112,7 @@ pub(crate) struct Searcher {
     preferences: Preferences,
     /// What tells by meaning which lines answer, whichever embedder found them.
     rows: Arc<StaticRows>,
+    folders: Folders,
 }
 
 impl Searcher {
@@ -119,7 +124,8 @@ impl Searcher {
         preferences: Preferences,
         rows: Arc<StaticRows>,
     ) -> Self {
-        Self { generations, content, ingest, clock, preferences, rows }
+        let folders = Folders::default();
+        Self { generations, content, ingest, clock, preferences, rows, folders }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
@@ -166,15 +172,55 @@ impl Searcher {
         if !plan.searches_the_index() {
             return Ok(Ranked::default());
         }
-        let containers = self.containers(identity, call, plan).await?;
-        let (documents, note) = narrowed(generation, workspace, call, &request.narrowing).await?;
-        if documents.as_ref().is_some_and(HashSet::is_empty) {
-            return Ok(Ranked { notes: note.into_iter().collect(), ..Ranked::default() });
+        let (within, notes) = self.within(generation, identity, call, plan, request).await?;
+        if within.documents.as_ref().is_some_and(HashSet::is_empty) {
+            return Ok(Ranked { notes, ..Ranked::default() });
         }
-        let within = rank::Within { containers, documents, ..rank::Within::default() };
         let mut ranked = self.ranked(generation, workspace, within, request).await?;
-        ranked.notes.extend(note);
+        ranked.notes.extend(notes);
         Ok(ranked)
+    }
+
+    /// What a search of the retained documents may find, and notes on what it does without.
+    async fn within(
+        &self,
+        generation: &Generation,
+        identity: &Identity,
+        call: &Call,
+        plan: &Plan,
+        request: &SearchRequest,
+    ) -> Result<(Within, Vec<CoverageNote>), Error> {
+        let workspace = identity.workspace_id()?;
+        let (containers, narrowed, names) = tokio::join!(
+            self.containers(identity, call, plan),
+            narrowed(generation, workspace, call, &request.narrowing),
+            self.names(generation, workspace, &request.after),
+        );
+        let ((documents, unanswered), (names, unnamed)) = (narrowed?, names);
+        let within = Within { containers: containers?, documents, names, ..Within::default() };
+        Ok((within, unanswered.into_iter().chain(unnamed).collect()))
+    }
+
+    /// The names of the workspace's folders, at least as new as anything that is known to be written and what the search
+    /// waits for. A search without them finds less, and says so.
+    async fn names(
+        &self,
+        generation: &Generation,
+        workspace: WorkspaceId,
+        after: &[After],
+    ) -> (Option<Arc<ContainerNames>>, Option<CoverageNote>) {
+        let Some(owner) = generation.indexer.owner(Feed::Content) else { return (None, None) };
+        let waited =
+            after.iter().filter(|after| after.feed == Some(Feed::Content)).map(|after| after.position);
+        let known = generation.indexer.head(Feed::Content, workspace);
+        let wanted = waited.max().map_or(known, |position| position.max(known));
+        match self.folders.names(owner, workspace, wanted).await {
+            Ok(names) => (Some(names), None),
+            Err(error) => {
+                tracing::warn!(%workspace, %error, "a search does without the names of folders");
+                (None, Some(answer::without_folder_names()))
+            }
+        }
     }
 
     /// The best of what is retained and of what providers gave, cited.
@@ -275,7 +321,7 @@ impl Searcher {
         &self,
         generation: &Generation,
         workspace: WorkspaceId,
-        within: rank::Within,
+        within: Within,
         request: &SearchRequest,
     ) -> Result<Ranked, Error> {
         let (vectors, note) = match rank::embed_queries(request, &generation.queries).await {

@@ -97,6 +97,35 @@ async fn the_owner_has_the_last_word() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_is_found_by_its_name_of_now() {
+    let bench = Bench::new().await;
+    bench.owner.name_folder(FOLDER, "Old harbour");
+    let position = bench.owner.write(1, "one.md", "A heron stands still.\n", Some(FOLDER));
+    let found = async |query: &str, after| {
+        let answer = bench.search(query, Strategy::Keyword, after).await;
+        assert!(answer.coverage.is_empty(), "{:?}", answer.coverage);
+        answer.results.len()
+    };
+    assert_eq!([found("harbour", position).await, found("lighthouse", position).await], [1, 0]);
+    let before = bench.owner.state.lock().unwrap().asked;
+    let position = bench.owner.name_folder(FOLDER, "Lighthouse");
+    assert_eq!([found("harbour", position).await, found("lighthouse", position).await], [0, 1]);
+    // It is asked for once, and not again while nothing is written.
+    let after = bench.owner.state.lock().unwrap().asked;
+    assert_eq!(after.folders, before.folders + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_goes_on_without_the_names_of_folders() {
+    let bench = Bench::new().await;
+    bench.owner.name_folder(FOLDER, "Harbour");
+    let position = bench.owner.write(1, "one.md", "A heron stands still.\n", Some(FOLDER));
+    bench.owner.state.lock().unwrap().keeps_names_to_itself = true;
+    let answer = bench.search("heron", Strategy::Keyword, position).await;
+    assert_eq!((answer.results.len(), answer.coverage[0].code.as_str()), (1, "provider_unavailable"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_document_leaves_the_index() {
     let bench = Bench::new().await;
     let position = bench.owner.write(1, "one.md", "A heron stands still.\n", None);

@@ -74,6 +74,7 @@ mod mcp_prompts;
 mod mcp_protocol;
 mod mcp_resources;
 mod mcp_scope;
+mod mcp_shown;
 mod mcp_tools;
 mod members;
 mod memories;

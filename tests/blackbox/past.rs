@@ -1,6 +1,6 @@
 //! Files as they were: `asOf` and `hash` of a read (docs/API.md, "Beyond the spec").
 
-use crate::support::http::{id, text};
+use crate::support::http::{each, id, items, text};
 use crate::support::mcp;
 use crate::support::prelude::*;
 
@@ -9,6 +9,7 @@ scenarios![
     a_citation_opens_as_it_was_given,
     the_past_shows_no_more_than_the_present,
     moments_that_nobody_knows_are_refused,
+    a_memory_is_read_as_it_stood,
 ];
 
 async fn a_file_is_read_as_it_stood_after_each_write(deployment: &Deployment) {
@@ -118,4 +119,52 @@ async fn moments_that_nobody_knows_are_refused(deployment: &Deployment) {
     )
     .await;
     assert!(told.contains("without asOf"), "{told}");
+}
+
+async fn a_memory_is_read_as_it_stood(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let before = workspace.file("before.md", None, "x").await.change();
+    let folder = workspace.folder("plans", None).await;
+    let inside = workspace.file_id("inside.md", Some(&folder), "plan one\n").await;
+    let leaves = workspace.file_id("leaves.md", Some(&folder), "gone soon\n").await;
+    let file = workspace.file_id("a.md", None, "one\n").await;
+    let members = json!([{"kind": "file", "fileId": file}, {"kind": "folder", "folderId": folder}]);
+    let body = json!({"name": "Guide", "useWhen": "then", "members": members});
+    let made = token.post("/api/v1/memories").json(body).await.expect(201);
+    let (memory, first) = (id(&made.json()), made.change());
+    let path = format!("/api/v1/memories/{memory}");
+    token.patch(&format!("/api/v1/files/{file}")).json(json!({"content": "two\n"})).await.expect(200);
+    token.patch(&format!("/api/v1/files/{inside}")).json(json!({"content": "plan two\n"})).await.expect(200);
+    token.patch(&format!("/api/v1/files/{leaves}")).json(json!({"folderId": null})).await.expect(200);
+    workspace.file("new.md", Some(&folder), "plan three\n").await;
+    let body = json!({"useWhen": "now", "name": "Handbook"});
+    let second = token.patch(&path).json(body).await.expect(200).change();
+
+    let contents = |resolved: &Value| -> Vec<String> {
+        let members = items(&resolved["members"]).iter().flat_map(|member| items(&member["entries"]));
+        members.map(|entry| text(entry, "content")).collect()
+    };
+    let then = token.get(&format!("{path}?asOf={first}")).await.expect(200).json();
+    assert_eq!((text(&then, "name"), text(&then, "useWhen")), ("Guide".to_owned(), "then".to_owned()));
+    assert_eq!(contents(&then), ["one\n", "plan one\n"], "{then}");
+    assert_eq!(each(&then["coverage"], "code"), ["not_kept"], "{then}");
+    let now = token.get(&format!("{path}?asOf={second}")).await.expect(200).json();
+    assert_eq!(text(&now, "name"), "Handbook");
+    assert_eq!(contents(&now), ["two\n", "plan two\n", "plan three\n"], "{now}");
+    let read = mcp::call(token, "get_memory", json!({"slug": memory, "asOf": first})).await;
+    let read = mcp::text_of(&read);
+    assert!(read.contains("plan one") && !read.contains("plan two"), "{read}");
+
+    token.get(&format!("{path}?asOf={before}")).await.expect_error(404, "NOT_FOUND");
+    token.get(&format!("{path}?asOf=2020-01-01T00:00:00Z")).await.expect_error(410, "GONE");
+    token.get(&format!("{path}?asOf=nonsense")).await.expect_error(400, "VALIDATION_ERROR");
+    // Nobody sees more of the past than of the present.
+    let scoped = workspace.token_for(&[&folder]).await;
+    let seen = scoped.get(&format!("{path}?asOf={first}")).await.expect(200).json();
+    assert_eq!(contents(&seen), ["plan one\n"], "{seen}");
+    assert!(each(&seen["coverage"], "code").contains(&"out_of_scope"), "{seen}");
+    token.delete(&format!("/api/v1/files/{inside}")).await.expect(204);
+    let later = token.get(&format!("{path}?asOf={first}")).await.expect(200).json();
+    assert_eq!(contents(&later), ["one\n"], "{later}");
 }

@@ -12,6 +12,7 @@ scenarios![
     a_token_budget_is_filled_with_lines,
     each_document_is_one_result_when_asked,
     an_unknown_detail_is_refused,
+    rows_of_a_long_table_come_with_its_header,
 ];
 
 const GUIDE: &str = "# Guide\n\nWhat operators do with this service, day by day.\n\n## Keys\n\n### Rotation\n\n\
@@ -108,4 +109,33 @@ async fn an_unknown_detail_is_refused(deployment: &Deployment) {
     let said =
         workspace.token.post("/api/v1/search_context").json(body).await.expect_error(400, "VALIDATION_ERROR");
     assert!(said.to_string().contains("lines"), "{said}");
+}
+
+async fn rows_of_a_long_table_come_with_its_header(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let rows: String =
+        (0..400).map(|row| format!("| widget{row} | {row} euros | shelf {row} of the store |\n")).collect();
+    let table = format!("# Stock\n\n| Part | Price | Place |\n|------|-------|-------|\n{rows}");
+    let written = workspace.file("stock.md", None, &table).await;
+    let header = "| Part | Price | Place |\n|------|-------|-------|";
+    for detail in ["passages", "lines"] {
+        let body = json!({"query": "widget377", "strategy": "keyword", "detail": detail});
+        let answer = workspace.search_after(&written.change(), body).await;
+        let best = &items(&answer["results"])[0];
+        assert_eq!(best["tableHeader"], header, "{detail}: {best}");
+        // Content and lines are those of the file all the same.
+        citations::check_all(&workspace.token, &answer).await;
+        let first = json!({"query": "widget1", "strategy": "keyword", "detail": detail});
+        let answer = workspace.search_after(&written.change(), first).await;
+        let best = &items(&answer["results"])[0];
+        let is_cut = !text(best, "content").contains("| Part |");
+        assert!(best["tableHeader"].is_null() && (detail == "lines" || !is_cut), "{detail}: {best}");
+    }
+    // What a column is called finds its rows.
+    let body = json!({"query": "price of widget377", "strategy": "keyword"});
+    let answer = workspace.search_after(&written.change(), body).await;
+    assert!(text(&items(&answer["results"])[0], "content").contains("widget377"), "{answer}");
+    let arguments = json!({"query": "widget377", "strategy": "keyword"});
+    let said = mcp::text_of(&mcp::call(&workspace.token, "search_context", arguments).await);
+    assert!(said.contains(&format!("<hit>\n{header}\n| widget")), "{said}");
 }

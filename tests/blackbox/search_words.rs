@@ -1,6 +1,6 @@
 //! Which words find what (docs/SEARCH.md): names in code, versions, writing without spaces, accents, words that are begun.
 
-use crate::support::http::{items, text};
+use crate::support::http::{id, items, text};
 use crate::support::prelude::*;
 
 scenarios![
@@ -10,6 +10,8 @@ scenarios![
     the_last_word_may_be_begun,
     phrases_and_exclusions_hold_for_every_strategy,
     folders_are_words_too,
+    a_renamed_or_moved_folder_is_found_by_its_new_name_alone,
+    tags_are_words_too,
 ];
 
 /// The names of the files that a search finds, best first, each once.
@@ -115,4 +117,62 @@ async fn folders_are_words_too(deployment: &Deployment) {
     workspace.file("other.md", None, "Nothing of interest.\n").await;
     let change = workspace.file("intro.md", Some(&folder), "How to begin.\n").await.change();
     assert_eq!(sorted(&workspace, &change, "numbat").await, ["intro.md"]);
+    // In another form, by both words, and by leaving out.
+    for query in ["handbooks", "\"numbat handbook\"", "begin numbat -nothing"] {
+        assert_eq!(sorted(&workspace, &change, query).await, ["intro.md"], "{query}");
+    }
+    assert_eq!(sorted(&workspace, &change, "begin interest -handbook").await, ["other.md"]);
+}
+
+async fn a_renamed_or_moved_folder_is_found_by_its_new_name_alone(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let top = workspace.folder("Wombat", None).await;
+    let inner = workspace.folder("Burrows", Some(&top)).await;
+    let elsewhere = workspace.folder("Elsewhere", None).await;
+    workspace.file("above.md", Some(&top), "How to begin.\n").await;
+    let body = json!({"name": "Sightings", "folderId": inner});
+    let database = workspace.token.post("/api/v1/databases").json(body).await.expect(201).json();
+    let primary = id(&items(&database["properties"])[0]);
+    let records = format!("/api/v1/databases/{}/records", id(&database));
+    workspace.token.post(&records).json(json!({"values": {primary: "Dusk"}})).await.expect(201);
+    let mut change = workspace.file("below.md", Some(&inner), "How to go on.\n").await.change();
+    assert_eq!(sorted(&workspace, &change, "wombats").await, ["Dusk", "above.md", "below.md"]);
+
+    for round in 0..10 {
+        let (before, now) = (format!("Numbat{round}"), format!("Numbat{}", round + 1));
+        let renamed = workspace.token.patch(&format!("/api/v1/folders/{top}")).json(json!({"name": now}));
+        change = renamed.await.expect(200).change();
+        let found = sorted(&workspace, &change, &now).await;
+        assert_eq!(found, ["Dusk", "above.md", "below.md"], "round {round}");
+        for gone in [&before, "wombat"] {
+            assert_eq!(sorted(&workspace, &change, gone).await, [""; 0], "round {round}: {gone}");
+        }
+    }
+
+    let body = json!({"parentId": elsewhere});
+    let moved = workspace.token.patch(&format!("/api/v1/folders/{inner}")).json(body).await.expect(200);
+    assert_eq!(sorted(&workspace, &moved.change(), "elsewhere").await, ["Dusk", "below.md"]);
+    assert_eq!(sorted(&workspace, &moved.change(), "Numbat10").await, ["above.md"]);
+    assert_eq!(sorted(&workspace, &moved.change(), "burrow").await, ["Dusk", "below.md"]);
+
+    // A token of one folder finds by what is above it, and is told nothing of what is beside it.
+    let scoped = workspace.token_for(&[&inner]).await;
+    let body = json!({"query": "elsewhere numbat10", "strategy": "keyword"});
+    let answer = scoped.post("/api/v1/search_context").after(&moved.change()).json(body).await.expect(200);
+    assert_eq!(items(&answer.json()["results"]).len(), 2, "{}", answer.json());
+}
+
+async fn tags_are_words_too(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let body = json!({"name": "plan.md", "content": "How to begin.\n", "fileType": "markdown", "tags": ["Q3 roadmap", "quoll"]});
+    let made = workspace.token.post("/api/v1/files").json(body).await.expect(201);
+    workspace.file("other.md", None, "Nothing of interest.\n").await;
+    for query in ["roadmaps", "quoll", "\"q3 roadmap\""] {
+        assert_eq!(sorted(&workspace, &made.change(), query).await, ["plan.md"], "{query}");
+    }
+    assert_eq!(sorted(&workspace, &made.change(), "\"roadmap quoll\"").await, [""; 0]);
+    let path = format!("/api/v1/files/{}", id(&made.json()));
+    let change = workspace.token.patch(&path).json(json!({"tags": ["bilby"]})).await.expect(200).change();
+    assert_eq!(sorted(&workspace, &change, "bilby").await, ["plan.md"]);
+    assert_eq!(sorted(&workspace, &change, "quoll").await, [""; 0]);
 }

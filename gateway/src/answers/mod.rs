@@ -76,7 +76,7 @@ pub(crate) use self::reach::TokenReach;
 pub(crate) use self::record::{Backlink, ImportedTable, Record, RecordPage, RecordVersion};
 pub(crate) use self::related::{RelatedFile, RelatedFiles};
 pub(crate) use self::script::ScriptAnswer;
-pub(crate) use self::search::{Citation, SearchAnswer, SearchResult};
+pub(crate) use self::search::{Citation, ResultMeta, SearchAnswer, SearchResult};
 pub(crate) use self::source::{RetainedDocument, SourceAnswer, SourceContent, SourceDocument};
 pub(crate) use self::sync_run::{SyncCounters, SyncRun};
 pub(crate) use self::trash::RestoredItem;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Links, optional_time};
+use crate::shown::Before;
 
 /// Cited evidence, what the answer does not cover, and how sources were consulted.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,6 +25,10 @@ pub(crate) struct SearchAnswer {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SearchResult {
     pub(crate) content: String,
+    /// Where the content begins in the midst of a table: the table's header, with the line under it. The lines of the citation are
+    /// those of the content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) table_header: Option<String>,
     /// 0 to 1; comparable within one answer.
     pub(crate) score: f64,
     pub(crate) citation: Citation,
@@ -64,6 +69,33 @@ pub(crate) struct SearchResult {
     /// How the score came about; only with `explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trace: Option<Trace>,
+    /// What concerns the agent that asks; agents alone are told.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub(crate) meta: Option<ResultMeta>,
+}
+
+/// What a result says to the agent that asks.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultMeta {
+    /// The document has changed since the agent was shown it.
+    #[serde(rename = "cairn/changed")]
+    pub(crate) changed: Changed,
+}
+
+/// What an agent was shown of a document that has changed since.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Changed {
+    pub(crate) shown_at: String,
+    /// The hash of the content of then.
+    pub(crate) shown_hash: String,
+}
+
+impl From<Before> for ResultMeta {
+    fn from(before: Before) -> Self {
+        Self { changed: Changed { shown_at: before.at.to_rfc3339(), shown_hash: before.content_hash } }
+    }
 }
 
 /// A connected source.
@@ -164,6 +196,7 @@ impl SearchResult {
         let place = cited.location.clone().unwrap_or_default();
         Self {
             content: result.content,
+            table_header: Some(result.table_header).filter(|header| !header.is_empty()),
             score: result.score,
             chunk_id: result.chunk_id,
             document_id: result.document_id,
@@ -186,6 +219,7 @@ impl SearchResult {
             also_in: result.also_in.into_iter().map(|copy| Citation::of_lines(copy, links)).collect(),
             collapsed: Some(result.collapsed).filter(|collapsed| *collapsed > 0),
             trace: result.trace,
+            meta: None,
             citation: Citation::read(cited, kind, links),
         }
     }

@@ -159,8 +159,12 @@ fn path_of(source_id: &str, external_id: &str) -> String {
 
 /// A piece of cited evidence of a source.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct SourceResult {
     pub(crate) content: String,
+    /// As in a search result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) table_header: Option<String>,
     /// 0 to 1; comparable within one answer.
     pub(crate) score: f64,
     pub(crate) citation: Citation,
@@ -181,6 +185,7 @@ impl SourceAnswer {
     pub(crate) fn read(answer: retrieval::QuerySourceResponse, links: &Links) -> Self {
         let result = |result: retrieval::Result| SourceResult {
             content: result.content,
+            table_header: Some(result.table_header).filter(|header| !header.is_empty()),
             score: result.score,
             citation: Citation::of_lines(result.citation.unwrap_or_default(), links),
         };

@@ -53,6 +53,7 @@ use crate::origin::Origins;
 use crate::own_writes::{OwnWrites, Writer};
 use crate::rate_limit::Limits;
 use crate::routes::Routes;
+use crate::shown::Shown;
 use crate::upstreams::Upstreams;
 
 const AGENT: Class = Class::new(Surface::Mcp, Who::Agent).patient().up_to(usize::MAX);
@@ -76,6 +77,7 @@ struct Endpoint {
     upstreams: Arc<Upstreams>,
     links: Arc<Links>,
     own_writes: Arc<OwnWrites>,
+    shown: Arc<Shown>,
     authenticator: Arc<Authenticator>,
     limits: Arc<Limits>,
     origins: Arc<Origins>,
@@ -92,6 +94,7 @@ impl FromRef<App> for Endpoint {
             upstreams: FromRef::from_ref(app),
             links: FromRef::from_ref(app),
             own_writes: FromRef::from_ref(app),
+            shown: FromRef::from_ref(app),
             authenticator: FromRef::from_ref(app),
             limits: FromRef::from_ref(app),
             origins: FromRef::from_ref(app),
@@ -134,6 +137,7 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
         upstreams: Arc::clone(&endpoint.upstreams),
         links: Arc::clone(&endpoint.links),
         own_writes: Arc::clone(&endpoint.own_writes),
+        shown: Some(Arc::clone(&endpoint.shown)),
         events: Some(Arc::clone(&endpoint.events)),
         call,
         identity,

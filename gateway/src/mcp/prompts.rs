@@ -38,7 +38,7 @@ pub(super) async fn get(context: &Context, request: &Request) -> Result<Map<Stri
         None | Some(Value::Null | Value::Object(_)) => {}
         Some(_) => return Err(Failure::invalid_params("prompts/get: `arguments` must be an object")),
     }
-    let memory = memories::get(context, name.to_owned()).await;
+    let memory = memories::get(context, name.to_owned(), None).await;
     let memory = memory.map_err(|problem| refused(name, &problem))?;
     let text = tools::memory_text(&memory);
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});

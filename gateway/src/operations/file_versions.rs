@@ -4,6 +4,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::content::v1 as proto;
 use cairn_proto::content::v1::get_past_file_request::When;
+use cairn_proto::content::v1::resolve_memory_request;
 use cairn_proto::ids::FileId;
 
 use super::changes::Place;
@@ -38,7 +39,7 @@ pub(crate) async fn get(context: &Context, id: FileId, version: u64) -> Result<F
     present(found.version).map(FileVersion::from)
 }
 
-/// When a file is wanted as it was.
+/// When a file or a memory is wanted as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PastMoment(When);
 
@@ -62,6 +63,17 @@ impl PastMoment {
                 };
                 moment.map(|when| Some(Self(when))).ok_or_else(|| wrong("asOf", "invalid", message))
             }
+        }
+    }
+}
+
+impl PastMoment {
+    /// As memories are asked for; a memory has no content of its own that a hash could name.
+    pub(crate) fn of_memory(self) -> Option<resolve_memory_request::When> {
+        match self.0 {
+            When::AsOf(time) => Some(resolve_memory_request::When::AsOf(time)),
+            When::AfterChange(position) => Some(resolve_memory_request::When::AfterChange(position)),
+            When::ContentHash(_) => None,
         }
     }
 }

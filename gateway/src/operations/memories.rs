@@ -8,6 +8,7 @@ use cairn_proto::ids::{MemberId, MemoryId, WorkspaceId};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::file_versions::PastMoment;
 use super::{Context, Page, Paging, Written, answered, null_or_value, present, update};
 use crate::answers::{Links, Member, Memory, ResolvedMemory};
 use crate::change;
@@ -187,9 +188,14 @@ pub(crate) async fn list(context: &Context, paging: Paging) -> Result<Page<Memor
     Ok(Page::read(listed.memories, listed.next_page_token, listed.total_size))
 }
 
-/// A memory by its id or slug, with the current contents of its members.
-pub(crate) async fn get(context: &Context, named: String) -> Result<ResolvedMemory, Problem> {
-    let request = context.call.request(proto::ResolveMemoryRequest { memory: named });
+/// A memory by its id or slug, with the contents of its members: the current ones, or as all of it stood.
+pub(crate) async fn get(
+    context: &Context,
+    named: String,
+    moment: Option<PastMoment>,
+) -> Result<ResolvedMemory, Problem> {
+    let when = moment.and_then(PastMoment::of_memory);
+    let request = context.call.request(proto::ResolveMemoryRequest { memory: named, when });
     let found = answered(context.upstreams.memories().resolve_memory(request).await)?;
     Ok(ResolvedMemory::read(present(found.memory)?, &context.links))
 }

@@ -61,6 +61,7 @@ use crate::auth::{Caller, CallerIdentity};
 use crate::error::{self, Error};
 use crate::events::Events;
 use crate::own_writes::{OwnWrites, Writer};
+use crate::shown::{Before, Shown};
 use crate::upstreams::Upstreams;
 
 /// Names the root where an id of a folder could stand, in queries.
@@ -78,6 +79,8 @@ pub(crate) struct Context {
     pub(crate) step_up: Option<String>,
     /// Whose writes are remembered; `None` where callers carry the consistency token themselves.
     pub(crate) writer: Option<Writer>,
+    /// What agents were shown is remembered here; `None` for others, who know by themselves what they have read.
+    pub(crate) shown: Option<Arc<Shown>>,
     /// Where calls of agents are told; `None` where they are told otherwise, or nobody but people calls.
     pub(crate) events: Option<Arc<Events>>,
 }
@@ -86,6 +89,24 @@ impl Context {
     /// The write that the caller's searches must see, whatever the request says of it.
     pub(crate) fn own_writes(&self) -> Vec<FeedPosition> {
         self.writer.as_ref().map(|writer| self.own_writes.of(writer)).unwrap_or_default()
+    }
+}
+
+impl Context {
+    /// Notes which contents of documents, by id and hash, the agent is shown; for each, what it was shown of it before, where that
+    /// was another content.
+    pub(crate) fn show(&self, documents: &[(&str, &str)]) -> Vec<Option<Before>> {
+        match (&self.shown, &self.writer) {
+            (Some(shown), Some(agent)) => shown.note(agent, documents),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the agent writes it knows, whatever it was shown before.
+    pub(crate) fn wrote(&self, document: &str) {
+        if let (Some(shown), Some(agent)) = (&self.shown, &self.writer) {
+            shown.forget(agent, document);
+        }
     }
 }
 
@@ -102,6 +123,7 @@ impl FromRequestParts<App> for Context {
             identity: caller.identity,
             step_up: None,
             writer: None,
+            shown: None,
             events: None,
         })
     }

@@ -294,6 +294,7 @@ fn marked(result: &SearchResult) -> Markup {
     let answers =
         |line: u32| result.highlights.iter().any(|place| place.start_line <= line && line <= place.end_line);
     html! {
+        @if let Some(header) = &result.table_header { span.quiet { (header) "\n" } }
         @for (line, text) in (first..).zip(result.content.split_inclusive('\n')) {
             @if answers(line) && !text.trim().is_empty() { mark { (text) } } @else { (text) }
         }

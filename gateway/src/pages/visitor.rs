@@ -160,6 +160,7 @@ impl Visitor {
             identity: Arc::clone(&self.here()?.identity),
             step_up: None,
             writer: None,
+            shown: None,
             events: None,
         })
     }

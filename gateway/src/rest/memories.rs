@@ -18,13 +18,14 @@ use crate::auth::{self, Caller};
 use crate::error::Error;
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
+use crate::operations::file_versions::PastMoment;
 use crate::operations::memories::{self, AddMembers, CreateMemory, Membership, MoveMember, UpdateMemory};
 use crate::operations::{Context, Paging};
 use crate::rate_limit::Limits;
 use crate::schema::inputs;
 use crate::upstreams::Upstreams;
 
-inputs!(ListMemories, ExportMemory);
+inputs!(ListMemories, ReadMemory, ExportMemory);
 
 /// Which memories to list.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]
@@ -36,6 +37,17 @@ pub(super) struct ListMemories {
     limit: Option<u32>,
     /// Where to go on: from the `Link` header of the page before.
     cursor: Option<String>,
+}
+
+/// As what it is read; left out: as it is now.
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(super) struct ReadMemory {
+    /// As it stood at that time (RFC 3339), or after the write that answered this change token: its version of then, with the files
+    /// of then. The note `not_kept` says what is not known of then.
+    #[schema(max_length = 64)]
+    as_of: Option<String>,
 }
 
 /// Where to look for a memory without a token.
@@ -98,14 +110,22 @@ pub(super) async fn create(context: Context, Json(input): Json<CreateMemory>) ->
     Ok(written(StatusCode::CREATED, memories::create(&context, input).await?))
 }
 
-/// Read a memory with the current contents of its members.
+/// Read a memory with the contents of its members, as they are or as they were.
 #[utoipa::path(
     get, path = "/api/v1/memories/{id}", operation_id = "getMemory", tag = "Memories",
-    params(("id" = String, Path, description = "The memory's id or slug.")),
-    responses((status = 200, description = "The memory, and notes on what is left out.", body = ResolvedMemory)),
+    params(("id" = String, Path, description = "The memory's id or slug."), ReadMemory),
+    responses(
+        (status = 200, description = "The memory, and notes on what is left out.", body = ResolvedMemory),
+        (status = 410, description = "`asOf` is longer ago than it is known how things stood.", body = crate::error::ErrorBody),
+    ),
 )]
-pub(super) async fn get(context: Context, PathId(named): PathId<String>) -> Answer {
-    Ok(JsonBody(memories::get(&context, named).await?).into_response())
+pub(super) async fn get(
+    context: Context,
+    PathId(named): PathId<String>,
+    Query(query): Query<ReadMemory>,
+) -> Answer {
+    let moment = PastMoment::read(query.as_of.as_deref(), None)?;
+    Ok(JsonBody(memories::get(&context, named, moment).await?).into_response())
 }
 
 /// Change a memory.

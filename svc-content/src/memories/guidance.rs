@@ -20,6 +20,7 @@ pub(crate) fn document(memory: Memory) -> (Document, String) {
         folders: Vec::new(),
         path: format!("/memories/{}", memory.slug),
         title: memory.name,
+        tags: Vec::new(),
         format: FileType::Markdown,
         content_hash: content_hash(&text),
         updated_at: memory.updated_at,

@@ -14,9 +14,9 @@ use crate::store;
 use crate::store::memories::Contents;
 
 /// Files of one folder member (spec 2.3).
-const MAX_FILES: u64 = 50;
+pub(super) const MAX_FILES: u64 = 50;
 /// Contents of one answer, so that it fits a message and the memory of who reads it.
-const MAX_BYTES: u64 = 16 * 1024 * 1024;
+pub(super) const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What a resolved memory leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,7 +166,7 @@ fn databases(memory: &Memory) -> Vec<Member> {
     memory.members.iter().filter(is_database).cloned().collect()
 }
 
-fn note(member: &Member, code: &'static str, message: String) -> CoverageNote {
+pub(super) fn note(member: &Member, code: &'static str, message: String) -> CoverageNote {
     CoverageNote { code, message, member: member.id, target: member.target.id() }
 }
 

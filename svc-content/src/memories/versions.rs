@@ -96,14 +96,18 @@ impl Memories {
         Ok(self.with_names(caller, written).await)
     }
 
-    async fn readable(&self, caller: &Caller, named: &str) -> Result<Memory, Error> {
+    pub(super) async fn readable(&self, caller: &Caller, named: &str) -> Result<Memory, Error> {
         let named = parse(named)?;
         let (engine, scope) = (self.context.db.engine(), caller.listed());
         let found = store::memories::get(engine, caller.workspace, &named, scope).await?;
         found.ok_or_else(|| Error::no_memory(&named))
     }
 
-    async fn kept(&self, memory: &Memory, version: u64) -> Result<(MemoryVersion, MemoryState), Error> {
+    pub(super) async fn kept(
+        &self,
+        memory: &Memory,
+        version: u64,
+    ) -> Result<(MemoryVersion, MemoryState), Error> {
         let found =
             store::memory_versions::get(&self.context.db, memory.workspace_id, memory.id, version).await?;
         found.ok_or_else(|| Error::NotFound {
@@ -113,7 +117,7 @@ impl Memories {
     }
 
     /// What a memory was, as far as a caller may see it. Documents of sources are not named yet.
-    async fn shown(
+    pub(super) async fn shown(
         &self,
         caller: &Caller,
         memory: &Memory,

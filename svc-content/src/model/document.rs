@@ -15,6 +15,8 @@ pub(crate) struct Document {
     pub(crate) folders: Vec<FolderId>,
     pub(crate) title: String,
     pub(crate) path: String,
+    /// Of a file.
+    pub(crate) tags: Vec<String>,
     pub(crate) format: FileType,
     pub(crate) content_hash: String,
     pub(crate) updated_at: Timestamp,
@@ -30,6 +32,7 @@ impl From<File> for Document {
             folders: file.folders,
             title: file.name,
             path: file.path,
+            tags: file.tags,
             format: file.file_type,
             content_hash: file.content_hash,
             updated_at: file.updated_at,

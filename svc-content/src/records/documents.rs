@@ -132,6 +132,7 @@ fn render(database: &Database, record: &Record, body: Option<&(File, String)>) -
         folders: database.folders.clone(),
         path: format!("{}/{title}", database.path),
         title,
+        tags: Vec::new(),
         format: FileType::Markdown,
         content_hash: content_hash(&content),
         updated_at: record.updated_at,

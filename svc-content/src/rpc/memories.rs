@@ -1,9 +1,11 @@
 //! `cairn.content.v1.MemoryService`.
 
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1::memory_service_server::{MemoryService, MemoryServiceServer};
+use cairn_proto::content::v1::resolve_memory_request::When;
 use cairn_proto::content::v1::{
     self as proto, AddMembersRequest, AddMembersResponse, CreateMemoryRequest, CreateMemoryResponse,
     DeleteMemoryRequest, DeleteMemoryResponse, ExportMemoryRequest, ExportMemoryResponse,
@@ -21,6 +23,7 @@ use crate::memories::{
     CoverageNote, DocumentEntry, MemberDraft, Memories, MemoryDraft, MemoryPatch, RecordEntry, Resolved,
 };
 use crate::model::{DatabaseQuery, File, Member, MemberKind, Memory, MemoryVersion, PAGES, PageRequest};
+use crate::past::Moment;
 use crate::scope::Caller;
 
 pub(crate) fn server(memories: Memories, verifier: Verifier) -> MemoryServiceServer<Rpc> {
@@ -68,7 +71,17 @@ impl MemoryService for Rpc {
         request: Request<ResolveMemoryRequest>,
     ) -> Result<Response<ResolveMemoryResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
-        let resolved = self.memories.resolve(&caller, &request.get_ref().memory).await?;
+        let ResolveMemoryRequest { memory, when } = request.into_inner();
+        let resolved = match when {
+            None => self.memories.resolve(&caller, &memory).await?,
+            Some(When::AsOf(time)) => {
+                let moment = Moment::at(Timestamp::from_proto(&time));
+                self.memories.resolve_past(&caller, &memory, moment).await?
+            }
+            Some(When::AfterChange(position)) => {
+                self.memories.resolve_past(&caller, &memory, Moment::After(position)).await?
+            }
+        };
         Ok(Response::new(ResolveMemoryResponse { memory: Some(encode_resolved(resolved)) }))
     }
 

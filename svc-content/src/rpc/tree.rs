@@ -5,8 +5,8 @@ use cairn_chassis::identity::Verifier;
 use cairn_proto::content::v1::text_ref::Text as NamedText;
 use cairn_proto::content::v1::tree_service_server::{TreeService, TreeServiceServer};
 use cairn_proto::content::v1::{
-    self as proto, ListTreeRequest, ListTreeResponse, ReadTextsRequest, ReadTextsResponse,
-    ReadTreeChangesRequest, ReadTreeChangesResponse, TreeItems,
+    self as proto, ListTreeRequest, ListTreeResponse, ReadFoldersRequest, ReadFoldersResponse,
+    ReadTextsRequest, ReadTextsResponse, ReadTreeChangesRequest, ReadTreeChangesResponse, TreeItems,
 };
 use cairn_proto::document::v1::DocumentRef;
 use tonic::{Request, Response, Status};
@@ -55,6 +55,21 @@ impl TreeService for Rpc {
             head: changes.head,
             items: Some(items(changes.items)),
             gone: gone.map(|(kind, id)| DocumentRef { kind: kind.into(), id: id.to_string() }).collect(),
+        }))
+    }
+
+    async fn read_folders(
+        &self,
+        request: Request<ReadFoldersRequest>,
+    ) -> Result<Response<ReadFoldersResponse>, Status> {
+        self.verifier.authenticate(request.metadata()).await?.require_service()?;
+        let asked = request.into_inner();
+        let page = self.trees.folders(&asked.workspace_id, asked.after, &asked.page_token).await?;
+        Ok(Response::new(ReadFoldersResponse {
+            unchanged: page.folders.is_none(),
+            folders: page.folders.into_iter().flatten().map(folder).collect(),
+            next_page_token: page.next,
+            position: page.position,
         }))
     }
 

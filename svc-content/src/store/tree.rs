@@ -64,6 +64,9 @@ statements! {
     const CHANGED: &str = "SELECT position, kind, item_id FROM feed_changes \
          WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
 
+    const CHANGED_OF_KIND: &str = "SELECT position FROM feed_changes \
+         WHERE workspace_id = $1 AND position > $2 AND kind = $3 ORDER BY position LIMIT 1";
+
     const SIZES: Dialect =
         list_statement!("SELECT hash, size_bytes FROM bodies WHERE workspace_id = $1 AND hash IN ", "$2", "");
 }
@@ -142,6 +145,14 @@ pub(crate) async fn folders(
         updated_at: row.updated_at,
     };
     Ok(rows.into_iter().map(read).collect())
+}
+
+/// Whether any folder has changed after a position.
+pub(crate) async fn folders_changed(tx: &mut Tx, workspace: WorkspaceId, after: u64) -> Result<bool, Error> {
+    let kind = i64::from(i32::from(Kind::Folder));
+    let found: Option<i64> =
+        fetch!(optional_scalar, tx, CHANGED_OF_KIND, Text(workspace), to_column(after), kind)?;
+    Ok(found.is_some())
 }
 
 /// Live files.

@@ -67,7 +67,7 @@ async fn permissions_and_identities_are_checked_here() {
         let mut forged = export(&memory.id, None);
         forged.metadata_mut().insert("authorization", "Bearer x.y.z".parse().unwrap());
         assert_eq!(reason(&memories.export_memory(forged).await.unwrap_err()), Reason::Unauthorized);
-        let resolve = Request::new(proto::ResolveMemoryRequest { memory: memory.id });
+        let resolve = Request::new(proto::ResolveMemoryRequest { memory: memory.id, when: None });
         assert_eq!(reason(&memories.resolve_memory(resolve).await.unwrap_err()), Reason::Unauthorized);
     }
 }

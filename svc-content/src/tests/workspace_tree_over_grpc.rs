@@ -5,7 +5,9 @@ use cairn_chassis::server;
 use cairn_chassis::testing::identity::Issuer;
 use cairn_proto::content::v1::text_ref::Text;
 use cairn_proto::content::v1::tree_service_client::TreeServiceClient;
-use cairn_proto::content::v1::{ListTreeRequest, ReadTextsRequest, ReadTreeChangesRequest, TextRef};
+use cairn_proto::content::v1::{
+    ListTreeRequest, ReadFoldersRequest, ReadTextsRequest, ReadTreeChangesRequest, TextRef,
+};
 use tonic::Code;
 
 use super::*;
@@ -46,6 +48,20 @@ async fn services_of_the_mesh_read_it_and_nobody_else() {
         let changed = client.read_tree_changes(issuer.request_as(&mesh, changes.clone()).unwrap()).await;
         let changed = changed.unwrap().into_inner();
         assert_eq!((changed.position, changed.head, changed.items.unwrap().files.len()), (2, 2, 1));
+        let asked = |after| ReadFoldersRequest {
+            workspace_id: bench.caller.workspace.to_string(),
+            after,
+            page_token: String::new(),
+        };
+        for (after, unchanged) in [(0, false), (1, true), (2, true), (3, false)] {
+            let request = issuer.request_as(&mesh, asked(after)).unwrap();
+            let read = client.read_folders(request).await.unwrap().into_inner();
+            assert_eq!((read.unchanged, read.position), (unchanged, 2), "after {after}");
+            let names: Vec<&str> = read.folders.iter().map(|folder| folder.name.as_str()).collect();
+            assert_eq!(names.is_empty(), unchanged, "{names:?}");
+        }
+        let request = issuer.request(bench.caller.workspace, asked(0)).unwrap();
+        assert_eq!(client.read_folders(request).await.unwrap_err().code(), Code::PermissionDenied);
         let read =
             client.read_texts(issuer.request_as(&mesh, texts.clone()).unwrap()).await.unwrap().into_inner();
         assert_eq!((read.read, read.texts.len(), &*read.texts[0].content), (4, 1, &b"content of one.md"[..]));

@@ -37,6 +37,9 @@ const MAX_GAP_BYTES: usize = 256;
 /// Longer headings are cut in the heading path, which every chunk below them repeats.
 const MAX_HEADING_BYTES: usize = 256;
 
+/// A longer header of a table is not repeated: it would be most of what is read of each of the table's passages.
+const MAX_TABLE_HEADER_BYTES: usize = 1_024;
+
 /// As deep as Markdown's headings go; deeper keys belong to the chunk of the key above them.
 const MAX_DEPTH: usize = 6;
 
@@ -62,6 +65,8 @@ pub struct Chunk {
     /// The headings or keys the passage stands under, outermost first. Where small neighbours were merged, what
     /// they have in common.
     pub heading_path: Vec<String>,
+    /// The header of the table that the passage begins in the midst of, with the line under it; empty where it begins elsewhere.
+    pub table_header: String,
     /// The first line, counted from 1.
     pub start_line: u32,
     /// The last line, counted from 1 and part of the chunk.
@@ -103,16 +108,17 @@ fn fill_gaps(lines: &Lines<'_>, chunks: &mut [Chunk]) {
     }
 }
 
-/// What is indexed of a chunk: the file's stem, the heading path and the text, each on its own line. The names
-/// above a passage say what it is about; the passage alone is what is returned.
+/// What is indexed of a chunk: the file's stem, the heading path, the header of the table that it goes on with and the text,
+/// each on its own line. What stands above a passage says what it is about; the passage alone is what is returned.
 pub fn index_text(file_name: &str, chunk: &Chunk) -> String {
-    text_under(stem(file_name), &chunk.heading_path, &chunk.text)
+    text_under(stem(file_name), &chunk.heading_path, &chunk.table_header, &chunk.text)
 }
 
 /// As [`index_text`], of the parts as they are stored.
-pub fn text_under(stem: &str, heading_path: &[String], passage: &str) -> String {
+pub fn text_under(stem: &str, heading_path: &[String], table_header: &str, passage: &str) -> String {
     let mut text = String::new();
-    for part in std::iter::once(stem).chain(heading_path.iter().map(String::as_str)) {
+    let header = Some(table_header).filter(|header| !header.is_empty());
+    for part in std::iter::once(stem).chain(heading_path.iter().map(String::as_str)).chain(header) {
         text.push_str(part);
         text.push('\n');
     }
@@ -148,6 +154,7 @@ mod tests {
         let expected = Chunk {
             text: "one\r\ntwo".into(),
             heading_path: Vec::new(),
+            table_header: String::new(),
             start_line: 2,
             end_line: 3,
             gap: Some("\n".into()),
@@ -184,9 +191,10 @@ mod tests {
 
     #[test]
     fn the_index_text_names_the_file_and_the_headings() {
-        let chunk = Chunk {
+        let mut chunk = Chunk {
             text: "Body.".into(),
             heading_path: vec!["Guide".into(), "Setup".into()],
+            table_header: String::new(),
             start_line: 1,
             end_line: 1,
             gap: None,
@@ -195,6 +203,7 @@ mod tests {
             index_text("docs/getting-started.v2.md", &chunk),
             "getting-started.v2\nGuide\nSetup\nBody."
         );
-        assert_eq!(index_text(".env", &chunk), ".env\nGuide\nSetup\nBody.");
+        chunk.table_header = "| a |\n|---|".into();
+        assert_eq!(index_text(".env", &chunk), ".env\nGuide\nSetup\n| a |\n|---|\nBody.");
     }
 }

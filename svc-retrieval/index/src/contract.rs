@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
-use crate::words::Language;
+use crate::words::{Container, ContainerNames, Language};
 
 use super::{
     Batch, Candidates, ChunkId, Counts, Cursor, Engine, IndexedChunk, IndexedDocument, ParsedQuery, Query,
@@ -41,6 +41,8 @@ pub(crate) const CHECKS: &[Check] = checks![
     deletes_before_it_adds,
     keeps_workspaces_apart,
     scores_by_what_is_searched_alone,
+    finds_by_tags,
+    finds_by_the_names_of_containers,
     filters_by_container,
     filters_by_document,
     returns_stored_chunks_in_order,
@@ -81,6 +83,7 @@ pub(crate) fn document(number: u128, texts: &[&str]) -> IndexedDocument {
     let chunk = |text: &&str| IndexedChunk {
         text: (*text).to_owned(),
         heading_path: Vec::new(),
+        table_header: String::new(),
         start_line: 1,
         end_line: 1,
         embedding: vec![1.0, 0.0],
@@ -93,6 +96,7 @@ pub(crate) fn document(number: u128, texts: &[&str]) -> IndexedDocument {
         kind: "file".to_owned(),
         title: String::new(),
         path: String::new(),
+        tags: Vec::new(),
         language: Language::English,
         content_hash: "hash".to_owned(),
         updated_at: 0,
@@ -324,6 +328,65 @@ async fn scores_by_what_is_searched_alone(index: &dyn Engine) {
     add(index, vec![within(hidden, 7, "eviction and eviction again"), document(8, &["cache"])]).await;
     assert_eq!(scores(Some(&scope)).await, before_scoped);
     assert_ne!(scores(None).await, before);
+}
+
+async fn finds_by_tags(index: &dyn Engine) {
+    let tagged = |number, text: &str, tags: &[&str]| {
+        let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        IndexedDocument { tags, ..document(number, &[text]) }
+    };
+    add(index, vec![tagged(1, "some words", &["road map", "draft"]), tagged(2, "others", &[])]).await;
+    assert_eq!(found(index, "roadmap drafts").await, [id(1, 0)]);
+    assert_eq!(found(index, "\"road map\"").await, [id(1, 0)]);
+    assert_eq!(found(index, "\"map draft\"").await, []);
+    add(index, vec![tagged(1, "some words", &[])]).await;
+    assert_eq!(found(index, "draft").await, []);
+}
+
+async fn finds_by_the_names_of_containers(index: &dyn Engine) {
+    let [top, inner, other] = [11, 12, 13].map(Uuid::from_u128);
+    let within = |container, number, text: &str| IndexedDocument {
+        container: Some(container),
+        ..document(number, &[text])
+    };
+    let documents = vec![
+        within(top, 1, "one heron"),
+        within(inner, 2, "two herons"),
+        within(other, 3, "three finance herons"),
+    ];
+    add(index, documents).await;
+    let container = |id, parent, name: &str| Container { id, parent, name: name.to_owned() };
+    let names = |top_is: &str| {
+        let all = vec![
+            container(top, None, top_is),
+            container(inner, Some(top), "inner"),
+            container(other, None, "other"),
+        ];
+        Arc::new(ContainerNames::new(all))
+    };
+    let found = async |text: &str, names: &Arc<ContainerNames>, searched: Option<HashSet<Uuid>>| {
+        let parsed =
+            ParsedQuery::parse(text).naming_containers(Arc::clone(names), searched.clone().map(Arc::new));
+        let words = Wanted { words: Some(Arc::new(parsed)), ..Wanted::default() };
+        let query = Query { containers: searched, ..query(words) };
+        let mut found: Vec<ChunkId> =
+            candidates(index, query).await.words.iter().map(|hit| hit.chunk).collect();
+        found.sort_unstable();
+        found
+    };
+    let before = names("Finance policies");
+    assert_eq!(found("finance", &before, None).await, [id(1, 0), id(2, 0), id(3, 0)]);
+    assert_eq!(found("\"finance policies\" heron", &before, None).await, [id(1, 0), id(2, 0)]);
+    assert_eq!(found("heron -policies", &before, None).await, [id(3, 0)]);
+    assert_eq!(found("policy", &before, Some(HashSet::from([inner, other]))).await, [id(2, 0)]);
+    // Nothing is written, and the new name holds.
+    let after = names("Treasury");
+    assert_eq!(found("treasury", &after, None).await, [id(1, 0), id(2, 0)]);
+    assert_eq!(found("policies", &after, None).await, []);
+    // What stands in a chunk itself counts more.
+    let parsed = ParsedQuery::parse("finance").naming_containers(before, None);
+    let words = Wanted { words: Some(Arc::new(parsed)), ..Wanted::default() };
+    assert_eq!(candidates(index, query(words)).await.words[0].chunk, id(3, 0));
 }
 
 async fn filters_by_container(index: &dyn Engine) {

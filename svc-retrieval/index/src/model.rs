@@ -56,8 +56,11 @@ pub struct IndexedDocument {
     pub kind: String,
     /// The title without a file extension; its words are indexed with every chunk.
     pub title: String,
-    /// Where it stood when it was indexed, from the root to its own name; the words of the folders are searched too.
+    /// Where it stood when it was indexed, to its own name: what of it is no container, whose names search knows. The words of
+    /// the folders are searched too.
     pub path: String,
+    /// What it is tagged with; searched too.
+    pub tags: Vec<String>,
     /// The language that its words are stemmed in.
     pub language: Language,
     /// Hash of the whole document that the chunks' lines were counted in.
@@ -75,6 +78,8 @@ pub struct IndexedChunk {
     pub text: String,
     /// The headings above it, outermost first.
     pub heading_path: Vec<String>,
+    /// The header of the table that the text begins in the midst of; empty where it begins elsewhere.
+    pub table_header: String,
     /// Its first line, from 1.
     pub start_line: u32,
     /// Its last line, inclusive.
@@ -95,6 +100,7 @@ impl IndexedDocument {
             kind: self.kind.clone(),
             title: self.title.clone(),
             heading_path: chunk.heading_path.clone(),
+            table_header: chunk.table_header.clone(),
             text: chunk.text.clone(),
             start_line: chunk.start_line,
             end_line: chunk.end_line,
@@ -185,6 +191,8 @@ pub struct StoredChunk {
     pub title: String,
     /// The headings above the chunk, outermost first.
     pub heading_path: Vec<String>,
+    /// The header of the table that the chunk begins in the midst of; empty where it begins elsewhere.
+    pub table_header: String,
     /// The chunk's text.
     pub text: String,
     /// Its first line, from 1.
@@ -204,6 +212,8 @@ pub struct EmbeddedChunk {
     pub title: String,
     /// The headings above the chunk, outermost first.
     pub heading_path: Vec<String>,
+    /// The header of the table that the chunk begins in the midst of; empty where it begins elsewhere.
+    pub table_header: String,
     /// The chunk's text.
     pub text: String,
     /// Its vector, of length 1.

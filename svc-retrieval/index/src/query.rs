@@ -1,6 +1,12 @@
 //! Reads the text of a search: `plain words`, `"quoted phrases"`, `-excluded` words and `-"phrases"`.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
 use super::tuning::MOST_WORDS_BESIDE_A_PHRASE;
+use super::words::{ContainerNames, Naming};
 
 /// The parts of a search text. Reading never fails: what is odd is read as words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -9,6 +15,7 @@ pub struct ParsedQuery {
     phrases: Vec<String>,
     excluded: Vec<String>,
     text: String,
+    naming: Option<Naming>,
 }
 
 impl ParsedQuery {
@@ -54,6 +61,21 @@ impl ParsedQuery {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The same, which also finds what stands in containers whose names hold its words, phrases and exclusions; of these
+    /// containers, none for all.
+    #[must_use]
+    pub fn naming_containers(
+        &self,
+        names: Arc<ContainerNames>,
+        searched: Option<Arc<HashSet<Uuid>>>,
+    ) -> Self {
+        Self { naming: Some(Naming::new(names, searched)), ..self.clone() }
+    }
+
+    pub(crate) const fn naming(&self) -> Option<&Naming> {
+        self.naming.as_ref()
     }
 
     /// Takes one word or phrase off a text that begins with neither a space nor nothing; returns the rest.

@@ -2,7 +2,7 @@
 
 /// Raised whenever a field, the word analysis or the stored form changes; an index of another version
 /// is wiped and rebuilt from the feeds.
-pub(super) const SCHEMA_VERSION: u32 = 3;
+pub(super) const SCHEMA_VERSION: u32 = 4;
 
 /// Bytes of the indexing thread's buffer: the smallest that tantivy accepts. A larger one only helps
 /// batches of many thousands of chunks, and costs resident memory for good.

@@ -1,6 +1,7 @@
 //! Turns text into the words that are indexed and looked up, and a parsed search into what to look up. Nothing here
 //! knows of an engine; every engine takes its words from here.
 
+mod containers;
 mod finder;
 mod fold;
 mod language;
@@ -9,12 +10,15 @@ mod split;
 mod stems;
 mod telling;
 
+pub(crate) use containers::Naming;
+pub use containers::{Container, ContainerNames};
 pub use finder::{Finder, MOST_FOUND};
 pub use language::{Language, Languages, detect};
 pub use sought::{Phrase, Prefix, Sought};
 pub use split::{Kind, Word, split};
 pub use stems::Stems;
 pub use telling::{Telling, TellingWord};
+use uuid::Uuid;
 
 /// A word as it is indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,12 +43,34 @@ pub struct Searched<'a> {
     pub title: &'a str,
     /// Where the document stands, with its own name last, which the title says already.
     pub path: &'a str,
+    /// What it is tagged with.
+    pub tags: &'a [String],
+    /// What holds the document: a chunk is found by its container's names without holding them ([`ContainerNames`]).
+    pub container: Option<Uuid>,
     /// The headings above the chunk.
     pub headings: &'a [String],
+    /// The header of the table that the text goes on with.
+    pub table_header: &'a str,
     /// The chunk's text.
     pub text: &'a str,
     /// The language that all of it is in.
     pub language: Language,
+}
+
+impl<'a> Searched<'a> {
+    /// A text with nothing around it.
+    pub const fn text(text: &'a str, language: Language) -> Self {
+        Self {
+            title: "",
+            path: "",
+            tags: &[],
+            container: None,
+            headings: &[],
+            table_header: "",
+            text,
+            language,
+        }
+    }
 }
 
 impl Searched<'_> {
@@ -52,6 +78,10 @@ impl Searched<'_> {
     pub fn tokens(&self, stems: &mut Stems) -> Vec<Token> {
         let mut tokens = Vec::new();
         self.each_field(&mut |text, first| index(text, self.language, first, stems, &mut tokens));
+        if let Some(container) = self.container {
+            let position = tokens.last().map_or(0, |last| last.position.saturating_add(BETWEEN_FIELDS));
+            tokens.push(Token { text: containers::word_of(container), position });
+        }
         tokens
     }
 
@@ -61,8 +91,12 @@ impl Searched<'_> {
         let mut add = |text: &str| first = add(text, first) + BETWEEN_FIELDS;
         add(self.title);
         add(self.path.rsplit_once('/').map_or("", |(folders, _)| folders));
+        self.tags.iter().for_each(|tag| add(tag));
         for _ in 0..HEADING_WEIGHT {
             self.headings.iter().for_each(|heading| add(heading));
+        }
+        if !self.table_header.is_empty() {
+            add(self.table_header);
         }
         add(self.text);
     }

@@ -109,6 +109,7 @@ mod tests {
         let chunk = IndexedChunk {
             text: String::new(),
             heading_path: Vec::new(),
+            table_header: String::new(),
             start_line: 1,
             end_line: 1,
             embedding: Vec::new(),
@@ -121,6 +122,7 @@ mod tests {
             kind: "file".to_owned(),
             title: String::new(),
             path: String::new(),
+            tags: Vec::new(),
             language: Language::English,
             content_hash: content_hash.to_owned(),
             updated_at: 0,

@@ -151,14 +151,16 @@ impl Cutter {
         let container = container.and_then(|id| Uuid::try_parse(id).ok());
         let chunks = self.chunks(id, &document);
         let is_entry = document.catalog_only;
+        let kind = Kind::try_from(reference.kind).unwrap_or_default();
         let document = IndexedDocument {
             workspace: partition::of(workspace, document.catalog_only),
             document: id,
             container,
-            kind: kinds::stored(Kind::try_from(reference.kind).unwrap_or_default()).to_owned(),
+            kind: kinds::stored(kind).to_owned(),
             title: chunk::stem(&document.title).to_owned(),
             // The chunk of an entry says where it stands.
-            path: if is_entry { String::new() } else { document.path },
+            path: if is_entry { String::new() } else { beside_folders(kind, document.path, &document.title) },
+            tags: document.tags,
             language: words::detect(&document.content),
             content_hash: document.content_hash,
             updated_at: document.updated_at.as_ref().map_or(0, |at| Timestamp::from_proto(at).as_micros()),
@@ -221,7 +223,8 @@ impl Cut {
         for cut in &self.documents {
             let stored = stored.remove(&cut.document.document).unwrap_or_default().into_iter().map(|chunk| {
                 // Stored with the blank lines that follow it.
-                let text = chunk::text_under(&chunk.title, &chunk.heading_path, chunk.text.trim_end());
+                let passage = chunk.text.trim_end();
+                let text = chunk::text_under(&chunk.title, &chunk.heading_path, &chunk.table_header, passage);
                 (text, Embedded { vector: chunk.embedding, pieces: chunk.pieces })
             });
             let stored: Known = stored.collect();
@@ -306,10 +309,26 @@ impl Cut {
     }
 }
 
+/// What of a path is no folder of the workspace: by the names of folders a document is found as they are when somebody
+/// searches, so that to rename one is to write nothing.
+fn beside_folders(kind: Kind, path: String, title: &str) -> String {
+    match kind {
+        Kind::File => String::new(),
+        // Its database's name; a title may look like a path.
+        Kind::Record => {
+            let database = path.strip_suffix(title).and_then(|above| above.strip_suffix('/'));
+            let name = database.and_then(|database| database.rsplit('/').next()).unwrap_or_default();
+            format!("/{name}/")
+        }
+        _ => path,
+    }
+}
+
 /// An entry of a catalog as the one chunk that it has: what it is found by, and no text.
 fn entry(document: &Document) -> Chunks {
     let (text, heading_path) = (crate::entry::text(document), Vec::new());
-    let chunk = Chunk { text, heading_path, start_line: 1, end_line: 1, gap: None };
+    let chunk =
+        Chunk { text, heading_path, table_header: String::new(), start_line: 1, end_line: 1, gap: None };
     Arc::new([(chunk, String::new())])
 }
 
@@ -337,6 +356,7 @@ fn indexed(chunk: &Chunk, embedded: Embedded) -> IndexedChunk {
         // With what follows it, so that a search can put neighbours together line by line.
         text: format!("{}{}", chunk.text, chunk.gap.as_deref().unwrap_or_default()),
         heading_path: chunk.heading_path.clone(),
+        table_header: chunk.table_header.clone(),
         start_line: chunk.start_line,
         end_line: chunk.end_line,
         embedding: embedded.vector,

@@ -29,7 +29,7 @@ pub(super) fn response(
 pub(super) fn result(passage: &Passage<'_>, shown: Shown, trace: Option<Trace>) -> proto::Result {
     let (best, document) = (passage.best, &passage.best.document);
     let heading_path = passage.heading_path();
-    let Shown { content, start_line, end_line, highlights } = shown;
+    let Shown { content, table_header, start_line, end_line, highlights } = shown;
     let location = Location {
         start_line,
         end_line,
@@ -52,6 +52,7 @@ pub(super) fn result(passage: &Passage<'_>, shown: Shown, trace: Option<Trace>) 
         trace,
         highlights,
         heading_path,
+        table_header,
         also_at: passage.others.iter().map(|other| citation::location(&other.chunk)).collect(),
         also_in: named.map(|copy| citation::of_evidence(citation::location(&copy.chunk), copy)).collect(),
         collapsed: u32::try_from(passage.copies.len()).unwrap_or(u32::MAX),
@@ -96,6 +97,11 @@ pub(super) fn index_lags(lag: u64) -> CoverageNote {
         format!("not indexed yet: {} of this workspace", wording::count(lag, Unit::Changes)),
         Some(count),
     )
+}
+
+pub(super) fn without_folder_names() -> CoverageNote {
+    let message = "the names of folders were not searched: the service that keeps them did not give them";
+    note("provider_unavailable", message.to_owned(), None)
 }
 
 /// Why a search by meaning was answered by words.

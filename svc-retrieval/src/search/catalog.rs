@@ -124,10 +124,7 @@ impl<'a> Candidate<'a> {
     fn holds(&self, telling: &Telling) -> usize {
         telling.held_by(&Searched {
             title: self.entry.title,
-            path: "",
-            headings: &[],
-            text: self.entry.folders,
-            language: Language::English,
+            ..Searched::text(self.entry.folders, Language::English)
         })
     }
 }

@@ -81,6 +81,7 @@ impl Fetched {
             kind: document.kind.clone(),
             title: document.title.clone(),
             heading_path: chunk.heading_path.clone(),
+            table_header: chunk.table_header.clone(),
             text: chunk.text.clone(),
             start_line: chunk.start_line,
             end_line: chunk.end_line,

@@ -19,7 +19,7 @@ use super::page::{Page, Passage};
 use super::pool::Site;
 use super::rank::{self, Ranker, Ranking, Within};
 use super::request::SearchRequest;
-use super::{Missed, Searcher, narrowed};
+use super::{Missed, Searcher};
 use crate::error::Error;
 use crate::generations::Generation;
 use crate::golden::{Expected, GoldenQuestion};
@@ -150,9 +150,7 @@ impl Searcher {
         if !plan.searches_the_index() {
             return Ok(Outcome::LOST);
         }
-        let containers = self.containers(identity, call, &plan).await?;
-        let (documents, note) = narrowed(generation, workspace, call, &request.narrowing).await?;
-        let within = Within { containers, documents, ..Within::default() };
+        let (within, more) = self.within(generation, identity, call, &plan, request).await?;
         let (ranking, fetched) = match instead {
             None => {
                 let ranked = self.ranked(generation, workspace, within, request).await?;
@@ -164,7 +162,7 @@ impl Searcher {
                 Fetched::of_one(Arc::clone(&instead.documents), (instead.id, Arc::clone(&instead.known))),
             ),
         };
-        add_notes(notes, note);
+        add_notes(notes, more);
         let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now() };
         let (pool, more) = self.gathered(site, request, &ranking).await?;
         add_notes(notes, more);

@@ -103,6 +103,7 @@ mod tests {
         let chunk = |place: usize| IndexedChunk {
             text: format!("passage {place}\n"),
             heading_path: Vec::new(),
+            table_header: String::new(),
             start_line: 1,
             end_line: 1,
             embedding: if place < embedded { vec![0.6, 0.8] } else { vec![0.0, 0.0] },
@@ -115,6 +116,7 @@ mod tests {
             kind: "KIND_FILE".to_owned(),
             title: "t".to_owned(),
             path: "/t.md".to_owned(),
+            tags: Vec::new(),
             language: Language::English,
             content_hash: format!("hash {id}"),
             updated_at: 0,

@@ -55,11 +55,16 @@ impl<'a> Passage<'a> {
         content
     }
 
-    /// Bytes of the content.
+    /// The header of the table that the content begins in the midst of; empty where it begins elsewhere.
+    pub(super) fn table_header(&self) -> &'a str {
+        &self.first().chunk.table_header
+    }
+
+    /// Bytes of what is shown.
     fn length(&self) -> usize {
         let last = self.last();
         let stored: usize = self.parts.iter().map(|part| part.chunk.text.len()).sum();
-        stored - last.chunk.text.len() + last.lines().len()
+        self.table_header().len() + stored - last.chunk.text.len() + last.lines().len()
     }
 
     pub(super) fn start_line(&self) -> u32 {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cairn_embed::{self as embed, QueryEmbedder, StaticRows};
 use cairn_index::embedded::candidates_among;
+use cairn_index::words::ContainerNames;
 use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Look, Query, Seen, Wanted};
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{ListRank, SubqueryTrace, Trace};
@@ -123,12 +124,14 @@ impl<'a> Ranker<'a> {
 pub(super) struct Within {
     pub(super) containers: Option<HashSet<Uuid>>,
     pub(super) documents: Option<HashSet<Uuid>>,
+    /// By which names of folders chunks are found besides their words.
+    pub(super) names: Option<Arc<ContainerNames>>,
     pub(super) depth: usize,
 }
 
 impl Default for Within {
     fn default() -> Self {
-        Self { containers: None, documents: None, depth: CANDIDATES_PER_LIST }
+        Self { containers: None, documents: None, names: None, depth: CANDIDATES_PER_LIST }
     }
 }
 
@@ -248,10 +251,14 @@ pub(super) async fn rank_among(
 }
 
 fn query(workspace: WorkspaceId, within: Within, request: &SearchRequest, vectors: QueryVectors) -> Query {
-    let Within { containers, documents, depth } = within;
+    let Within { containers, documents, names, depth } = within;
     let QueryVectors { original: vector, searches: meant, .. } = vectors;
     let mut lists = vec![original(request, vector)];
     lists.extend(subqueries(request, meant));
+    if let Some(names) = names {
+        let searched = containers.clone().map(Arc::new);
+        lists.iter_mut().for_each(|wanted| name_containers(wanted, &names, searched.as_ref()));
+    }
     Query { workspace: workspace.0, containers, documents, limit: depth, lists }
 }
 
@@ -269,6 +276,13 @@ fn ranking(
         return Ok(ranking);
     }
     Ok(with_subqueries(request, ranking, found))
+}
+
+/// Has a list look at the names of folders, too.
+fn name_containers(wanted: &mut Wanted, names: &Arc<ContainerNames>, searched: Option<&Arc<HashSet<Uuid>>>) {
+    for parsed in wanted.words.iter_mut().chain(&mut wanted.without) {
+        *parsed = Arc::new(parsed.naming_containers(Arc::clone(names), searched.cloned()));
+    }
 }
 
 /// How the list of the request's own query was made.

@@ -148,7 +148,8 @@ impl<'a> Question<'a> {
     fn pieces_of(&self, composed: &Composed, stored: Option<&StoredChunk>) -> Vec<u16> {
         match stored {
             Some(chunk) if composed.pieces.is_empty() => {
-                let text = text_under(&chunk.title, &chunk.heading_path, chunk.text.trim_end());
+                let passage = chunk.text.trim_end();
+                let text = text_under(&chunk.title, &chunk.heading_path, &chunk.table_header, passage);
                 distinct(self.rows.pieces(&text))
             }
             Some(_) | None => composed.pieces.to_vec(),

@@ -12,6 +12,8 @@ const AROUND: u32 = 1;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shown {
     pub(super) content: String,
+    /// The header of the table that the content begins in the midst of; empty where it begins elsewhere.
+    pub(super) table_header: String,
     pub(super) start_line: u32,
     pub(super) end_line: u32,
     pub(super) highlights: Vec<Location>,
@@ -21,7 +23,8 @@ impl Shown {
     /// With these places that answer, best first.
     pub(super) fn of(passage: &Passage<'_>, highlights: Vec<Location>, detail: Detail) -> Self {
         let (start_line, end_line) = (passage.start_line(), passage.end_line());
-        let all = Self { content: passage.content(), start_line, end_line, highlights };
+        let table_header = passage.table_header().to_owned();
+        let all = Self { content: passage.content(), table_header, start_line, end_line, highlights };
         match detail {
             Detail::Lines => all.narrowed(),
             Detail::Passages | Detail::Documents => all,
@@ -52,13 +55,16 @@ impl Shown {
         let is_blank = |line: &u32| at(*line).is_none_or(|text| text.trim().is_empty());
         let Some(from) = (from..=to).find(|line| !is_blank(line)) else { return self };
         let to = (from..=to).rev().find(|line| !is_blank(line)).unwrap_or(from);
+        // A blank line ends a table.
+        let goes_on = !(self.start_line..from).any(|line| is_blank(&line));
         let content: String = (from..=to).filter_map(at).collect();
         let content = content
             .strip_suffix('\n')
             .map_or(content.as_str(), |text| text.strip_suffix('\r').unwrap_or(text));
         let is_within = |place: &Location| from <= place.start_line && place.end_line <= to;
         let highlights = self.highlights.iter().filter(|place| is_within(place)).cloned().collect();
-        Self { content: content.to_owned(), start_line: from, end_line: to, highlights }
+        let table_header = if goes_on { self.table_header } else { String::new() };
+        Self { content: content.to_owned(), table_header, start_line: from, end_line: to, highlights }
     }
 }
 
@@ -75,7 +81,7 @@ where
     let Some(mut left) = budget else { return (shown.collect(), 0) };
     let (mut kept, mut over_budget) = (Vec::new(), 0);
     for (passage, shown) in shown {
-        match left.checked_sub(shown.content.len()) {
+        match left.checked_sub(shown.table_header.len() + shown.content.len()) {
             Some(rest) => {
                 left = rest;
                 kept.push((passage, shown));
@@ -97,7 +103,8 @@ mod tests {
     fn shown(content: &str, highlights: &[(u32, u32)]) -> Shown {
         let end_line = 10 + u32::try_from(content.matches('\n').count()).unwrap();
         let highlights = highlights.iter().map(|(start, end)| place(*start, *end)).collect();
-        Shown { content: content.to_owned(), start_line: 10, end_line, highlights }
+        let table_header = "| a |".to_owned();
+        Shown { content: content.to_owned(), table_header, start_line: 10, end_line, highlights }
     }
 
     #[track_caller]
@@ -122,6 +129,13 @@ mod tests {
         check("a\nb\nc\nd\ne\nf\ng", &[(11, 11), (13, 13)], ("a\nb\nc\nd\ne", 10, 14));
         let narrowed = shown("a\nb\nc\nd\ne\nf\ng", &[(10, 10), (16, 16)]).narrowed();
         assert_eq!((narrowed.content.as_str(), narrowed.highlights.len()), ("a\nb", 1));
+    }
+
+    #[test]
+    fn rows_of_a_table_are_shown_under_its_header() {
+        let header = |content: &str, highlight| shown(content, &[highlight]).narrowed().table_header;
+        assert_eq!(header("| 1 |\n| 2 |\n| 3 |\n| 4 |", (13, 13)), "| a |");
+        assert_eq!(header("| 1 |\n\nb\nc\nd", (13, 13)), "");
     }
 
     #[test]

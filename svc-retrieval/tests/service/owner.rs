@@ -14,6 +14,7 @@ use cairn_proto::auth::v1::{
 use cairn_proto::content::v1 as content;
 use cairn_proto::content::v1::folder_service_server::{FolderService, FolderServiceServer};
 use cairn_proto::content::v1::trash_service_server::{TrashService, TrashServiceServer};
+use cairn_proto::content::v1::tree_service_server::{TreeService, TreeServiceServer};
 use cairn_proto::document::v1::document_service_server::{DocumentService, DocumentServiceServer};
 use cairn_proto::document::v1::{
     ConfirmDocumentsRequest, ConfirmDocumentsResponse, ConfirmedDocument, Document, DocumentRef, Format,
@@ -63,6 +64,9 @@ pub(crate) struct State {
     /// What callers of some folders are not told of.
     pub(crate) hidden: HashSet<String>,
     pub(crate) feed: Vec<Change>,
+    /// The folders' names.
+    pub(crate) folders: BTreeMap<u128, String>,
+    pub(crate) keeps_names_to_itself: bool,
     /// Whether it answers nothing.
     pub(crate) is_down: bool,
     /// How many of its next calls fail, after they were done.
@@ -80,6 +84,7 @@ pub(crate) struct Asked {
     pub(crate) confirm: usize,
     pub(crate) select: usize,
     pub(crate) sources: usize,
+    pub(crate) folders: usize,
 }
 
 impl Owner {
@@ -129,6 +134,16 @@ impl Owner {
         position
     }
 
+    /// Calls a folder so, and tells the feed.
+    pub(crate) fn name_folder(&self, id: u128, name: &str) -> u64 {
+        let mut state = self.state.lock().unwrap();
+        state.folders.insert(id, name.to_owned());
+        let position = u64::try_from(state.feed.len()).unwrap() + 1;
+        let item_id = Uuid::from_u128(id).hyphenated().to_string();
+        state.feed.push(Change { position, kind: Kind::Folder.into(), item_id, op: Op::Upsert.into() });
+        position
+    }
+
     /// Trashes a document without telling the feed: the index still believes in it.
     pub(crate) fn trash_silently(&self, id: u128) {
         self.state.lock().unwrap().trashed.insert(Uuid::from_u128(id).hyphenated().to_string());
@@ -145,6 +160,7 @@ impl Owner {
             .add_service(DocumentServiceServer::new(self.clone()))
             .add_service(FolderServiceServer::new(self.clone()))
             .add_service(TrashServiceServer::new(self.clone()))
+            .add_service(TreeServiceServer::new(self.clone()))
             .add_service(KeyServiceServer::new(self.clone()))
             .add_service(IndexingServiceServer::new(self.clone()))
             .add_service(SourceServiceServer::new(self.clone()))
@@ -308,6 +324,57 @@ impl FolderService for Owner {
     ) -> Result<Response<content::ResolveScopeResponse>, Status> {
         let folder_ids = vec![Uuid::from_u128(FOLDER).hyphenated().to_string()];
         Ok(Response::new(content::ResolveScopeResponse { whole_workspace: false, folder_ids }))
+    }
+}
+
+#[tonic::async_trait]
+impl TreeService for Owner {
+    async fn list_tree(
+        &self,
+        _: Request<content::ListTreeRequest>,
+    ) -> Result<Response<content::ListTreeResponse>, Status> {
+        unused()
+    }
+
+    async fn read_tree_changes(
+        &self,
+        _: Request<content::ReadTreeChangesRequest>,
+    ) -> Result<Response<content::ReadTreeChangesResponse>, Status> {
+        unused()
+    }
+
+    async fn read_folders(
+        &self,
+        request: Request<content::ReadFoldersRequest>,
+    ) -> Result<Response<content::ReadFoldersResponse>, Status> {
+        let after = usize::try_from(request.into_inner().after).unwrap();
+        let mut state = self.answering()?;
+        if state.keeps_names_to_itself {
+            return unused();
+        }
+        state.asked.folders += 1;
+        let folder = |(id, name): (&u128, &String)| content::TreeFolder {
+            id: Uuid::from_u128(*id).hyphenated().to_string(),
+            name: name.clone(),
+            ..content::TreeFolder::default()
+        };
+        let is_folder = |change: &Change| change.kind() == Kind::Folder;
+        let unchanged = after > 0 && !state.feed.iter().skip(after).any(is_folder);
+        let folders = state.folders.iter().filter(|_| !unchanged).map(folder).collect();
+        let position = u64::try_from(state.feed.len()).unwrap();
+        Ok(Response::new(content::ReadFoldersResponse {
+            folders,
+            position,
+            unchanged,
+            ..content::ReadFoldersResponse::default()
+        }))
+    }
+
+    async fn read_texts(
+        &self,
+        _: Request<content::ReadTextsRequest>,
+    ) -> Result<Response<content::ReadTextsResponse>, Status> {
+        unused()
     }
 }
 

@@ -65,10 +65,11 @@ pub(in crate::mcp) async fn read(context: &Context, named: Named) -> Result<(&'s
     match named {
         Named::File(id) => {
             let file = files::get(context, id).await?;
+            context.show(&[(&file.id, &file.content_hash)]);
             Ok((mime_type(&file), file.content.unwrap_or_default()))
         }
         Named::Memory(name) => {
-            let memory = memories::get(context, name).await?;
+            let memory = memories::get(context, name, None).await?;
             Ok(("text/markdown", memory.to_markdown()))
         }
         Named::Folder(id) => Ok((JSON, folder(context, id).await?)),

@@ -53,6 +53,10 @@ async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
     let input: BrowseContext = arguments.read()?;
     let input = ExecuteScript { script: input.script, cwd: input.cwd, max_output_bytes: None };
     let answer = browse::execute(context, input).await?;
+    let cited = answer.citations.iter();
+    let documents: Vec<(&str, &str)> =
+        cited.map(|citation| (citation.id.as_str(), citation.content_hash.as_str())).collect();
+    context.show(&documents);
     Ok(Outcome::text(said(&answer)))
 }
 

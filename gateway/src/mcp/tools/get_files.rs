@@ -114,7 +114,12 @@ pub(super) static GET_FILES: Tool = Tool {
 async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let input: GetFile = arguments.read()?;
     let moment = PastMoment::read(input.as_of.as_deref(), input.hash.as_deref())?;
-    let content = file_versions::at(context, file_id(&input.id)?, moment).await?.content.unwrap_or_default();
+    let is_of_now = moment.is_none();
+    let file = file_versions::at(context, file_id(&input.id)?, moment).await?;
+    if is_of_now {
+        context.show(&[(&file.id, &file.content_hash)]);
+    }
+    let content = file.content.unwrap_or_default();
     let from = Place { line: input.from_line.unwrap_or(1), byte: input.from_byte.unwrap_or(0) };
     let is_whole = from == START && input.max_lines.is_none() && content.len() <= MOST_BYTES;
     if is_whole {
@@ -247,7 +252,11 @@ async fn get_several(context: &Context, arguments: Arguments) -> Result<Outcome,
     for id in input.ids {
         let place = found.iter().position(|(of, _)| *of == id);
         if let Some(place) = place {
-            entries.push(entry(found.swap_remove(place), most_bytes, &mut room));
+            let (id, outcome) = found.swap_remove(place);
+            if let Ok(file) = &outcome {
+                context.show(&[(&file.id, &file.content_hash)]);
+            }
+            entries.push(entry((id, outcome), most_bytes, &mut room));
         }
     }
     let total = entries.len() as u64;

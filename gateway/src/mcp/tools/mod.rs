@@ -190,6 +190,8 @@ pub(super) async fn call(context: &Context, mut request: Request) -> Result<Map<
         Ok(outcome) => {
             if let (Some(change), Some(writer)) = (outcome.change, &context.writer) {
                 context.own_writes.remember(writer, change);
+                outcome.left().for_each(|document| context.wrote(document));
+                context.show(outcome.left_with_content().as_slice());
             }
             outcome.into_result()
         }

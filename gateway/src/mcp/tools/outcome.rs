@@ -77,6 +77,20 @@ impl Outcome {
         Self { structured: Some(Value::Object(fields)), ..Self::text(text) }
     }
 
+    /// The ids of what a write left, and of what stands in it.
+    pub(super) fn left(&self) -> impl Iterator<Item = &str> {
+        ["id", "contentFileId"].into_iter().filter_map(|name| self.named(name))
+    }
+
+    /// What a write left that has a content, with the hash of that.
+    pub(super) fn left_with_content(&self) -> Option<(&str, &str)> {
+        self.named("id").zip(self.named("contentHash"))
+    }
+
+    fn named(&self, name: &str) -> Option<&str> {
+        self.structured.as_ref()?.get(name)?.as_str()
+    }
+
     pub(super) fn into_result(self) -> Map<String, Value> {
         let mut result = Map::new();
         result.insert("content".to_owned(), self.texts.into_iter().map(block).collect());

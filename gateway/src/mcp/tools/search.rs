@@ -4,11 +4,13 @@ use std::fmt::Write as _;
 
 use cairn_chassis::status::Problem;
 use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::DocumentKind;
+use serde_json::json;
 
 use super::arguments::Arguments;
 use super::outcome::Outcome;
 use super::{Hints, Terms, Tool};
-use crate::answers::{CoverageNote, SearchAnswer, SearchResult};
+use crate::answers::{CoverageNote, ResultMeta, SearchAnswer, SearchResult};
 use crate::cost::Cost;
 use crate::operations::Context;
 use crate::operations::search::{self, SearchContext};
@@ -32,8 +34,20 @@ pub(super) static SEARCH_CONTEXT: Tool = Tool {
 
 async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let freshness = arguments.freshness()?;
-    let answer = search::search(context, arguments.read::<SearchContext>()?, freshness).await?;
+    let mut answer = search::search(context, arguments.read::<SearchContext>()?, freshness).await?;
+    note_shown(context, &mut answer);
     Ok(Outcome::with_structure(as_text(&answer), &answer))
+}
+
+/// Tells of each result when its document has changed since the agent was shown it.
+fn note_shown(context: &Context, answer: &mut SearchAnswer) {
+    let cited = answer.results.iter().map(|result| &result.citation);
+    let documents: Vec<(&str, &str)> =
+        cited.map(|citation| (citation.id.as_str(), citation.content_hash.as_str())).collect();
+    let before = context.show(&documents);
+    for (result, before) in answer.results.iter_mut().zip(before) {
+        result.meta = before.map(ResultMeta::from);
+    }
 }
 
 fn as_text(answer: &SearchAnswer) -> String {
@@ -80,6 +94,13 @@ fn append_hit(text: &mut String, number: usize, result: &SearchResult) {
         one_line(&citation.url),
         quoted(&marked(result)),
     );
+    if let Some(changed) = result.meta.as_ref().map(|meta| &meta.changed) {
+        let _ = write!(text, "\nChanged since you were shown it ({})", changed.shown_at);
+        if citation.kind == DocumentKind::File {
+            let then = json!({"id": citation.id, "hash": changed.shown_hash});
+            let _ = write!(text, "; as it was: get_file with {then}");
+        }
+    }
     if !result.also_at.is_empty() {
         let places = result.also_at.iter().map(|place| format!("{}-{}", place.start_line, place.end_line));
         let _ = write!(text, "\nAlso lines {}", places.collect::<Vec<_>>().join(", "));
@@ -98,12 +119,14 @@ fn append_hit(text: &mut String, number: usize, result: &SearchResult) {
     }
 }
 
-/// The content, in which `> 7: ` stands before line 7 where that answers.
+/// The content, under the header of the table that it goes on with; `> 7: ` stands before line 7 where that answers.
 fn marked(result: &SearchResult) -> String {
-    let Some(first) = result.citation.start_line else { return result.content.clone() };
+    let header = result.table_header.as_ref().map(|header| format!("{header}\n")).unwrap_or_default();
+    let Some(first) = result.citation.start_line else { return header + &result.content };
     let answers =
         |line: u32| result.highlights.iter().any(|place| place.start_line <= line && line <= place.end_line);
-    let mut text = String::with_capacity(result.content.len() + 32);
+    let mut text = header;
+    text.reserve(result.content.len() + 32);
     for (line, content) in (first..).zip(result.content.split_inclusive('\n')) {
         if answers(line) && !content.trim().is_empty() {
             let _ = write!(text, "> {line}: ");
@@ -126,10 +149,13 @@ pub(super) fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cairn_chassis::clock::Timestamp;
+    use cairn_proto::feed::v1::Kind;
     use cairn_proto::retrieval::v1 as proto;
 
     use super::*;
     use crate::answers::Links;
+    use crate::shown::Before;
 
     #[test]
     fn lines_that_answer_are_marked_with_their_numbers() {
@@ -144,6 +170,40 @@ mod tests {
         let answer = proto::SearchContextResponse { results: vec![result], ..Default::default() };
         let text = as_text(&SearchAnswer::read(answer, &Links::new(None)));
         assert!(text.contains("<hit>\na\n> 7: b\n\n> 9: c\n> 10: d\n</hit>\nAlso lines 40-52"), "{text}");
+    }
+
+    #[test]
+    fn rows_of_a_table_stand_under_its_header() {
+        let place = |start_line, end_line| proto::Location { start_line, end_line, heading_path: Vec::new() };
+        let result = proto::Result {
+            content: "| bolt | 2 |\n| nut | 3 |".to_owned(),
+            table_header: "| part | price |\n|---|---|".to_owned(),
+            citation: Some(proto::Citation { location: Some(place(90, 91)), ..Default::default() }),
+            highlights: vec![place(91, 91)],
+            ..Default::default()
+        };
+        let answer = proto::SearchContextResponse { results: vec![result], ..Default::default() };
+        let text = as_text(&SearchAnswer::read(answer, &Links::new(None)));
+        let expected = "<hit>\n| part | price |\n|---|---|\n| bolt | 2 |\n> 91: | nut | 3 |\n</hit>";
+        assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn a_document_that_has_changed_since_is_told() {
+        let citation = proto::Citation { id: "F".to_owned(), kind: Kind::File.into(), ..Default::default() };
+        let result = proto::Result { citation: Some(citation), ..Default::default() };
+        let answer = proto::SearchContextResponse { results: vec![result], ..Default::default() };
+        let mut answer = SearchAnswer::read(answer, &Links::new(None));
+        let before =
+            Before { content_hash: "blake3:0".to_owned(), at: Timestamp::from_seconds(1_800_000_000) };
+        answer.results[0].meta = Some(ResultMeta::from(before));
+        let told = "Changed since you were shown it (2027-01-15T08:00:00.000Z); as it was: get_file with \
+            {\"hash\":\"blake3:0\",\"id\":\"F\"}";
+        let text = as_text(&answer);
+        assert!(text.contains(told), "{text}");
+        let result = serde_json::to_value(&answer).unwrap()["results"][0].clone();
+        let meta = json!({"cairn/changed": {"shownAt": "2027-01-15T08:00:00.000Z", "shownHash": "blake3:0"}});
+        assert_eq!(result["_meta"], meta);
     }
 
     #[test]

@@ -150,6 +150,7 @@ fn as_text(answer: &SourceAnswer) -> String {
     };
     for (place, result) in answer.results.iter().enumerate() {
         let citation = &result.citation;
+        let header = result.table_header.as_ref().map(|header| format!("{header}\n")).unwrap_or_default();
         // Writing to a String cannot fail.
         let _ = write!(
             text,
@@ -159,7 +160,7 @@ fn as_text(answer: &SourceAnswer) -> String {
             one_line(citation.external_id.as_deref().unwrap_or_default()),
             result.score,
             one_line(&citation.url),
-            quoted(&result.content),
+            quoted(&(header + &result.content)),
         );
     }
     if !answer.coverage.is_empty() {

@@ -44,7 +44,7 @@ impl At {
     /// The memory with the current contents of its members; of one in trash the page that says so.
     pub(super) async fn memory(&self) -> Result<Found, Error> {
         let context = self.visitor.context()?;
-        match memories::get(&context, self.id.to_string()).await {
+        match memories::get(&context, self.id.to_string(), None).await {
             Ok(memory) => Ok(Found::Live(Box::new(memory))),
             Err(problem) if problem.reason == Reason::NotFound => {
                 let page = file::trashed(&self.visitor, TrashKind::Memory, self.id.to_string()).await?;

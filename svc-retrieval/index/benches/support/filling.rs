@@ -72,6 +72,7 @@ pub(crate) fn prepare(embedder: &StaticRows, document: &Document, number: u128) 
     let chunks = chunks.into_iter().zip(embedded).map(|(chunk, (embedding, pieces))| IndexedChunk {
         text: chunk.text,
         heading_path: chunk.heading_path,
+        table_header: chunk.table_header,
         start_line: chunk.start_line,
         end_line: chunk.end_line,
         embedding,
@@ -85,6 +86,7 @@ pub(crate) fn prepare(embedder: &StaticRows, document: &Document, number: u128) 
         kind: "FILE".to_owned(),
         title: chunk::stem(&document.name).to_owned(),
         path: document.name.clone(),
+        tags: Vec::new(),
         language: words::detect(&document.text),
         content_hash: "0".repeat(71),
         updated_at: 0,

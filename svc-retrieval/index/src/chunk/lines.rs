@@ -2,13 +2,18 @@
 
 use std::ops::Range;
 
-use super::BYTES_PER_WORD;
+use super::{BYTES_PER_WORD, MAX_TABLE_HEADER_BYTES};
+
+/// The header of a table in Markdown, and the line that parts it from the rows.
+const TABLE_HEADER_LINES: usize = 2;
 
 /// A document's lines, counted from 0. Ranges of lines are half open.
 pub(super) struct Lines<'a> {
     content: &'a str,
     lines: Vec<Line>,
     words: usize,
+    /// In their order.
+    tables: Vec<Range<usize>>,
 }
 
 #[derive(Clone, Copy)]
@@ -33,7 +38,7 @@ impl<'a> Lines<'a> {
             start += line.len();
             words += count_words(body);
         }
-        Self { content, lines, words }
+        Self { content, lines, words, tables: Vec::new() }
     }
 
     pub(super) fn content(&self) -> &'a str {
@@ -54,6 +59,23 @@ impl<'a> Lines<'a> {
         for line in self.lines.get_mut(block).unwrap_or_default().iter_mut().skip(1) {
             line.glued = true;
         }
+    }
+
+    /// Notes a table, whose first two lines are its header and what parts it from the rows.
+    pub(super) fn note_table(&mut self, table: Range<usize>) {
+        self.tables.push(table);
+    }
+
+    /// The header of the table that a line is a row of; empty where it is none, and where the header is long.
+    pub(super) fn header_of(&self, line: usize) -> &'a str {
+        let before = self.tables.partition_point(|table| table.start <= line);
+        let Some(table) = before.checked_sub(1).and_then(|last| self.tables.get(last)) else { return "" };
+        let rows = table.start.saturating_add(TABLE_HEADER_LINES)..table.end;
+        if !rows.contains(&line) {
+            return "";
+        }
+        let header = self.text(table.start..rows.start);
+        if header.len() <= MAX_TABLE_HEADER_BYTES { header } else { "" }
     }
 
     pub(super) fn is_glued(&self, line: usize) -> bool {

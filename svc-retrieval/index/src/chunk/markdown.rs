@@ -33,8 +33,11 @@ pub(super) fn marks(lines: &mut Lines<'_>) -> Vec<Mark> {
                     level: number(level),
                     label: Some(String::new()),
                 });
-            } else if matches!(tag, Tag::CodeBlock(_) | Tag::Table(_) | Tag::HtmlBlock) {
+            } else if matches!(tag, Tag::CodeBlock(_) | Tag::HtmlBlock) {
                 lines.glue(range);
+            } else if matches!(tag, Tag::Table(_)) {
+                lines.glue(range.clone());
+                lines.note_table(range);
             } else if matches!(tag, Tag::List(_)) && lists.last().is_none_or(|last| last.end <= range.start) {
                 lists.push(range);
             } else if matches!(tag, Tag::Item) {
@@ -183,6 +186,31 @@ mod tests {
             assert_eq!(chunk.text.contains("| cell"), chunk.text.contains("|---|"), "{}", chunk.text);
             assert_eq!(chunk.heading_path, ["T"]);
         }
+    }
+
+    #[test]
+    fn a_huge_table_repeats_its_header() {
+        let rows: String =
+            (0..200).map(|row| format!("| part {row} | {row} euros and some cents |\n")).collect();
+        let content = format!("# Prices\n\nOf parts.\n\n| Part | Price |\n|------|------:|\n{rows}");
+        let chunks = split(Format::Markdown, &content);
+        assert!(chunks.len() >= 4, "{:?}", outline(&chunks));
+        let lines: Vec<&str> = content.lines().collect();
+        for (place, chunk) in chunks.iter().enumerate() {
+            let expected = if place == 0 { "" } else { "| Part | Price |\n|------|------:|" };
+            assert_eq!(chunk.table_header, expected, "{}", chunk.text);
+            // The lines are those of the document all the same.
+            let own = &lines[chunk.start_line as usize - 1..chunk.end_line as usize];
+            assert_eq!(chunk.text, own.join("\n"));
+        }
+    }
+
+    #[test]
+    fn a_long_header_is_not_repeated() {
+        let header = format!("| {} |\n|---|\n", "column ".repeat(200));
+        let rows = "| some words in a row |\n".repeat(200);
+        let chunks = split(Format::Markdown, &format!("{header}{rows}"));
+        assert!(chunks.len() > 2 && chunks.iter().all(|chunk| chunk.table_header.is_empty()));
     }
 
     #[test]

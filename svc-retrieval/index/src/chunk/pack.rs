@@ -84,10 +84,12 @@ fn push_chunk(lines: &Lines<'_>, range: Range<usize>, path: &[String], chunks: &
     let text = lines.text(range.clone());
     let pieces = pieces(text);
     let is_whole = pieces == [text];
+    let table_header = lines.header_of(range.start);
     for piece in pieces {
         chunks.push(Chunk {
             text: piece.to_owned(),
             heading_path: path.to_vec(),
+            table_header: table_header.to_owned(),
             start_line: line_number(range.start + 1),
             end_line: line_number(range.end),
             gap: is_whole.then(String::new),

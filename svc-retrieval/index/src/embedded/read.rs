@@ -108,6 +108,7 @@ impl Snapshot<'_> {
                     chunks.push(EmbeddedChunk {
                         title: chunk.title,
                         heading_path: chunk.heading_path,
+                        table_header: chunk.table_header,
                         text: chunk.text,
                         embedding: vector.to_f32(),
                         pieces: pieces.into_vec(),

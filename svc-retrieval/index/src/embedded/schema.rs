@@ -34,6 +34,7 @@ pub(super) struct Fields {
     pub(super) language: Field,
     title: Field,
     heading: Field,
+    table_header: Field,
     body: Field,
     kind: Field,
     start_line: Field,
@@ -64,6 +65,7 @@ impl Fields {
             language: builder.add_bytes_field("language", key()),
             title: builder.add_text_field("title", STORED),
             heading: builder.add_text_field("heading", STORED),
+            table_header: builder.add_text_field("table_header", STORED),
             body: builder.add_text_field("body", STORED),
             kind: builder.add_text_field("kind", STORED),
             start_line: builder.add_u64_field("start_line", STORED),
@@ -131,7 +133,10 @@ impl Fields {
         let searched = Searched {
             title: &document.title,
             path: &document.path,
+            tags: &document.tags,
+            container: document.container,
             headings: &chunk.heading_path,
+            table_header: &chunk.table_header,
             text: &chunk.text,
             language: document.language,
         };
@@ -140,6 +145,9 @@ impl Fields {
         encoded.add_text(self.title, &document.title);
         for heading in &chunk.heading_path {
             encoded.add_text(self.heading, heading);
+        }
+        if !chunk.table_header.is_empty() {
+            encoded.add_text(self.table_header, &chunk.table_header);
         }
         encoded.add_text(self.body, &chunk.text);
         encoded.add_text(self.kind, &document.kind);
@@ -167,6 +175,7 @@ impl Fields {
             kind: text(self.kind).to_owned(),
             title: text(self.title).to_owned(),
             heading_path: headings.map(str::to_owned).collect(),
+            table_header: text(self.table_header).to_owned(),
             text: text(self.body).to_owned(),
             start_line: line(self.start_line),
             end_line: line(self.end_line),

@@ -130,7 +130,7 @@ mod tests {
         ) {
             let languages = Languages::from(Language::English);
             let telling = Telling::of(&question, languages);
-            let searched = Searched { title: "", path: "", headings: &[], text: &text, language: Language::English };
+            let searched = Searched::text(&text, Language::English);
             let all = telling.held_each(&searched, &mut Stems::default());
             let found = Finder::new(telling.words().iter(), languages).held_by(&text);
             for (place, is_held) in all.into_iter().enumerate() {

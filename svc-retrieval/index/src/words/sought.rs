@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Kind, Language, Languages, Word, fold, split};
+use super::{Kind, Language, Languages, Naming, Word, fold, split};
 use crate::ParsedQuery;
 
 /// Pairs of words that are looked at, so that a pasted page costs no more than a question.
@@ -32,7 +32,7 @@ const FEWEST_BEGUN: usize = 3;
 /// A search as words, in every language that what is searched may be in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sought {
-    /// The words, one of which is enough, each once, with what it counts.
+    /// The words, one of which is enough, each once, with what it counts; behind them those that stand for containers.
     pub words: Vec<(String, f32)>,
     /// Words that follow each other in the question, in its language; near each other they are worth more.
     pub pairs: Vec<[String; 2]>,
@@ -72,13 +72,31 @@ impl Sought {
         };
         let mut demanded = phrases(query.phrases());
         demanded.truncate(MOST_WORDS);
-        Self {
+        let sought = Self {
             words: weighted(&telling, language, languages),
             pairs: pairs(&telling, language),
             phrases: demanded,
             excluded: phrases(query.excluded()),
             prefix: asked.last().and_then(|last| Prefix::new(last, languages)),
+        };
+        match query.naming() {
+            Some(naming) => sought.with_names(naming, &telling, languages),
+            None => sought,
         }
+    }
+
+    /// With what the names of containers hold of it: a chunk holds what the names above it hold.
+    fn with_names(mut self, naming: &Naming, telling: &[&Word], languages: Languages) -> Self {
+        self.words.extend(naming.words(telling, languages));
+        for phrase in self.phrases.iter_mut().chain(&mut self.excluded) {
+            let containers = naming.rows(&phrase.rows, languages);
+            phrase.rows.extend(containers.into_iter().map(|word| vec![(0, word)]));
+        }
+        if let Some(prefix) = &mut self.prefix {
+            let containers = naming.whole(&prefix.whole, languages);
+            prefix.whole.extend(containers);
+        }
+        self
     }
 }
 

@@ -67,7 +67,7 @@ mod tests {
 
     fn held(question: &str, title: &str, path: &str) -> (usize, usize) {
         let telling = Telling::of(question, Languages::default());
-        let text = Searched { title, path, headings: &[], text: "", language: Language::English };
+        let text = Searched { title, path, ..Searched::text("", Language::English) };
         (telling.held_by(&text), telling.count())
     }
 
@@ -87,13 +87,7 @@ mod tests {
     #[test]
     fn each_word_is_told_with_its_stems() {
         let telling = Telling::of("how do I rotate the signing keys", Languages::default());
-        let text = Searched {
-            title: "",
-            path: "",
-            headings: &[],
-            text: "A rotated key",
-            language: Language::English,
-        };
+        let text = Searched::text("A rotated key", Language::English);
         let words: Vec<&str> = telling.words().iter().map(|word| word.word.as_str()).collect();
         assert_eq!(words, ["rotate", "signing", "keys"]);
         assert_eq!(telling.words()[2].forms, ["key"]);

@@ -145,7 +145,7 @@ fn only_a_word_can_be_begun() {
 }
 
 fn searched(text: &str, language: Language) -> Vec<super::Token> {
-    Searched { title: "", path: "", headings: &[], text, language }.tokens(&mut Stems::default())
+    Searched::text(text, language).tokens(&mut Stems::default())
 }
 
 proptest! {

@@ -121,3 +121,15 @@ async fn a_document_that_is_as_it_was_is_not_cut_again() {
     let first = forgetful.chunks(DOCUMENT, &document);
     assert!(!Arc::ptr_eq(&first, &forgetful.chunks(DOCUMENT, &document)));
 }
+
+#[test]
+fn names_of_folders_are_no_words_of_what_stands_in_them() {
+    let of = |kind, path: &str, title: &str| super::beside_folders(kind, path.to_owned(), title);
+    assert_eq!(of(Kind::File, "/Team/Plans/a.md", "a.md"), "");
+    assert_eq!(of(Kind::Record, "/Team/Tasks/Ship it", "Ship it"), "/Tasks/");
+    assert_eq!(of(Kind::Record, "/Team/Tasks/and/or", "and/or"), "/Tasks/");
+    assert_eq!(of(Kind::Record, "/Tasks/Ship it", "Ship it"), "/Tasks/");
+    assert_eq!(of(Kind::Record, "odd", "Ship it"), "//");
+    assert_eq!(of(Kind::Memory, "/memories/release", "Release"), "/memories/release");
+    assert_eq!(of(Kind::SourceDocument, "/sources/Wiki/Plans/a", "a"), "/sources/Wiki/Plans/a");
+}

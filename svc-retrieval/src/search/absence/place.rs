@@ -14,7 +14,7 @@ use crate::search::pool::Site;
 use crate::search::rank::Within;
 use crate::search::request::SearchRequest;
 use crate::search::tuning::CANDIDATES_PER_LIST;
-use crate::search::{Searcher, citation, narrowed};
+use crate::search::{Searcher, citation};
 
 /// How far down a list a document is looked for.
 const DEPTH: usize = 1_000;
@@ -35,9 +35,7 @@ impl Searcher {
     ) -> Result<(), Error> {
         let Case { generation, identity, call, search, plan } = case;
         let workspace = identity.workspace_id()?;
-        let containers = self.containers(identity, call, plan).await?;
-        let (documents, _) = narrowed(generation, workspace, call, &search.narrowing).await?;
-        let within = Within { containers, documents, ..Within::default() };
+        let (within, _) = self.within(generation, identity, call, plan, search).await?;
         let ranked = self.ranked(generation, workspace, within.clone(), search).await?;
         report.coverage.extend(ranked.notes);
         let places = ranked.ranking.places(missed.id);

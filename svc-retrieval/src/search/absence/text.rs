@@ -92,7 +92,7 @@ impl Passages {
     }
 }
 
-/// Which words of the question stand in the document, its title or the names of its folders.
+/// Which words of the question stand in the document, its title, its tags or the names of its folders.
 pub(super) fn check_words(case: Case<'_>, missed: &Missed, passages: &Passages, report: &mut Report) {
     let telling = Telling::of(case.search.query.parsed.text(), Languages::from(passages.language));
     if telling.count() == 0 {
@@ -105,9 +105,10 @@ pub(super) fn check_words(case: Case<'_>, missed: &Missed, passages: &Passages, 
         let text = Searched {
             title: &chunk.title,
             path: &missed.document.path,
+            tags: &missed.document.tags,
             headings: &chunk.heading_path,
-            text: &chunk.text,
-            language: passages.language,
+            table_header: &chunk.table_header,
+            ..Searched::text(&chunk.text, passages.language)
         };
         let found = telling.held_each(&text, &mut stems);
         most = most.max(found.iter().filter(|is_held| **is_held).count());

@@ -103,6 +103,7 @@ async fn engine(folder: &Path, titles: &[Title]) -> EmbeddedEngine {
         let chunk = IndexedChunk {
             text,
             heading_path: Vec::new(),
+            table_header: String::new(),
             start_line: 1,
             end_line: 1,
             embedding: vec![0.0],
@@ -115,6 +116,7 @@ async fn engine(folder: &Path, titles: &[Title]) -> EmbeddedEngine {
             kind: String::new(),
             title: cairn_index::chunk::stem(&document.title).to_owned(),
             path: String::new(),
+            tags: Vec::new(),
             language: Language::English,
             content_hash: String::new(),
             updated_at: 0,

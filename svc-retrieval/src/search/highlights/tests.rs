@@ -24,6 +24,7 @@ fn marked(path: &str, content: &str, question: &str) -> Vec<(u32, u32, Vec<Strin
         kind: String::new(),
         title: String::new(),
         heading_path: chunk.heading_path,
+        table_header: chunk.table_header,
         text: chunk.text + chunk.gap.as_deref().unwrap_or_default(),
         start_line: chunk.start_line,
         end_line: chunk.end_line,

@@ -21,6 +21,7 @@ fn stored(document: u128, content: &str) -> Vec<StoredChunk> {
             kind: String::new(),
             title: String::new(),
             heading_path: chunk.heading_path,
+            table_header: chunk.table_header,
             text: chunk.text + chunk.gap.as_deref().unwrap_or_default(),
             start_line: chunk.start_line,
             end_line: chunk.end_line,

@@ -224,6 +224,7 @@ mod tests {
             let chunk = |row: &[f32; 3]| IndexedChunk {
                 text: "text".to_owned(),
                 heading_path: Vec::new(),
+                table_header: String::new(),
                 start_line: 1,
                 end_line: 1,
                 embedding: row.to_vec(),
@@ -236,6 +237,7 @@ mod tests {
                 kind: String::new(),
                 title: String::new(),
                 path: String::new(),
+                tags: Vec::new(),
                 language: Language::English,
                 content_hash: String::new(),
                 updated_at: 0,

@@ -131,6 +131,7 @@ fn document(id: Uuid, line: &Value, rows: &StaticRows) -> IndexedDocument {
         IndexedChunk {
             text: format!("{}{}", chunk.text, chunk.gap.as_deref().unwrap_or_default()),
             heading_path: chunk.heading_path,
+            table_header: chunk.table_header,
             start_line: chunk.start_line,
             end_line: chunk.end_line,
             embedding,
@@ -144,6 +145,7 @@ fn document(id: Uuid, line: &Value, rows: &StaticRows) -> IndexedDocument {
         kind: "file".to_owned(),
         title: chunk::stem(&name).to_owned(),
         path: format!("/{name}"),
+        tags: Vec::new(),
         language: detect(&content),
         content_hash: String::new(),
         updated_at: 0,

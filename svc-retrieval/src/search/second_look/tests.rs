@@ -20,7 +20,7 @@ fn seen(question: &str, texts: &[&str], keeps_pieces: bool) -> Seen {
     let mut seen = Seen { words: AskedWords::uncounted(question, Languages::default()), ..Seen::default() };
     for (number, text) in texts.iter().enumerate() {
         let (title, body) = text.split_once(": ").unwrap_or(("", text));
-        let (vector, pieces) = ROWS.embed_with_pieces(&text_under(title, &[], body));
+        let (vector, pieces) = ROWS.embed_with_pieces(&text_under(title, &[], "", body));
         let pieces = if keeps_pieces { pieces.into_boxed_slice() } else { Box::default() };
         seen.composed
             .extend(UnitVector::new(&vector).map(|vector| (id(number), Composed { vector, pieces })));
@@ -30,6 +30,7 @@ fn seen(question: &str, texts: &[&str], keeps_pieces: bool) -> Seen {
             kind: String::new(),
             title: title.to_owned(),
             heading_path: Vec::new(),
+            table_header: String::new(),
             text: body.to_owned(),
             start_line: 1,
             end_line: 1,

@@ -186,6 +186,13 @@ impl TreeService for Content {
         }))
     }
 
+    async fn read_folders(
+        &self,
+        _: Request<proto::ReadFoldersRequest>,
+    ) -> Result<Response<proto::ReadFoldersResponse>, Status> {
+        Err(Status::unimplemented("a tree has its folders already"))
+    }
+
     /// At most two at once.
     async fn read_texts(
         &self,

@@ -43,6 +43,7 @@ pub(super) const CHUNKS: &str = "chunks";
 pub(super) const KIND: &str = "kind";
 pub(super) const TITLE: &str = "title";
 pub(super) const HEADINGS: &str = "headings";
+pub(super) const TABLE_HEADER: &str = "table_header";
 pub(super) const TEXT: &str = "text";
 pub(super) const START_LINE: &str = "start_line";
 pub(super) const END_LINE: &str = "end_line";
@@ -54,7 +55,7 @@ pub(super) const SINCE: &str = "since";
 
 /// What of a payload a [`StoredChunk`] is read from.
 pub(super) const STORED_FIELDS: &[&str] =
-    &[CONTAINER, KIND, TITLE, HEADINGS, TEXT, START_LINE, END_LINE, CONTENT_HASH, UPDATED_AT];
+    &[CONTAINER, KIND, TITLE, HEADINGS, TABLE_HEADER, TEXT, START_LINE, END_LINE, CONTENT_HASH, UPDATED_AT];
 
 /// The namespace of the ids of points.
 const NAMESPACE: Uuid = Uuid::from_u128(0x5a2e_51c7_98d0_4d0c_8a3f_6f4e_0c1d_7b92);
@@ -145,6 +146,7 @@ impl Row {
             (KIND.to_owned(), Value::from(document.kind.as_str())),
             (TITLE.to_owned(), Value::from(document.title.as_str())),
             (HEADINGS.to_owned(), Value::from(Kind::ListValue(ListValue { values: headings }))),
+            (TABLE_HEADER.to_owned(), Value::from(chunk.table_header.as_str())),
             (TEXT.to_owned(), Value::from(chunk.text.as_str())),
             (START_LINE.to_owned(), Value::from(i64::from(chunk.start_line))),
             (END_LINE.to_owned(), Value::from(i64::from(chunk.end_line))),
@@ -269,6 +271,7 @@ pub(super) fn read_chunk(id: ChunkId, payload: &Payload) -> StoredChunk {
         kind: text(payload, KIND),
         title: text(payload, TITLE),
         heading_path: texts(payload, HEADINGS),
+        table_header: text(payload, TABLE_HEADER),
         text: text(payload, TEXT),
         start_line: small(payload, START_LINE),
         end_line: small(payload, END_LINE),
@@ -332,6 +335,7 @@ mod tests {
             (any::<String>(), prop::collection::vec(any::<String>(), 0..4), any::<u32>(), any::<u32>());
         let chunk = chunk.prop_map(|(text, heading_path, start_line, end_line)| IndexedChunk {
             text,
+            table_header: heading_path.concat(),
             heading_path,
             start_line,
             end_line,
@@ -348,6 +352,7 @@ mod tests {
                 kind: "KIND_FILE".to_owned(),
                 title,
                 path: String::new(),
+                tags: Vec::new(),
                 language: crate::words::Language::English,
                 content_hash,
                 updated_at,
@@ -368,6 +373,7 @@ mod tests {
             let stored = read_chunk(id, &point.payload);
             prop_assert_eq!(&stored.text, &chunk.text);
             prop_assert_eq!(&stored.heading_path, &chunk.heading_path);
+            prop_assert_eq!(&stored.table_header, &chunk.table_header);
             prop_assert_eq!((stored.start_line, stored.end_line), (chunk.start_line, chunk.end_line));
             prop_assert_eq!((stored.title, stored.kind), (document.title, document.kind));
             prop_assert_eq!(stored.container, document.container);

@@ -10,7 +10,7 @@ use qdrant_client::qdrant::{
 use uuid::Uuid;
 
 use super::points::{
-    self, HEADINGS, LANGUAGE, MEANING, Role, STORED_FIELDS, TEXT, TITLE, chunk_point, point_id,
+    self, HEADINGS, LANGUAGE, MEANING, Role, STORED_FIELDS, TABLE_HEADER, TEXT, TITLE, chunk_point, point_id,
 };
 use super::tuning::{MOST_LANGUAGES, PAGE};
 use super::{Error, Inner, filters};
@@ -72,6 +72,7 @@ impl Inner {
             let chunk = EmbeddedChunk {
                 title: points::text(&point.payload, TITLE),
                 heading_path: points::texts(&point.payload, HEADINGS),
+                table_header: points::text(&point.payload, TABLE_HEADER),
                 text: points::text(&point.payload, TEXT),
                 embedding,
                 pieces: Vec::new(),

@@ -37,7 +37,10 @@ impl Words {
         Self::of(Searched {
             title: &document.title,
             path: &document.path,
+            tags: &document.tags,
+            container: document.container,
             headings: &chunk.heading_path,
+            table_header: &chunk.table_header,
             text: &chunk.text,
             language: document.language,
         })
@@ -151,7 +154,7 @@ mod tests {
     use crate::words::{Language, Languages, Searched, Sought};
 
     fn words(text: &str) -> Words {
-        Words::of(Searched { title: "", path: "", headings: &[], text, language: Language::English })
+        Words::of(Searched::text(text, Language::English))
     }
 
     fn sought(text: &str) -> Sought {
@@ -202,13 +205,8 @@ mod tests {
     fn phrases_reach_over_neither_gaps_nor_fields() {
         assert_eq!(in_a_row([(0, "a"), (1, "b"), (3, "c"), (103, "d")].into_iter()), "a b _ c | d");
         let headings = ["second part".to_owned()];
-        let searched = Searched {
-            title: "first",
-            path: "",
-            headings: &headings,
-            text: "third",
-            language: Language::English,
-        };
+        let searched =
+            Searched { title: "first", headings: &headings, ..Searched::text("third", Language::English) };
         let chunk = Words::of(searched);
         let found = |text: &str| sought(text).phrases.iter().any(|phrase| chunk.hold(&rows(phrase)));
         assert!(found("\"second part\"") && found("\"third\""));

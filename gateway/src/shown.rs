@@ -1,0 +1,158 @@
+//! Which contents of documents agents were shown over MCP, so that a later search says which of them have changed since.
+//!
+//! Remembered as an agent's own writes are ([`crate::own_writes`]): in this process, in bounded room, for the agent's comfort
+//! alone. What was shown by another gateway, or too long ago, is not known here, and nothing is said of it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_chassis::clock::{Clock, Timestamp};
+use quick_cache::sync::Cache;
+use uuid::Uuid;
+
+use crate::own_writes::Writer;
+
+/// Agents that are remembered, those that were shown something last; each takes 20 KB at the most.
+const MOST_AGENTS: usize = 1_024;
+/// Documents of each, those that were shown last: more than an agent has at hand.
+const MOST_DOCUMENTS: usize = 256;
+/// How every hash of a content begins.
+const HASH: &str = "blake3:";
+
+/// What each agent was shown.
+pub(crate) struct Shown {
+    clock: Arc<dyn Clock>,
+    agents: Cache<Writer, Arc<Mutex<VecDeque<Content>>>>,
+}
+
+cairn_chassis::debug_fields!(Shown);
+
+/// A content that was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Content {
+    document: Uuid,
+    hash: blake3::Hash,
+    at: Timestamp,
+}
+
+impl Content {
+    /// None for what no document is called, or no content.
+    fn of(document: &str, content_hash: &str, at: Timestamp) -> Option<Self> {
+        let hash = blake3::Hash::from_hex(content_hash.strip_prefix(HASH)?).ok()?;
+        Some(Self { document: Uuid::try_parse(document).ok()?, hash, at })
+    }
+}
+
+/// What an agent was shown of a document that has another content by now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Before {
+    pub(crate) content_hash: String,
+    pub(crate) at: Timestamp,
+}
+
+impl Shown {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, agents: Cache::new(MOST_AGENTS) }
+    }
+
+    /// Notes what an agent is shown: documents with the hashes of their contents. For each, what it was shown before, where
+    /// that was another content.
+    pub(crate) fn note(&self, agent: &Writer, documents: &[(&str, &str)]) -> Vec<Option<Before>> {
+        let now = self.clock.now();
+        let made =
+            self.agents.get_or_insert_with(agent, || Ok::<_, std::convert::Infallible>(Arc::default()));
+        let Ok(known) = made;
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown: Vec<Option<Content>> =
+            documents.iter().map(|(document, hash)| Content::of(document, hash, now)).collect();
+        // All are compared before any is noted: a document may be shown in several places.
+        let before = shown.iter().map(|shown| before(&known, shown.as_ref()?)).collect();
+        for content in shown.into_iter().flatten() {
+            forget(&mut known, content.document);
+            known.push_front(content);
+        }
+        known.truncate(MOST_DOCUMENTS);
+        before
+    }
+
+    /// Forgets a document that the agent has written itself: it knows what it changed.
+    pub(crate) fn forget(&self, agent: &Writer, document: &str) {
+        let (Some(known), Ok(document)) = (self.agents.get(agent), Uuid::try_parse(document)) else { return };
+        forget(&mut known.lock().unwrap_or_else(PoisonError::into_inner), document);
+    }
+}
+
+fn before(known: &VecDeque<Content>, shown: &Content) -> Option<Before> {
+    let before = known.iter().find(|known| known.document == shown.document)?;
+    let has_changed = before.hash != shown.hash;
+    has_changed.then(|| Before { content_hash: format!("{HASH}{}", before.hash.to_hex()), at: before.at })
+}
+
+fn forget(known: &mut VecDeque<Content>, document: Uuid) {
+    known.retain(|content| content.document != document);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use cairn_chassis::clock::ManualClock;
+
+    use super::*;
+
+    fn hash(content: &str) -> String {
+        format!("blake3:{}", blake3::hash(content.as_bytes()).to_hex())
+    }
+
+    fn document(number: u128) -> String {
+        Uuid::from_u128(number).to_string()
+    }
+
+    fn shown() -> (Shown, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        (Shown::new(shared), clock)
+    }
+
+    #[test]
+    fn another_content_is_told_once_with_the_one_before() {
+        let (shown, clock) = shown();
+        let (one, other) = (Writer::named("one"), Writer::named("other"));
+        let id = document(1);
+        let note = |agent: &Writer, content: &str| shown.note(agent, &[(&id, &hash(content))]).remove(0);
+        assert_eq!(note(&one, "a"), None, "it was never shown");
+        let at = clock.now();
+        clock.advance(Duration::from_secs(60));
+        assert_eq!(note(&one, "b"), Some(Before { content_hash: hash("a"), at }));
+        assert_eq!(note(&one, "b"), None);
+        assert_eq!(note(&other, "a"), None, "to another agent it is new");
+        shown.forget(&one, &id);
+        assert_eq!(note(&one, "c"), None, "it wrote that itself");
+    }
+
+    #[test]
+    fn a_document_in_several_places_is_told_in_each() {
+        let (shown, _) = shown();
+        let agent = Writer::named("one");
+        let (id, old, new) = (document(1), hash("a"), hash("b"));
+        shown.note(&agent, &[(&id, &old)]);
+        let told = shown.note(&agent, &[(&id, &new), (&document(2), &new), (&id, &new)]);
+        assert_eq!(told.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(shown.note(&agent, &[("no id", &new), (&id, "no hash")]), [None, None]);
+    }
+
+    #[test]
+    fn room_is_bounded() {
+        let (shown, _) = shown();
+        let agent = Writer::named("one");
+        for number in 0..1_000 {
+            shown.note(&agent, &[(&document(number), &hash("a"))]);
+        }
+        let known = shown.agents.get(&agent).unwrap();
+        assert_eq!(known.lock().unwrap().len(), MOST_DOCUMENTS);
+        for number in 0..10_000 {
+            shown.note(&Writer::named(&number.to_string()), &[]);
+        }
+        assert!(shown.agents.len() <= 2 * MOST_AGENTS, "{}", shown.agents.len());
+    }
+}

@@ -1,0 +1,277 @@
+//! The names of containers: a document is found by the names of the folders above it, and no chunk holds these.
+//!
+//! A chunk has one word that stands for its container. A search that holds words of a name looks for the words of the
+//! containers of that name and of all in them, so that whoever renames or moves one changes nothing that is indexed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use uuid::Uuid;
+
+use super::sought::spellings;
+use super::{Languages, Word, split};
+
+/// What a word counts that stands in a name above a chunk, beside one that stands in the chunk: a folder says less of each of
+/// its passages than the passage itself.
+const NAME_ABOVE_WEIGHT: f32 = 0.5;
+
+/// Containers that a search looks for with its words, and that each of its phrases and exclusions stands for: those of the
+/// name first, then those in them.
+const MOST_CONTAINERS: usize = 256;
+
+/// Words of a search that are looked for in names.
+const MOST_NAMING: usize = 32;
+
+/// Begins the word that stands for a container; no word of a text has one.
+const MARK: char = '/';
+
+/// The word that a chunk has for its container.
+pub(super) fn word_of(container: Uuid) -> String {
+    format!("{MARK}{}", container.simple())
+}
+
+/// A container with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// The container.
+    pub id: Uuid,
+    /// The one that it stands in, if any.
+    pub parent: Option<Uuid>,
+    /// What it is called.
+    pub name: String,
+}
+
+/// The names of a workspace's containers, as of one moment.
+#[derive(Debug, Default)]
+pub struct ContainerNames {
+    containers: Vec<Container>,
+    /// The places of those that stand in each.
+    inside: HashMap<Uuid, Vec<usize>>,
+    /// The words of the names, by the languages that were asked for last: these seldom change.
+    read: Mutex<Option<(Languages, Arc<Named>)>>,
+}
+
+/// The places of the containers whose own names hold a form of a word.
+type Named = HashMap<String, Vec<usize>>;
+
+impl ContainerNames {
+    /// Those of these containers.
+    pub fn new(containers: Vec<Container>) -> Self {
+        let mut inside: HashMap<Uuid, Vec<usize>> = HashMap::new();
+        for (place, container) in containers.iter().enumerate() {
+            if let Some(parent) = container.parent {
+                inside.entry(parent).or_default().push(place);
+            }
+        }
+        Self { containers, inside, read: Mutex::default() }
+    }
+
+    /// About how many bytes they take.
+    pub fn bytes(&self) -> usize {
+        self.containers.iter().map(|container| 256 + 8 * container.name.len()).sum()
+    }
+
+    fn named(&self, languages: Languages) -> Arc<Named> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, named)) = read.as_ref()
+            && *of == languages
+        {
+            return Arc::clone(named);
+        }
+        let mut known: HashMap<String, Vec<String>> = HashMap::new();
+        let mut named = Named::new();
+        for (place, container) in self.containers.iter().enumerate() {
+            for word in split(&container.name) {
+                let forms = known.entry(word.text).or_insert_with_key(|word| forms_of(word, languages));
+                for form in forms.iter() {
+                    let places = named.entry(form.clone()).or_default();
+                    if places.last() != Some(&place) {
+                        places.push(place);
+                    }
+                }
+            }
+        }
+        let named = Arc::new(named);
+        *read = Some((languages, Arc::clone(&named)));
+        named
+    }
+
+    /// The containers at these places and all in them, the nearest first.
+    fn with_all_inside(&self, places: impl IntoIterator<Item = usize>) -> Vec<Uuid> {
+        let mut found: Vec<usize> = Vec::new();
+        let mut known: HashSet<usize> = HashSet::new();
+        found.extend(places.into_iter().filter(|place| known.insert(*place)));
+        let mut next = 0;
+        let mut ids = Vec::with_capacity(found.len());
+        while let Some(container) = found.get(next).and_then(|place| self.containers.get(*place)) {
+            ids.push(container.id);
+            let inside = self.inside.get(&container.id).into_iter().flatten().copied();
+            found.extend(inside.filter(|place| known.insert(*place)));
+            next += 1;
+        }
+        ids
+    }
+
+    /// Whether words stand in a row in the name at a place, each in one of the languages.
+    fn holds_row(&self, place: usize, row: &[(u32, String)], languages: Languages) -> bool {
+        let Some(container) = self.containers.get(place) else { return false };
+        let words = split(&container.name);
+        let mut held: HashSet<(u32, String)> = HashSet::new();
+        for word in &words {
+            held.extend(forms_of(&word.text, languages).into_iter().map(|form| (word.position, form)));
+        }
+        words.iter().map(|word| word.position).any(|begin| {
+            row.iter().all(|(place, word)| held.contains(&(begin.saturating_add(*place), word.clone())))
+        })
+    }
+}
+
+fn forms_of(word: &str, languages: Languages) -> Vec<String> {
+    spellings(word, languages).into_iter().map(|(form, _)| form).collect()
+}
+
+/// The names that a search knows, of those containers that it searches: others, which the caller may not see, count nowhere.
+#[derive(Debug, Clone)]
+pub(crate) struct Naming {
+    names: Arc<ContainerNames>,
+    searched: Option<Arc<HashSet<Uuid>>>,
+}
+
+impl PartialEq for Naming {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.names, &other.names) && self.searched == other.searched
+    }
+}
+
+impl Eq for Naming {}
+
+impl Naming {
+    pub(crate) fn new(names: Arc<ContainerNames>, searched: Option<Arc<HashSet<Uuid>>>) -> Self {
+        Self { names, searched }
+    }
+
+    /// What words look for besides themselves, with what each counts.
+    pub(super) fn words(&self, words: &[&Word], languages: Languages) -> Vec<(String, f32)> {
+        let mut weights: HashMap<Uuid, f32> = HashMap::new();
+        for word in words.iter().take(MOST_NAMING) {
+            let found = self.holding(&forms_of(&word.text, languages), languages);
+            let weight = NAME_ABOVE_WEIGHT * self.telling(found.len());
+            for container in found {
+                *weights.entry(container).or_default() += weight;
+            }
+        }
+        let mut weights: Vec<(Uuid, f32)> = weights.into_iter().collect();
+        weights.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        weights.truncate(MOST_CONTAINERS);
+        weights.into_iter().map(|(container, weight)| (word_of(container), weight)).collect()
+    }
+
+    /// The words of the containers that one word in these forms stands for.
+    pub(super) fn whole(&self, forms: &[String], languages: Languages) -> Vec<String> {
+        self.holding(forms, languages).into_iter().take(MOST_CONTAINERS).map(word_of).collect()
+    }
+
+    /// The words of the containers that stand for a phrase: one of its rows is in their name, or in one above.
+    pub(super) fn rows(&self, rows: &[Vec<(u32, String)>], languages: Languages) -> Vec<String> {
+        let named = self.names.named(languages);
+        let mut places: Vec<usize> = Vec::new();
+        for row in rows {
+            let Some((_, first)) = row.first() else { continue };
+            let holds = |place: &usize| self.names.holds_row(*place, row, languages);
+            places.extend(named.get(first).into_iter().flatten().copied().filter(holds));
+        }
+        let found =
+            self.names.with_all_inside(places).into_iter().filter(|container| self.is_searched(container));
+        found.take(MOST_CONTAINERS).map(word_of).collect()
+    }
+
+    /// The containers searched whose name holds one of the forms, or one above them, the nearest first.
+    fn holding(&self, forms: &[String], languages: Languages) -> Vec<Uuid> {
+        let named = self.names.named(languages);
+        let places = forms.iter().filter_map(|form| named.get(form)).flatten().copied();
+        let mut found = self.names.with_all_inside(places);
+        found.retain(|container| self.is_searched(container));
+        found
+    }
+
+    fn is_searched(&self, container: &Uuid) -> bool {
+        self.searched.as_ref().is_none_or(|searched| searched.contains(container))
+    }
+
+    /// How much a word tells, 0 to 1, that so many of the containers searched are found by: where all are, next to nothing.
+    fn telling(&self, found: usize) -> f32 {
+        let all = self.searched.as_ref().map_or(self.names.containers.len(), |searched| searched.len());
+        let all = all.max(found).max(1) as f32;
+        (all / found.max(1) as f32).ln_1p() / all.ln_1p()
+    }
+}
+
+#[cfg(test)]
+mod measured;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::Language;
+
+    fn container(id: u128, parent: Option<u128>, name: &str) -> Container {
+        Container { id: Uuid::from_u128(id), parent: parent.map(Uuid::from_u128), name: name.to_owned() }
+    }
+
+    fn naming(searched: Option<&[u128]>) -> Naming {
+        let names = ContainerNames::new(vec![
+            container(1, None, "Finance policies"),
+            container(2, Some(1), "Travel"),
+            container(3, None, "Engineering"),
+            container(4, Some(3), "finance-bot"),
+            // What is lost stands nowhere, and what stands in itself is no endless way.
+            container(5, Some(99), "Lost"),
+            container(6, Some(6), "Loop"),
+        ]);
+        let searched = searched.map(|ids| Arc::new(ids.iter().copied().map(Uuid::from_u128).collect()));
+        Naming::new(Arc::new(names), searched)
+    }
+
+    fn found(naming: &Naming, text: &str) -> Vec<u128> {
+        let words = split(text);
+        let found = naming.words(&words.iter().collect::<Vec<_>>(), Languages::from(Language::English));
+        let id = |word: &str| Uuid::try_parse(word.trim_start_matches(MARK)).unwrap().as_u128();
+        let mut found: Vec<u128> = found.iter().map(|(word, _)| id(word)).collect();
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn a_word_stands_for_what_is_called_so_and_for_all_in_it() {
+        let naming = naming(None);
+        assert_eq!(found(&naming, "policy"), [1, 2]);
+        assert_eq!(found(&naming, "finances"), [1, 2, 4]);
+        assert_eq!(found(&naming, "travelling"), [2]);
+        assert_eq!(found(&naming, "financebot"), [4]);
+        assert_eq!((found(&naming, "lost"), found(&naming, "loop")), (vec![5], vec![6]));
+        assert_eq!(found(&naming, "nothing"), Vec::<u128>::new());
+    }
+
+    #[test]
+    fn what_is_not_searched_counts_nowhere() {
+        let scoped = naming(Some(&[2]));
+        assert_eq!(found(&scoped, "finance"), [2]);
+        assert!((scoped.telling(1) - 1.0).abs() < 1e-6);
+        let all = naming(None);
+        assert!(
+            (all.telling(1) - 1.0).abs() < 1e-6 && all.telling(6) < 0.4 && all.telling(3) < all.telling(2)
+        );
+    }
+
+    #[test]
+    fn a_phrase_stands_in_a_row_in_a_name() {
+        let naming = naming(None);
+        let rows = |words: &[&str]| {
+            let row = (0_u32..).zip(words).map(|(place, word)| (place, (*word).to_owned())).collect();
+            naming.rows(&[row], Languages::from(Language::English)).len()
+        };
+        assert_eq!(rows(&["financ", "polici"]), 2);
+        assert_eq!(rows(&["polici", "financ"]), 0);
+        assert_eq!(rows(&["financ"]), 3);
+        assert_eq!(rows(&[]), 0);
+    }
+}
