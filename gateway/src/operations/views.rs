@@ -126,7 +126,9 @@ impl View {
             return Ok(reach);
         }
         let mut overviews = self.context.upstreams.overviews();
-        let held = answered(overviews.get_overview(self.context.call.request(GetOverviewRequest {})).await)?;
+        let held = answered(
+            overviews.get_overview(self.context.call.request(GetOverviewRequest { counts_only: true })).await,
+        )?;
         let hidden =
             if reach.whole_workspace { Vec::new() } else { hidden(own, &reach.folder_paths).await? };
         Ok(TokenReach {

@@ -5,7 +5,6 @@ use cairn_proto::domain::Permission;
 use http::{StatusCode, header};
 use maud::{Markup, html};
 
-use super::assets;
 use super::document::{self, Document};
 use super::notice::Notice;
 use super::palette;
