@@ -162,6 +162,15 @@ class Mesh(Release):
         self.assertEqual((watch.least["gateway"], len(self.ready("gateway"))), (6, 6), "an upgrade leaves its count")
         scaled = self.items("hpa")
         self.assertEqual([(one["spec"]["minReplicas"], one["status"]["desiredReplicas"]) for one in scaled], [(3, 6)])
+        with Watch(self.namespace, SERVICES) as watch:
+            broken = self.upgrade("--set", f"{on}3,image.tag=broken", how=(*SOON, "--rollback-on-failure"), check=False)
+        self.assertNotEqual(broken.returncode, 0)
+        history = json.loads(self.helm("history", "cairn", "-o", "json").stdout)
+        self.assertEqual((history[-1]["status"], watch.least["gateway"]), ("deployed", 6), "neither does the way back")
+        refused = self.upgrade(check=False)
+        self.assertIn("conflict", refused.stderr, "Helm 4 does not take the count from who has set it")
+        self.upgrade("--force-conflicts")
+        self.await_that("autoscaling is off", lambda: len(self.ready("gateway")) == 2 and not self.items("hpa"))
 
 
 class Volumes(Release):

