@@ -83,16 +83,16 @@ fn who_has_least_under_way_is_next() {
 fn a_large_request_is_waited_for() {
     let mut line = Line::new(Shares::of(100));
     for who in 0..10 {
-        arrive(&mut line, &tenant(who % 2), 10, START, who);
+        assert!(arrive(&mut line, &tenant(who), 10, START, who).is_none());
     }
-    assert!(arrive(&mut line, &tenant(7), 50, START, 50).is_some());
-    assert!(arrive(&mut line, &tenant(1), 1, START, 51).is_some(), "nobody overtakes it");
-    for freed in 0..5 {
-        assert_eq!(call(&mut line, START), [], "{freed}");
-        line.give_back(&tenant(0), 10);
+    assert!(arrive(&mut line, &tenant(50), 50, START, 50).is_some());
+    assert!(arrive(&mut line, &tenant(9), 1, START, 51).is_some(), "nobody overtakes it");
+    for number in 0..5 {
+        assert_eq!(call(&mut line, START), [], "{number}");
+        line.give_back(&tenant(number), 10);
     }
     assert_eq!(call(&mut line, START), [(50, Word::Admitted)]);
-    line.give_back(&tenant(1), 10);
+    line.give_back(&tenant(5), 10);
     assert_eq!(call(&mut line, START), [(51, Word::Admitted)]);
 }
 
@@ -177,6 +177,8 @@ fn many_tenants_leave_no_trace() {
 struct Asker {
     /// Milliseconds from one request to the next.
     every: u64,
+    /// How many it sends then.
+    at_once: usize,
     units: u32,
     /// For how many milliseconds a request is under way.
     takes: u64,
@@ -217,20 +219,22 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
             if now >= length || now % asks.every != 0 {
                 continue;
             }
-            who += 1;
-            served[asker].asked += 1;
-            let units = line.shares().units(&tenant(asker), asks.units);
-            if line.admit(&tenant(asker), units) {
-                ends.insert((now + asks.takes, who), (asker, units));
-                served[asker].units += u64::from(units);
-                continue;
-            }
-            match line.queue(&tenant(asker), units, at(now), who) {
-                Ok((ticket, displaced)) => {
-                    waiting.insert(who, (asker, units, now, ticket));
-                    assert!(displaced.is_none(), "no line is full here");
+            for _ in 0..asks.at_once {
+                who += 1;
+                served[asker].asked += 1;
+                let units = line.shares().units(&tenant(asker), asks.units);
+                if line.admit(&tenant(asker), units) {
+                    ends.insert((now + asks.takes, who), (asker, units));
+                    served[asker].units += u64::from(units);
+                    continue;
                 }
-                Err(Full) => served[asker].refused += 1,
+                match line.queue(&tenant(asker), units, at(now), who) {
+                    Ok((ticket, displaced)) => {
+                        waiting.insert(who, (asker, units, now, ticket));
+                        assert!(displaced.is_none(), "no line is full here");
+                    }
+                    Err(Full) => served[asker].refused += 1,
+                }
             }
         }
         for (who, word) in call(&mut line, at(now)) {
@@ -255,7 +259,7 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
 
 fn asker() -> impl Strategy<Value = Asker> {
     (1_u64..40, prop_oneof![Just(1_u32), Just(3), Just(10), Just(50)], 1_u64..100)
-        .prop_map(|(every, units, takes)| Asker { every, units, takes })
+        .prop_map(|(every, units, takes)| Asker { every, at_once: 1, units, takes })
 }
 
 proptest! {
@@ -268,7 +272,7 @@ proptest! {
         crowd in prop::collection::vec(asker(), 1..6),
         every in 10_u64..50,
     ) {
-        let mut askers = vec![Asker { every, units: 1, takes: 2 }];
+        let mut askers = vec![Asker { every, at_once: 1, units: 1, takes: 2 }];
         askers.extend(crowd);
         let served = simulate(400, &askers, 2_000);
         prop_assert_eq!(served[0].refused, 0, "{:?}", served);
@@ -280,8 +284,11 @@ proptest! {
     fn who_asks_for_too_much_gets_a_share(
         costs in prop::collection::vec(prop_oneof![Just(1_u32), Just(3), Just(10)], 2..5),
     ) {
-        let askers: Vec<Asker> = costs.iter().map(|units| Asker { every: 1, units: *units, takes: 600 }).collect();
-        let served = simulate(600, &askers, 8_000);
+        let askers: Vec<Asker> = costs
+            .iter()
+            .map(|units| Asker { every: 1, at_once: 10 / *units as usize, units: *units, takes: 200 })
+            .collect();
+        let served = simulate(600, &askers, 4_000);
         let units: Vec<u64> = served.iter().map(|served| served.units).collect();
         let (least, most) = (units.iter().min().unwrap(), units.iter().max().unwrap());
         prop_assert!(*least * 10 >= *most * 8, "{:?}", units);
@@ -290,9 +297,9 @@ proptest! {
 
 #[test]
 fn ten_times_as_much_takes_nothing_from_who_asks_modestly() {
-    let modest = Asker { every: 10, units: 10, takes: 20 };
+    let modest = Asker { every: 10, at_once: 1, units: 10, takes: 20 };
     let alone = simulate(100, std::slice::from_ref(&modest), 5_000);
-    let flood = Asker { every: 1, units: 10, takes: 20 };
+    let flood = Asker { every: 1, at_once: 1, units: 10, takes: 20 };
     let beside = simulate(100, &[modest, flood.clone(), flood], 5_000);
     assert_eq!(beside[0].units, alone[0].units);
     assert_eq!(beside[0].refused, 0);
@@ -302,8 +309,8 @@ fn ten_times_as_much_takes_nothing_from_who_asks_modestly() {
 /// What one tenant's requests wait for, as a provider that is slow, another's do not.
 #[test]
 fn who_is_slow_keeps_nobody_waiting() {
-    let slow = Asker { every: 1, units: 10, takes: 5_000 };
-    let quick = Asker { every: 5, units: 10, takes: 5 };
+    let slow = Asker { every: 1, at_once: 1, units: 10, takes: 5_000 };
+    let quick = Asker { every: 5, at_once: 1, units: 10, takes: 5 };
     let served = simulate(100, &[quick, slow.clone(), slow], 20_000);
     assert_eq!(served[0].refused, 0, "{served:?}");
 }
