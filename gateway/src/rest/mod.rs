@@ -104,6 +104,7 @@ pub(crate) fn routes() -> Routes {
         .api(WRITE, routes!(databases::update_view))
         .api(WRITE, routes!(databases::delete_view))
         .api(READ, routes!(records::list))
+        .api(READ, routes!(records::groups))
         .api(WRITE, routes!(records::create))
         .api(WRITE.patient().up_to(FILE_BYTES), routes!(records::import))
         .api(READ, routes!(records::get))
