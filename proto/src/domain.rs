@@ -143,6 +143,28 @@ domain! {
         Desc = "desc",
     }
 
+    /// Which part of a date makes its group.
+    #[derive(Default)]
+    DateUnit of content::DateUnit {
+        /// Each day.
+        #[default]
+        Day = "day",
+        /// Each month.
+        Month = "month",
+        /// Each year.
+        Year = "year",
+    }
+
+    /// In which order groups come.
+    GroupOrder of content::GroupOrder {
+        /// By value, the least first.
+        Asc = "asc",
+        /// By value, the greatest first.
+        Desc = "desc",
+        /// By the number of records, the most first.
+        Count = "count",
+    }
+
     /// How a value is compared.
     Operator of content::Operator {
         /// Is the same.

@@ -30,6 +30,14 @@ impl Checks {
         if self.violations.is_empty() { Ok(()) } else { Err(Error::Invalid(self.violations)) }
     }
 
+    /// Ends the checks with what they were about; `None` is what broke a rule.
+    pub(crate) fn passed<T>(self, checked: Option<T>) -> Result<T, Error> {
+        match checked {
+            Some(checked) if self.violations.is_empty() => Ok(checked),
+            Some(_) | None => Err(Error::Invalid(self.violations)),
+        }
+    }
+
     /// What is wrong with an update mask.
     pub(crate) fn mask(&mut self, unknown_fields: &[String]) {
         for message in unknown_fields {

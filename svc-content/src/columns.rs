@@ -10,6 +10,7 @@
 mod bits;
 mod blocks;
 mod column;
+mod groups;
 mod order;
 mod page;
 mod select;

@@ -11,11 +11,13 @@ mod document;
 mod file;
 mod filter;
 mod folder;
+mod group;
 mod memory;
 mod property;
 mod record;
 mod selection;
 mod state;
+mod tally;
 mod text;
 mod tree;
 mod usage;
@@ -32,13 +34,19 @@ pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
 pub(crate) use self::activity::{Activity, ActivityEntry, ActivityId, Actor, Former, Operation, WriteId};
 pub(crate) use self::asset::{Asset, StoredObject};
 pub(crate) use self::author::Author;
-pub(crate) use self::cell::{Cell, Day, MAX_KEY_CHARS, cells, micros_key, place_key, searched, text_key};
+pub(crate) use self::cell::{
+    Cell, Day, MAX_KEY_CHARS, MICROS_A_DAY, cells, micros_key, place_key, searched, text_key,
+};
 pub(crate) use self::database::Database;
 pub(crate) use self::deletion::Deletion;
 pub(crate) use self::document::Document;
 pub(crate) use self::file::{File, FileVersion};
 pub(crate) use self::filter::{Condition, Filter, Test};
 pub(crate) use self::folder::Folder;
+pub(crate) use self::group::{
+    Counted, Group, GroupBy, GroupKey, Grouped, Grouping, Others, Ranked, day_of, keep_first, text_of_units,
+    units_of,
+};
 pub(crate) use self::memory::{
     DatabaseQuery, FormerMember, Member, MemberTarget, Memory, MemoryState, MemoryVersion,
 };
@@ -46,6 +54,7 @@ pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
 pub(crate) use self::record::{Kept, Record, RecordVersion, Values};
 pub(crate) use self::selection::{Order, Selection, Word};
 pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState, States, StatesAsked};
+pub(crate) use self::tally::Tally;
 pub(crate) use self::text::fold;
 pub(crate) use self::tree::{
     TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText,

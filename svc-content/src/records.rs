@@ -6,6 +6,7 @@
 mod batched;
 mod columns;
 mod documents;
+mod groups;
 mod guess;
 mod hidden;
 mod import;
@@ -24,6 +25,7 @@ use cairn_proto::ids::{FileId, RecordId};
 
 pub(crate) use self::batched::{CheckedRecord, RecordWrite, RecordsOfBatch};
 pub(crate) use self::documents::{Rendered, documents, readable};
+pub(crate) use self::groups::{RecordGroup, RecordGroups, RecordGroupsRequest, Summary};
 pub(crate) use self::import::{Imported, RowProblem, TableDraft};
 pub(crate) use self::list::RecordListRequest;
 pub(crate) use self::listed::Listed;

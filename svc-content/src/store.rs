@@ -21,6 +21,7 @@ pub(crate) mod query;
 pub(crate) mod records;
 pub(crate) mod removal;
 pub(crate) mod states;
+pub(crate) mod titles;
 pub(crate) mod trash;
 pub(crate) mod tree;
 pub(crate) mod usage;
@@ -86,6 +87,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(overview::statements());
     all.extend(removal::statements());
     all.extend(states::statements());
+    all.extend(titles::statements());
     all.extend(trash::statements());
     all.extend(trash::along::statements());
     all.extend(trash::room::statements());

@@ -32,6 +32,7 @@ mod overview_rules;
 mod past_model;
 mod query_model;
 mod races;
+mod record_groups;
 mod record_model;
 mod record_races;
 mod record_rules;

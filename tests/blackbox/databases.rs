@@ -8,6 +8,7 @@ scenarios![
     a_database_and_its_records_live_and_go,
     wrong_values_are_all_named,
     records_are_filtered_sorted_and_paged,
+    records_are_grouped,
     records_are_found_and_cited,
     a_scoped_token_uses_databases_of_its_folders,
     tools_name_properties,
@@ -140,6 +141,80 @@ async fn records_are_filtered_sorted_and_paged(deployment: &Deployment) {
     assert_eq!(titles(&format!("viewId={}", id(&view))).await, ("cb".into(), json!(2)));
     let changed = workspace.token.patch(&format!("{path}/{}", id(&view))).json(json!({"filters": []})).await;
     assert_eq!(changed.expect(200).json()["sorts"], view["sorts"]);
+}
+
+async fn records_are_grouped(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let table = database(&workspace, None).await;
+    let (name, points, status) = (field(&table, "Name"), field(&table, "Points"), field(&table, "Status"));
+    for (title, number, state) in
+        [("a", Some(0.1), Some("Done")), ("b", Some(0.2), Some("Done")), ("c", Some(7.0), Some("Open"))]
+    {
+        record(&workspace, &table, json!({&name: title, &points: number, &status: state})).await;
+    }
+    let gone = record(&workspace, &table, json!({&name: "gone", &points: 100, &status: "Open"})).await;
+    workspace.token.delete(&format!("{}/{}", records_of(&table), id(&gone))).await.expect(204);
+    record(&workspace, &table, json!({&name: "d"})).await;
+    let path = format!("{}/groups", records_of(&table));
+    let asked = format!("{path}?groupBy={status}&summarize={points}");
+    // Of the engine, of the columns that were made then, and of these after a write.
+    for round in 0..4 {
+        let grouped = workspace.token.get(&asked).await.expect(200).json();
+        let groups: Vec<Value> = items(&grouped["groups"])
+            .iter()
+            .map(|group| {
+                json!([group["value"], group["label"], group["count"], group["summaries"][0]["sum"]])
+            })
+            .collect();
+        let without = json!([null, "", 1 + round, 0]);
+        let expected = [json!(["Open", "Open", 1, 7]), json!(["Done", "Done", 2, 0.3]), without];
+        assert_eq!(groups, expected, "{grouped}");
+        assert_eq!(grouped["fieldId"], json!(status));
+        assert_eq!(grouped["total"]["count"], json!(4 + round));
+        assert_eq!(
+            grouped["total"]["summaries"],
+            json!([{"fieldId": points, "count": 3, "sum": 7.3, "average": 2.433_333_333_333_33, "min": 0.1, "max": 7}])
+        );
+        assert_eq!(grouped["others"], json!({"groups": 0, "count": 0}));
+        record(&workspace, &table, json!({&name: format!("more {round}")})).await;
+    }
+    let filter = format!("filterFieldId={points}&filterOperator=lt&filterValue=1");
+    let grouped = workspace.token.get(&format!("{path}?groupBy={name}&order=desc&{filter}")).await;
+    assert_eq!(each(&grouped.expect(200).json()["groups"], "label"), ["b", "a"]);
+    for (wrong, at) in [
+        (String::new(), "groupBy"),
+        ("groupBy=Status".to_owned(), "groupBy"),
+        (format!("groupBy={}", id(&table)), "groupBy"),
+        (format!("groupBy={status}&order=size"), "order"),
+        (format!("groupBy={status}&dateUnit=week"), "dateUnit"),
+        (format!("groupBy={status}&summarize={points}&summarize={name}"), "summarize[1]"),
+        (format!("groupBy={status}&summarize={}", [points.as_str(); 11].join("&summarize=")), "summarize"),
+        (
+            format!("groupBy={status}&filterFieldId={points}&filterOperator=contains&filterValue=1"),
+            "filterOperator",
+        ),
+        (format!("groupBy={status}&filter=x"), "filter"),
+    ] {
+        let refused = workspace.token.get(&format!("{path}?{wrong}")).await;
+        let refused = refused.expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(each(&refused["errors"], "path"), [at], "{wrong}: {refused}");
+    }
+    workspace
+        .token
+        .get(&format!("{path}?groupBy={status}&viewId={}", id(&gone)))
+        .await
+        .expect_error(404, "NOT_FOUND");
+    let stranger = deployment.workspace().await;
+    stranger.token.get(&asked).await.expect_error(404, "NOT_FOUND");
+
+    let ask = json!({"databaseId": id(&table), "groupBy": "Status", "search": "a"});
+    let told = call_json(&workspace.token, "query_database", ask).await;
+    assert_eq!((told["total"].clone(), told["propertyNames"][&points].clone()), (json!(1), json!("Points")));
+    assert_eq!((told["groups"][0]["label"].clone(), told["records"].clone()), (json!("Done"), json!([])));
+    assert_eq!(told["groups"][0]["summaries"][0]["sum"], json!(0.1), "{told}");
+    let ask = json!({"databaseId": id(&table), "groupBy": "State"});
+    let refused = call_error(&workspace.token, "query_database", ask).await;
+    assert!(refused.contains("groupBy"), "{refused}");
 }
 
 async fn records_are_found_and_cited(deployment: &Deployment) {

@@ -91,6 +91,17 @@ async fn questions_tell_nothing_of_hidden_references(deployment: &Deployment) {
             assert_eq!(page["total"], json!(expected.len()), "{question}");
         }
     }
+    for _ in 0..3 {
+        for (caller, counts) in [(token, json!([1, 1, 1])), (&scoped, json!([1, 2]))] {
+            let grouped =
+                caller.get(&format!("{path}/records/groups?groupBy={file}")).await.expect(200).json();
+            let found: Value = items(&grouped["groups"]).iter().map(|group| group["count"].clone()).collect();
+            assert_eq!((found, grouped["total"]["count"].clone()), (counts, json!(3)), "{grouped}");
+            let told = grouped.to_string();
+            let is_whole = std::ptr::eq(caller, token);
+            assert_eq!((told.contains(&far), told.contains("far.md")), (is_whole, is_whole), "{told}");
+        }
+    }
     for direction in ["asc", "desc"] {
         let sorted = format!("{path}/records?sortFieldId={file}&sortDirection={direction}");
         let page = scoped.get(&sorted).await.expect(200).json();

@@ -25,6 +25,7 @@ mod own_session;
 mod question;
 mod reach;
 mod record;
+mod record_groups;
 mod related;
 mod script;
 mod search;
@@ -74,6 +75,7 @@ pub(crate) use self::question::{
 };
 pub(crate) use self::reach::TokenReach;
 pub(crate) use self::record::{Backlink, ImportedTable, Record, RecordPage, RecordVersion};
+pub(crate) use self::record_groups::{RecordGroup, RecordGroups, RecordSummary};
 pub(crate) use self::related::{RelatedFile, RelatedFiles};
 pub(crate) use self::script::ScriptAnswer;
 pub(crate) use self::search::{Citation, ResultMeta, SearchAnswer, SearchResult};

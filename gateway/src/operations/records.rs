@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cairn_chassis::json;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::content::v1 as proto;
-use cairn_proto::domain::{Condition, Filter, Misread, SortOrder};
+use cairn_proto::domain::{Condition, DateUnit, Filter, GroupOrder, Misread, SortOrder};
 use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::databases::{self, SortInput};
 use super::{Context, Page, Paging, Written, answered, changes, null_or_value, present};
-use crate::answers::{Backlink, ImportedTable, Record, RecordPage, RecordVersion};
+use crate::answers::{Backlink, ImportedTable, Record, RecordGroups, RecordPage, RecordVersion};
 use crate::change;
 use crate::schema::inputs;
 
@@ -96,6 +96,15 @@ pub(crate) struct Selection {
     pub(crate) limit: Option<u32>,
     pub(crate) offset: Option<u64>,
     pub(crate) allow_names: bool,
+}
+
+/// By what records are grouped, and what is summed up.
+#[derive(Debug, Default)]
+pub(crate) struct Grouping {
+    pub(crate) group_by: String,
+    pub(crate) date_unit: Option<DateUnit>,
+    pub(crate) order: Option<GroupOrder>,
+    pub(crate) summarize: Vec<String>,
 }
 
 /// Reads a filter that was sent as JSON.
@@ -191,6 +200,28 @@ pub(crate) async fn list(
     });
     let listed = answered(context.upstreams.records().list_records(request).await);
     listed.map_err(|problem| selection.own_names(problem))?.try_into()
+}
+
+/// The records that are selected, in groups.
+pub(crate) async fn groups(
+    context: &Context,
+    database: DatabaseId,
+    selection: Selection,
+    grouping: Grouping,
+) -> Result<RecordGroups, Problem> {
+    let request = context.call.request(proto::GroupRecordsRequest {
+        database_id: database.to_string(),
+        filters: selection.filters()?,
+        search: selection.search.clone().unwrap_or_default(),
+        view_id: selection.view_id.clone(),
+        group_by: grouping.group_by,
+        date_unit: grouping.date_unit.unwrap_or_default().number(),
+        order: grouping.order.map_or(0, GroupOrder::number),
+        summarize: grouping.summarize,
+        allow_names: selection.allow_names,
+    });
+    let grouped = answered(context.upstreams.records().group_records(request).await);
+    grouped.map_err(|problem| selection.own_names(problem))?.try_into()
 }
 
 pub(crate) async fn get(

@@ -111,6 +111,7 @@ pub(crate) fn routes() -> Routes {
         .api(WRITE, routes!(databases::update_view))
         .api(WRITE, routes!(databases::delete_view))
         .api(LIST, routes!(records::list))
+        .api(LIST, routes!(records::groups))
         .api(WRITE, routes!(records::create))
         .api(BULK.up_to(FILE_BYTES), routes!(records::import))
         .api(READ, routes!(records::get))

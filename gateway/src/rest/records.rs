@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, OriginalUri, Path, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::SortOrder;
+use cairn_proto::domain::{DateUnit, GroupOrder, SortOrder};
 use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -13,15 +13,15 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, conditional, done, paging, written};
-use crate::answers::{Backlink, ImportedTable, Links, Record, RecordPage, RecordVersion};
+use crate::answers::{Backlink, ImportedTable, Links, Record, RecordGroups, RecordPage, RecordVersion};
 use crate::error::Error;
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
-use crate::operations::records::{self, CreateRecord, ImportTable, Selection, UpdateRecord};
+use crate::operations::records::{self, CreateRecord, Grouping, ImportTable, Selection, UpdateRecord};
 use crate::operations::{Context, Paging, Written};
 use crate::schema::inputs;
 
-inputs!(ListRecords, ListVersions, ListBacklinks);
+inputs!(ListRecords, GroupRecords, ListVersions, ListBacklinks);
 
 /// Which records, in which order.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]
@@ -62,6 +62,42 @@ pub(super) struct ListRecords {
     /// How many to skip.
     #[schema(minimum = 0)]
     offset: Option<u64>,
+}
+
+/// Which records, and by what they are grouped.
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(super) struct GroupRecords {
+    /// The property whose values make the groups. A record that has several values is in several groups.
+    #[schema(format = "uuid")]
+    group_by: String,
+    /// Of a date property, what makes a group: `day`, which it is when left out, `month` or `year`, in UTC.
+    #[param(inline)]
+    date_unit: Option<DateUnit>,
+    /// `asc` and `desc` by value, `count` by the number of records, the most first. Left out: `asc` where values have an
+    /// order of their own (options, truth values, numbers, dates), otherwise `count`.
+    #[param(inline)]
+    order: Option<GroupOrder>,
+    /// A property of numbers or dates that is summed up for each group; given several times, each of them.
+    #[serde(default)]
+    #[schema(required = false, max_items = 10)]
+    #[param(required = false, max_items = 10)]
+    summarize: Vec<String>,
+    /// Words that must all stand in a record's values; upper and lower case are the same.
+    search: Option<String>,
+    /// The property to filter on.
+    #[schema(format = "uuid")]
+    filter_field_id: Option<String>,
+    /// `contains`, `equals`, `not_equals`, `is_empty`, `is_not_empty`, and those of `filter`.
+    filter_operator: Option<String>,
+    /// What to compare with.
+    filter_value: Option<String>,
+    /// A JSON tree of conditions, as for the list of records.
+    filter: Option<String>,
+    /// Applies the filters of a saved view.
+    #[schema(format = "uuid")]
+    view_id: Option<String>,
 }
 
 /// Which versions to list.
@@ -138,6 +174,35 @@ pub(super) async fn list(
         allow_names: false,
     };
     Ok(JsonBody(records::list(&context, id, selection).await?).into_response())
+}
+
+/// Count records by the values of a property, with sums and bounds of others.
+#[utoipa::path(
+    get, path = "/api/v1/databases/{databaseId}/records/groups", operation_id = "groupRecords", tag = "Records",
+    params(("databaseId" = String, Path, format = "uuid", description = "The database."), GroupRecords),
+    responses((status = 200, description = "The groups.", body = RecordGroups)),
+)]
+pub(super) async fn groups(
+    context: Context,
+    PathId(id): PathId<DatabaseId>,
+    Query(query): Query<GroupRecords>,
+) -> Answer {
+    let selection = Selection {
+        search: query.search,
+        filter_field_id: query.filter_field_id,
+        filter_operator: query.filter_operator,
+        filter_value: query.filter_value,
+        filter: query.filter.as_deref().map(records::read_filter).transpose()?,
+        view_id: query.view_id,
+        ..Selection::default()
+    };
+    let grouping = Grouping {
+        group_by: query.group_by,
+        date_unit: query.date_unit,
+        order: query.order,
+        summarize: query.summarize,
+    };
+    Ok(JsonBody(records::groups(&context, id, selection, grouping).await?).into_response())
 }
 
 /// Create a record.

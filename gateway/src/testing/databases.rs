@@ -369,6 +369,37 @@ impl RecordService for Databases {
         }))
     }
 
+    async fn group_records(
+        &self,
+        request: Request<content::GroupRecordsRequest>,
+    ) -> Answered<content::GroupRecordsResponse> {
+        let asked = request.into_inner();
+        let of = |property_id: &String| content::Summary {
+            property_id: property_id.clone(),
+            count: 3,
+            sum: Some(4.5),
+            average: Some(1.5),
+            min_json: Some(json!(HOSTILE).to_string()),
+            max_json: Some("2".to_owned()),
+        };
+        let summaries: Vec<content::Summary> = asked.summarize.iter().map(of).collect();
+        let group = |value: Option<&str>, is_beginning: bool| content::Group {
+            value_json: value.map(|value| json!(value).to_string()),
+            label: value.unwrap_or_default().to_owned(),
+            is_beginning,
+            count: 3,
+            summaries: summaries.clone(),
+        };
+        Ok(Response::new(content::GroupRecordsResponse {
+            property_id: asked.group_by,
+            groups: vec![group(Some(HOSTILE), false), group(Some("long"), true), group(None, false)],
+            total: 120,
+            summaries: summaries.clone(),
+            other_groups: 2,
+            other_records: 1_200,
+        }))
+    }
+
     async fn update_record(
         &self,
         request: Request<content::UpdateRecordRequest>,

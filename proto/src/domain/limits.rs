@@ -38,6 +38,10 @@ pub const RELATED: usize = 20;
 pub const PAGE: u32 = 1_000;
 /// Records of a page.
 pub const RECORDS_PAGE: u32 = 200;
+/// Groups of records that an answer has, without those that have no value.
+pub const RECORD_GROUPS: usize = 200;
+/// Properties that are summed up for each group of records.
+pub const RECORD_SUMMARIES: usize = 10;
 /// Of what is looked for in records.
 pub const RECORD_SEARCH_CHARS: usize = 1_000;
 /// Files that are read at once.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::bits::{Bits, lanes, passing};
 use super::blocks::Blocks;
 use super::texts::Texts;
-use crate::model::{Cell, MAX_KEY_CHARS, Property, PropertyType, Test};
+use crate::model::{Cell, GroupBy, MAX_KEY_CHARS, Property, PropertyType, Ranked, Test, day_of, units_of};
 
 /// What a column needs to know of its property.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,16 @@ impl Described {
     pub(super) fn places_of(&self, ids: &[String]) -> Vec<bool> {
         self.options.iter().map(|option| ids.contains(option)).collect()
     }
+}
+
+/// What the rows of a group have in common. The order is that of the groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Key<'a> {
+    /// Of an option; 0 and 1 are false and true.
+    Place(u16),
+    Number(Ranked),
+    Text(&'a [u8]),
+    Id(u128),
 }
 
 #[derive(Debug, Clone)]
@@ -105,12 +115,7 @@ impl Column {
                 begin.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
                 (!text.is_empty()).then(|| u64::from_be_bytes(begin))
             }
-            Self::Number { keys, .. } => {
-                let key = keys.get(row as usize).copied().filter(|key| !key.is_nan())?;
-                let bits = key.to_bits();
-                // The order of the bits of positive numbers is theirs, and of negative ones the reverse.
-                Some(if key.is_sign_negative() { !bits } else { bits | 1 << 63 })
-            }
+            Self::Number { .. } => self.number(row).map(|number| Ranked::of(number).bits()),
             Self::Choice(codes) => {
                 codes.get(row as usize).filter(|code| **code > 0).map(|code| (*code).into())
             }
@@ -125,6 +130,41 @@ impl Column {
             Self::Text(texts) => sort_key(texts.text(one)).cmp(sort_key(texts.text(other))),
             Self::References(ids) => ids.list(one).first().cmp(&ids.list(other).first()),
             Self::Number { .. } | Self::Choice(_) | Self::Choices(_) => Ordering::Equal,
+        }
+    }
+
+    /// The number of a row; `None` for none, and in a column of something else.
+    pub(super) fn number(&self, row: u32) -> Option<f64> {
+        let Self::Number { keys, .. } = self else { return None };
+        keys.get(row as usize).copied().filter(|key| !key.is_nan())
+    }
+
+    /// Does something with each key that puts a row into a group.
+    pub(super) fn keys<'a>(&'a self, row: u32, by: &GroupBy, each: &mut impl FnMut(Key<'a>)) {
+        match self {
+            Self::Text(texts) => {
+                let text = sort_key(texts.text(row));
+                if !text.is_empty() {
+                    each(Key::Text(text));
+                }
+            }
+            Self::Number { .. } => {
+                let Some(number) = self.number(row) else { return };
+                each(Key::Number(Ranked::of(match by {
+                    GroupBy::Date(unit) => units_of(day_of(number), *unit) as f64,
+                    GroupBy::Number
+                    | GroupBy::Option
+                    | GroupBy::Text
+                    | GroupBy::Reference
+                    | GroupBy::Visible { .. } => number,
+                })));
+            }
+            Self::Choice(codes) => {
+                let place = codes.get(row as usize).and_then(|code| code.checked_sub(1));
+                place.into_iter().for_each(|place| each(Key::Place(place)));
+            }
+            Self::Choices(places) => places.list(row).iter().for_each(|place| each(Key::Place(*place))),
+            Self::References(ids) => ids.list(row).iter().for_each(|id| each(Key::Id(*id))),
         }
     }
 

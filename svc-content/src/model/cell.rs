@@ -9,7 +9,7 @@ use super::{Database, Property, PropertyType, Values, fold};
 /// Keys stay below what a page of an index holds, whatever the script.
 pub(crate) const MAX_KEY_CHARS: usize = 200;
 
-const MICROS_A_DAY: i64 = 86_400_000_000;
+pub(crate) const MICROS_A_DAY: i64 = 86_400_000_000;
 
 /// A date, or a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

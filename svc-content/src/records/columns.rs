@@ -1,9 +1,9 @@
-//! Pages from columns in memory: who builds them, how they follow the feed, and when they may answer.
+//! Pages and groups from columns in memory: who builds them, how they follow the feed, and when they may answer.
 //!
-//! A page is read in a transaction, and columns answer it for the very position of the feed that the transaction sees. Those
-//! that are behind are told first what has changed since, from the same transaction, so that whoever has written reads
-//! what was written, through whichever process. Those that are ahead, because another request has moved them on, answer a
-//! transaction that begins later. Where there are none, the engine answers.
+//! A page is read in a transaction, and so are groups. Columns answer for the very position of the feed that the transaction
+//! sees. Those that are behind are told first what has changed since, from the same transaction, so that whoever has written
+//! reads what was written, through whichever process. Those that are ahead, because another request has moved them on,
+//! answer a transaction that begins later. Where there are none, the engine answers.
 
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ const MAX_FOLLOWED: u64 = 5_000;
 /// With more rows, or changes, the work is done off the async threads.
 const MUCH: usize = 20_000;
 const MANY_CHANGES: usize = 64;
+/// How often a question is asked anew since columns were moved on meanwhile.
+const MAX_TRIES: usize = 3;
 
 /// Which page is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -38,25 +40,35 @@ pub(super) enum Wanted {
     With(RecordId),
 }
 
-/// What columns say to a request for a page.
+/// What columns say to a question.
 #[derive(Debug)]
-pub(super) enum Answer {
+enum Answer<T> {
     /// Ask the engine.
     Absent,
     /// They know more than the transaction sees: ask in a later one.
     Ahead,
-    /// The page; none when the record is not among those that are selected.
-    Page(Option<Place>),
+    Told(T),
 }
 
 /// A question to columns, and what they are to know before they answer.
-struct Question {
+struct Question<F> {
     database: Database,
-    selection: Selection,
-    wanted: Wanted,
-    limit: u32,
+    ask: F,
     position: u64,
     changes: Vec<Result<Stored, RecordId>>,
+}
+
+/// The page of a selection, none when the record that it is to contain is not selected; `None` when the columns cannot tell.
+pub(super) fn page(
+    columns: &Columns,
+    selection: &Selection,
+    wanted: Wanted,
+    limit: u32,
+) -> Option<Option<Place>> {
+    match wanted {
+        Wanted::At(offset) => columns.page(selection, limit, offset).map(Some),
+        Wanted::With(id) => columns.page_of(selection, limit, id),
+    }
 }
 
 impl Records {
@@ -92,23 +104,39 @@ impl Records {
                 return Ok(None);
             }
             let position = columns.position();
-            (position, ask(&columns, position, selection, wanted, limit))
+            (position, told(&columns, position, |columns| page(columns, selection, wanted, limit)))
         };
-        let Answer::Page(Some(place)) = answer else { return Ok(None) };
+        let Answer::Told(Some(place)) = answer else { return Ok(None) };
         let page = store::records::page(self.context.db.engine(), of, &place.ids).await?;
         let is_present = page.position == position && page.written_at == Some(database.updated_at);
         Ok(is_present.then_some((place, page.records)))
     }
 
-    /// A page from columns, for what the transaction sees.
-    pub(super) async fn in_columns(
-        &self,
-        tx: &mut Tx,
-        database: &Database,
-        selection: &Selection,
-        wanted: Wanted,
-        limit: u32,
-    ) -> Result<Answer, Error> {
+    /// A transaction, and what columns answer to a question for what it sees; `None` where the engine is to be asked.
+    pub(super) async fn by_columns<T, F>(&self, database: &Database, ask: F) -> Result<(Tx, Option<T>), Error>
+    where
+        T: Send + 'static,
+        F: Fn(&Columns) -> Option<T> + Clone + Send + 'static,
+    {
+        let mut tries = 0;
+        loop {
+            let mut tx = self.context.db.begin_read().await?;
+            match self.in_columns(&mut tx, database, ask.clone()).await? {
+                Answer::Told(told) => return Ok((tx, Some(told))),
+                Answer::Ahead if tries < MAX_TRIES => {
+                    tries += 1;
+                    tx.rollback().await?;
+                }
+                Answer::Absent | Answer::Ahead => return Ok((tx, None)),
+            }
+        }
+    }
+
+    async fn in_columns<T, F>(&self, tx: &mut Tx, database: &Database, ask: F) -> Result<Answer<T>, Error>
+    where
+        T: Send + 'static,
+        F: Fn(&Columns) -> Option<T> + Send + 'static,
+    {
         let (shelf, of) = (&self.context.columns, (database.workspace_id, database.id));
         let standing = shelf.ask(of.0, of.1, database.record_count, self.context.clock.now());
         if matches!(standing, Standing::Absent) {
@@ -156,8 +184,7 @@ impl Records {
             false => store::columns::changed(tx, of, then, position).await?,
         };
         let is_much = len > MUCH || changes.len() > MANY_CHANGES;
-        let (selection, database) = (selection.clone(), database.clone());
-        let question = Question { database, selection, wanted, limit, position, changes };
+        let question = Question { database: database.clone(), ask, position, changes };
         let (context, held) = (self.context.clone(), Arc::clone(&held));
         if !is_much {
             return answer(&context, &held, question);
@@ -169,7 +196,11 @@ impl Records {
 }
 
 /// Has columns answer for one position, after they were told what has changed up to it.
-fn answer(context: &Context, held: &Held, question: Question) -> Result<Answer, Error> {
+fn answer<T>(
+    context: &Context,
+    held: &Held,
+    question: Question<impl Fn(&Columns) -> Option<T>>,
+) -> Result<Answer<T>, Error> {
     let of = (question.database.workspace_id, question.database.id);
     let spoilt = || {
         context.columns.forget(of.0, of.1);
@@ -178,7 +209,7 @@ fn answer(context: &Context, held: &Held, question: Question) -> Result<Answer, 
     {
         let Ok(columns) = held.read() else { return spoilt() };
         if columns.position() > question.position || question.is_known_to(&columns) {
-            return Ok(question.ask(&columns));
+            return Ok(told(&columns, question.position, &question.ask));
         }
     }
     let mut changes = Vec::with_capacity(question.changes.len());
@@ -199,30 +230,22 @@ fn answer(context: &Context, held: &Held, question: Question) -> Result<Answer, 
         context.columns.followed(of.0, of.1, columns.len(), || columns.bytes());
     }
     // Under the lock, so that no other request moves them on before this one is answered.
-    Ok(question.ask(&columns))
+    Ok(told(&columns, question.position, &question.ask))
 }
 
-impl Question {
+impl<F> Question<F> {
     /// Whether columns are of its position, and of the database as the question has it.
     fn is_known_to(&self, columns: &Columns) -> bool {
         columns.position() == self.position && columns.database().updated_at == self.database.updated_at
     }
-
-    fn ask(&self, columns: &Columns) -> Answer {
-        ask(columns, self.position, &self.selection, self.wanted, self.limit)
-    }
 }
 
-/// What columns answer for a position; those that are behind it or ahead of it have no page.
-fn ask(columns: &Columns, position: u64, selection: &Selection, wanted: Wanted, limit: u32) -> Answer {
+/// What columns answer for a position; those that are behind it or ahead of it answer nothing.
+fn told<T>(columns: &Columns, position: u64, ask: impl Fn(&Columns) -> Option<T>) -> Answer<T> {
     if columns.position() != position {
         return Answer::Ahead;
     }
-    let answered = match wanted {
-        Wanted::At(offset) => columns.page(selection, limit, offset).map(Some),
-        Wanted::With(id) => columns.page_of(selection, limit, id),
-    };
-    answered.map_or(Answer::Absent, Answer::Page)
+    ask(columns).map_or(Answer::Absent, Answer::Told)
 }
 
 fn row(database: &Database, stored: &Stored) -> Result<Row, Error> {

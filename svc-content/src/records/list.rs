@@ -5,12 +5,12 @@ use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain;
 use cairn_proto::domain::limits::{RECORD_SEARCH_CHARS, RECORDS_PAGE};
 
-use super::columns::{Answer, Wanted};
+use super::columns::{self, Wanted};
 use super::listed::{self, Listed};
 use super::{PropertyNames, Records, parse};
 use crate::Error;
 use crate::checks::Checks;
-use crate::columns::Place;
+use crate::columns::{Columns, Place};
 use crate::databases::schema::view_of;
 use crate::databases::views::{MAX_SORTS, SortDraft, check_sorts};
 use crate::filter;
@@ -21,8 +21,6 @@ use crate::{databases, store};
 
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_WORDS: usize = 10;
-/// How often a page is read anew since columns were moved on meanwhile.
-const MAX_TRIES: usize = 3;
 
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +74,9 @@ impl Records {
             return Ok(page(database, place, listed::whole(database, records)?, limit, &request));
         }
         let database = databases::readable(&self.context.db, caller, database_id).await?;
-        let mut selection = select(&database, &request)?;
+        let mut checks = Checks::default();
+        let mut selection = select(&mut checks, &database, &request)?;
+        checks.finish()?;
         self.narrow(caller, &database, &mut selection).await?;
         let wanted = request.wanted()?;
         let found = self.found(caller, &database, &selection, wanted, limit, known.is_some()).await?;
@@ -94,8 +94,9 @@ impl Records {
         request: &RecordListRequest,
         limit: u32,
     ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
-        let Ok((selection, wanted)) = select(database, request).and_then(|one| Ok((one, request.wanted()?)))
-        else {
+        let mut checks = Checks::default();
+        let selection = select(&mut checks, database, request);
+        let (Ok(selection), Ok(()), Ok(wanted)) = (selection, checks.finish(), request.wanted()) else {
             return Ok(None);
         };
         let _turn = self.context.db.reading_fairly(database.workspace_id).await?;
@@ -118,32 +119,23 @@ impl Records {
         if !is_moving && let Some(found) = self.at_rest(database, selection, wanted, limit).await? {
             return Ok(Some(found));
         }
-        let mut tries = 0;
-        loop {
-            let mut tx = self.context.db.begin_read().await?;
-            let answer = self.in_columns(&mut tx, database, selection, wanted, limit).await?;
-            let place = match answer {
-                Answer::Ahead if tries < MAX_TRIES => {
-                    tries += 1;
-                    tx.rollback().await?;
-                    continue;
-                }
-                Answer::Page(place) => place,
-                Answer::Absent | Answer::Ahead => {
-                    from_engine(&mut tx, database, selection, wanted, limit).await?
-                }
-            };
-            let found = match place {
-                None => None,
-                Some(place) => {
-                    let of = (caller.workspace, database.id);
-                    let page = store::records::page(tx.engine(), of, &place.ids).await?;
-                    Some((place, page.records))
-                }
-            };
-            tx.rollback().await?;
-            return Ok(found);
-        }
+        let asked = selection.clone();
+        let ask = move |held: &Columns| columns::page(held, &asked, wanted, limit);
+        let (mut tx, told) = self.by_columns(database, ask).await?;
+        let place = match told {
+            Some(place) => place,
+            None => from_engine(&mut tx, database, selection, wanted, limit).await?,
+        };
+        let found = match place {
+            None => None,
+            Some(place) => {
+                let of = (caller.workspace, database.id);
+                let page = store::records::page(tx.engine(), of, &place.ids).await?;
+                Some((place, page.records))
+            }
+        };
+        tx.rollback().await?;
+        Ok(found)
     }
 
     /// The records of a page as the caller sees them.
@@ -213,8 +205,12 @@ async fn from_engine(
     Ok(Some(Place { total, offset, ids }))
 }
 
-fn select(database: &Database, request: &RecordListRequest) -> Result<Selection, Error> {
-    let mut checks = Checks::default();
+/// Which records are asked for, in which order; what is wrong with that is noted.
+pub(super) fn select(
+    checks: &mut Checks,
+    database: &Database,
+    request: &RecordListRequest,
+) -> Result<Selection, Error> {
     if request.limit > RECORDS_PAGE {
         checks.violation("limit", "out_of_range", wording::between(1, RECORDS_PAGE));
     }
@@ -222,13 +218,13 @@ fn select(database: &Database, request: &RecordListRequest) -> Result<Selection,
         checks.violation("offset", "out_of_range", "no database has as many records");
     }
     let mut filters = Vec::new();
-    let mut sorts = check_sorts(&mut checks, database, &request.sorts, "sorts", request.allow_names);
+    let mut sorts = check_sorts(checks, database, &request.sorts, "sorts", request.allow_names);
     if let Some(view_id) = &request.view_id {
         let view = database.views.get(view_of(database, view_id)?);
         for (place, filter) in view.into_iter().flat_map(|view| view.filters.iter().enumerate()) {
             let path = format!("view.filters[{place}]");
             let tree = domain::Filter::Is(filter.clone().into());
-            filters.extend(filter::check(&mut checks, database, &tree, &path, false));
+            filters.extend(filter::check(checks, database, &tree, &path, false));
         }
         if sorts.is_empty() {
             sorts = view.map(|view| view.sorts.clone()).unwrap_or_default();
@@ -236,10 +232,9 @@ fn select(database: &Database, request: &RecordListRequest) -> Result<Selection,
     }
     for (place, tree) in request.filters.iter().enumerate() {
         let path = format!("filters[{place}]");
-        filters.extend(filter::check(&mut checks, database, tree, &path, request.allow_names));
+        filters.extend(filter::check(checks, database, tree, &path, request.allow_names));
     }
-    let words = words(&mut checks, database, &request.search);
-    checks.finish()?;
+    let words = words(checks, database, &request.search);
     Ok(Selection {
         workspace: database.workspace_id,
         database: database.id,

@@ -61,6 +61,14 @@ pub(super) fn read(database: &Database, kept: Kept) -> Result<Record, Error> {
     })
 }
 
+/// The text that a record has of a property; empty for none.
+pub(super) fn text_of(property: &Property, kept: &Kept) -> Result<String, Error> {
+    let fields: Fields<'_> = serde_json::from_str(&kept.values).map_err(unreadable)?;
+    let wanted = property.id.to_string();
+    let value = fields.0.iter().find(|(id, _)| *id == wanted).map(|(_, value)| value.get());
+    Ok(value.map(serde_json::from_str).transpose().map_err(unreadable)?.unwrap_or_default())
+}
+
 /// Records for a caller who may see all that they name.
 pub(super) fn whole(database: &Database, kept: Vec<Kept>) -> Result<Vec<Listed>, Error> {
     let ids: Vec<String> = database.properties.iter().map(|property| property.id.to_string()).collect();

@@ -4,6 +4,7 @@ use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::content::v1::record_service_server::{RecordService, RecordServiceServer};
 use cairn_proto::content::v1::{self as proto};
+use cairn_proto::domain::{DateUnit, GroupOrder};
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
@@ -14,7 +15,8 @@ use crate::databases::DatabaseDraft;
 use crate::model::{PAGES, PageRequest, PropertyType, RecordVersion};
 use crate::records::{
     Backlink, DatabaseOfTable, FieldChoice, Imported, Listed, MadeOfTable, PropertyNames, RecordDraft,
-    RecordListRequest, Records, RowProblem, Shown, TableDraft, TableField,
+    RecordGroup, RecordGroups, RecordGroupsRequest, RecordListRequest, Records, RowProblem, Shown, Summary,
+    TableDraft, TableField,
 };
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -101,6 +103,16 @@ impl RecordService for Rpc {
             offset: listed.offset,
             property_names: listed.property_names,
         }))
+    }
+
+    async fn group_records(
+        &self,
+        request: Request<proto::GroupRecordsRequest>,
+    ) -> Answer<proto::GroupRecordsResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let (database_id, ask) = decode_groups(request.into_inner());
+        let grouped = self.records.groups(&caller, &database_id, ask).await?;
+        Ok(Response::new(encode_groups(grouped)))
     }
 
     async fn update_record(
@@ -227,6 +239,49 @@ fn decode_list(request: proto::ListRecordsRequest) -> (String, RecordListRequest
         allow_names: request.allow_names,
     };
     (request.database_id, ask)
+}
+
+fn decode_groups(request: proto::GroupRecordsRequest) -> (String, RecordGroupsRequest) {
+    let ask = RecordGroupsRequest {
+        search: request.search,
+        filters: request.filters.into_iter().map(decode_filter).collect(),
+        view_id: request.view_id,
+        group_by: request.group_by,
+        date_unit: DateUnit::from_number(request.date_unit).unwrap_or_default(),
+        order: GroupOrder::from_number(request.order),
+        summarize: request.summarize,
+        allow_names: request.allow_names,
+    };
+    (request.database_id, ask)
+}
+
+fn encode_groups(grouped: RecordGroups) -> proto::GroupRecordsResponse {
+    let group = |group: RecordGroup| proto::Group {
+        value_json: group.value.map(|value| value.to_string()),
+        label: group.label,
+        is_beginning: group.is_beginning,
+        count: group.count,
+        summaries: group.summaries.into_iter().map(encode_summary).collect(),
+    };
+    proto::GroupRecordsResponse {
+        property_id: grouped.property.to_string(),
+        groups: grouped.groups.into_iter().map(group).collect(),
+        total: grouped.total,
+        summaries: grouped.summaries.into_iter().map(encode_summary).collect(),
+        other_groups: grouped.others.groups,
+        other_records: grouped.others.records,
+    }
+}
+
+fn encode_summary(summary: Summary) -> proto::Summary {
+    proto::Summary {
+        property_id: summary.property.to_string(),
+        count: summary.count,
+        sum: summary.sum,
+        average: summary.average,
+        min_json: summary.least.map(|value| value.to_string()),
+        max_json: summary.greatest.map(|value| value.to_string()),
+    }
 }
 
 /// The id of the database, and what is to be in it.

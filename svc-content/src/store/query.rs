@@ -8,6 +8,7 @@
 //!
 //! Texts are made of constants and numbered placeholders only; what a caller gives is bound.
 
+mod groups;
 mod statement;
 
 use cairn_chassis::clock::Timestamp;
@@ -16,6 +17,7 @@ use cairn_chassis::sql::{Error, Text, Tx};
 use cairn_proto::ids::RecordId;
 use sqlx::AssertSqlSafe;
 
+pub(crate) use self::groups::groups;
 use self::statement::{Bind, LIVE, Sql, Strategy};
 use super::page::{to_column, to_count};
 use crate::model::{Order, Selection};

@@ -1,6 +1,6 @@
-//! Pages from columns against pages from the engine: random databases that change, and random questions.
+//! Pages and groups from columns against those from the engine: random databases that change, and random questions.
 
-use cairn_proto::domain::SortOrder;
+use cairn_proto::domain::{DateUnit, GroupOrder, SortOrder};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, TestRunner};
@@ -12,7 +12,7 @@ use crate::databases::Databases;
 use crate::databases::properties::{OptionDraft, PropertyPatch, SettingsDraft};
 use crate::databases::views::SortDraft;
 use crate::model::PropertyType;
-use crate::records::{RecordListRequest, Records};
+use crate::records::{RecordGroupsRequest, RecordListRequest, Records};
 
 const STEPS: usize = 60;
 const QUESTIONS: usize = 6;
@@ -160,6 +160,23 @@ struct Question {
     offset: u64,
     wanted: usize,
     is_scoped: bool,
+    groups: Groups,
+}
+
+#[derive(Debug, Clone)]
+struct Groups {
+    by: &'static str,
+    date_unit: DateUnit,
+    order: Option<GroupOrder>,
+    summarize: Vec<&'static str>,
+}
+
+fn groups() -> impl Strategy<Value = Groups> {
+    let unit = prop::sample::select(DateUnit::ALL.to_vec());
+    let order = prop::option::of(prop::sample::select(GroupOrder::ALL.to_vec()));
+    let summarize = prop::sample::subsequence(vec!["Points", "Due"], 0..=2);
+    (prop::sample::select(FIELDS.to_vec()), unit, order, summarize)
+        .prop_map(|(by, date_unit, order, summarize)| Groups { by, date_unit, order, summarize })
 }
 
 fn question() -> impl Strategy<Value = Question> {
@@ -167,8 +184,8 @@ fn question() -> impl Strategy<Value = Question> {
     let sorts = (sorts, prop::collection::vec(any::<bool>(), 3))
         .prop_map(|(fields, down)| fields.into_iter().zip(down).collect::<Vec<_>>());
     let search = prop_oneof![2 => Just(""), 3 => prop::sample::select(WORDS.to_vec())];
-    (filter(), sorts, search, 1..12_u32, 0..30_u64, any::<usize>(), any::<bool>()).prop_map(
-        |(filter, sorts, search, limit, offset, wanted, is_scoped)| Question {
+    (filter(), sorts, search, 1..12_u32, 0..30_u64, any::<usize>(), any::<bool>(), groups()).prop_map(
+        |(filter, sorts, search, limit, offset, wanted, is_scoped, groups)| Question {
             filter,
             sorts,
             search,
@@ -176,6 +193,7 @@ fn question() -> impl Strategy<Value = Question> {
             offset,
             wanted,
             is_scoped,
+            groups,
         },
     )
 }
@@ -326,6 +344,24 @@ impl Both {
             let by_columns = self.table.records.list(&caller, &id, ask).await.map_err(|e| e.to_string());
             assert_eq!(by_columns, by_engine, "{} {asked:?}", bench.engine());
         }
+        self.ask_groups(bench, &caller, &asked).await;
+    }
+
+    async fn ask_groups(&self, bench: &Bench, caller: &Caller, asked: &Question) {
+        let ask = RecordGroupsRequest {
+            filters: vec![tree(&self.filed(asked.filter.clone()))],
+            search: asked.search.to_owned(),
+            view_id: None,
+            group_by: asked.groups.by.to_owned(),
+            date_unit: asked.groups.date_unit,
+            order: asked.groups.order,
+            summarize: asked.groups.summarize.iter().map(|field| (*field).to_owned()).collect(),
+            allow_names: true,
+        };
+        let id = self.table.id();
+        let by_engine = self.engine.groups(caller, &id, ask.clone()).await.map_err(|e| e.to_string());
+        let by_columns = self.table.records.groups(caller, &id, ask).await.map_err(|e| e.to_string());
+        assert_eq!(by_columns, by_engine, "{} {asked:?}", bench.engine());
     }
 }
 

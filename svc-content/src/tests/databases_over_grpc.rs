@@ -115,6 +115,7 @@ async fn every_permission_is_checked_by_databases_and_records() {
             databases.purge_database(proto::PurgeDatabaseRequest::default()),
             records.get_record(proto::GetRecordRequest::default()),
             records.list_records(proto::ListRecordsRequest::default()),
+            records.group_records(proto::GroupRecordsRequest::default()),
             records.list_record_versions(proto::ListRecordVersionsRequest::default()),
             records.list_backlinks(proto::ListBacklinksRequest::default()),
             records.delete_record(proto::DeleteRecordRequest::default()),

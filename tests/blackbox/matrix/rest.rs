@@ -68,6 +68,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("updateView", "write"),
     named("deleteView", "write"),
     named("queryRecords", "read"),
+    named("groupRecords", "read"),
     named("createRecord", "write"),
     named("createRecordsOfTable", "write"),
     named("getRecord", "read"),
@@ -147,6 +148,7 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "getMemoryVersion"
         | "restoreMemoryVersion" => memories(operation, stage).await,
         "queryRecords"
+        | "groupRecords"
         | "createRecord"
         | "createRecordsOfTable"
         | "getRecord"
@@ -381,6 +383,7 @@ async fn records(operation: &str, stage: &Stage<'_>) -> Call {
     let other = json!({"values": {database.field.clone(): "other"}});
     match operation {
         "queryRecords" => Call::get(all),
+        "groupRecords" => Call::get(format!("{all}/groups?groupBy={}", database.field)),
         "getRecord" => Call::get(path),
         "updateRecord" => Call::patch(path, other),
         "deleteRecord" => Call::delete(path),

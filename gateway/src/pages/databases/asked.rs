@@ -1,7 +1,7 @@
 //! What of a database is looked at. All of it stands in the address, so that Back, a reload and a bookmark work by themselves.
 
 use cairn_chassis::status::{Problem, Violation};
-use cairn_proto::domain::{PropertyType, SortOrder};
+use cairn_proto::domain::{DateUnit, PropertyType, SortOrder};
 use form_urlencoded::{Serializer, parse};
 use serde_json::{Value, json};
 
@@ -26,6 +26,14 @@ pub(super) struct Condition {
 pub(super) struct Order {
     pub(super) field: String,
     pub(super) is_descending: bool,
+}
+
+/// By what records are grouped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) field: String,
+    /// Of dates.
+    pub(super) unit: Option<DateUnit>,
 }
 
 /// What of the record beside the grid is shown.
@@ -65,6 +73,7 @@ pub(super) struct Asked {
     pub(super) filters: Vec<Condition>,
     /// Absent: those of the view.
     pub(super) orders: Vec<Order>,
+    pub(super) group: Option<Group>,
     /// From 1; absent: the page that has the record, or the first.
     pub(super) page: Option<u64>,
     /// The id of the record beside the grid, or [`NEW`].
@@ -92,6 +101,7 @@ impl Asked {
                 "operator" => value.trim().clone_into(&mut added.operator),
                 "value" => value.trim().clone_into(&mut added.value),
                 "sort" => asked.orders.extend(order(&value)),
+                "group" => asked.group = group(value.trim()),
                 "page" => asked.page = value.parse().ok().filter(|page| *page > 0),
                 "record" => asked.record = given(),
                 "as" => asked.seen_as = given(),
@@ -124,6 +134,10 @@ impl Asked {
         }
         for order in &self.orders {
             add("sort", &format!("{}{}", order.field, if order.is_descending { ":desc" } else { "" }));
+        }
+        if let Some(Group { field, unit }) = &self.group {
+            let unit = unit.map(|unit| format!(":{unit}")).unwrap_or_default();
+            add("group", &format!("{field}{unit}"));
         }
         if let Some(page) = self.page.filter(|page| *page > 1 || self.record.is_some()) {
             add("page", &page.to_string());
@@ -181,6 +195,13 @@ impl Asked {
         if place < asked.filters.len() {
             asked.filters.remove(place);
         }
+        asked
+    }
+
+    /// The grid of those records only that fulfil these conditions, too.
+    pub(super) fn only(&self, conditions: Vec<Condition>) -> Self {
+        let mut asked = Self { group: None, ..self.anew() };
+        asked.filters.extend(conditions);
         asked
     }
 
@@ -296,6 +317,12 @@ fn order(text: &str) -> Option<Order> {
     is_order.then(|| Order { field: field.to_owned(), is_descending: direction == "desc" })
 }
 
+/// `field`, or `field:month`.
+fn group(text: &str) -> Option<Group> {
+    let (field, unit) = text.split_once(':').unwrap_or((text, ""));
+    (!field.is_empty()).then(|| Group { field: field.to_owned(), unit: unit.parse().ok() })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -304,14 +331,16 @@ mod tests {
 
     #[test]
     fn everything_that_is_looked_at_stands_in_the_address() {
-        let query = "view=v&q=a+b&filter=f%3Aequals%3Ax%3Ay%26z&filter=g%3Ais_empty%3A&sort=f&sort=g%3Adesc&page=3\
-            &record=r&show=versions&as=t";
+        let query = "view=v&q=a+b&filter=f%3Aequals%3Ax%3Ay%26z&filter=g%3Ais_empty%3A&sort=f&sort=g%3Adesc\
+            &group=h%3Amonth&page=3&record=r&show=versions&as=t";
         let asked = Asked::read(query);
         let text = Condition { field: "f".into(), operator: "equals".into(), value: "x:y&z".into() };
         assert_eq!((asked.filters[0].clone(), asked.filters.len()), (text, 2));
         assert_eq!((asked.page, asked.side, asked.search.as_str()), (Some(3), Side::Versions, "a b"));
         assert!(asked.orders[1].is_descending && !asked.orders[0].is_descending);
+        assert_eq!(asked.group, Some(Group { field: "h".into(), unit: Some(DateUnit::Month) }));
         assert_eq!(asked.query(), query);
+        assert_eq!(asked.only(vec![Condition::default()]).group, None);
         assert_eq!(asked.address("d"), format!("/databases/d?{query}"));
         assert_eq!(Asked::default().address("d"), "/databases/d");
     }

@@ -4,6 +4,7 @@ use cairn_proto::domain::Operator;
 use maud::{Markup, html};
 
 use super::asked::{Asked, Condition, property};
+use super::groups;
 use crate::answers::{Database, View};
 use crate::pages::parts as part;
 use crate::pages::words;
@@ -52,6 +53,7 @@ pub(super) fn bar(database: &Database, asked: &Asked, total: Option<u64>) -> Mar
                 label for="f-value" { "Value" }
                 input #f-value type="text" name="value" autocomplete="off" dir="auto";
             }
+            (groups::choice(database, asked))
             button type="submit" { "Apply" }
         }
         (chips(database, asked))
@@ -63,8 +65,8 @@ pub(super) fn bar(database: &Database, asked: &Asked, total: Option<u64>) -> Mar
 
 /// What the form has to carry along, since a form that asks begins its query anew.
 fn kept(asked: &Asked) -> Markup {
-    // The words stand in a field, and another choice begins with the first page.
-    let kept = Asked { search: String::new(), ..asked.anew() };
+    // The words and the groups stand in fields, and another choice begins with the first page.
+    let kept = Asked { search: String::new(), group: None, ..asked.anew() };
     let query = kept.query();
     html! {
         @for (name, value) in form_urlencoded::parse(query.as_bytes()) { input type="hidden" name=(name) value=(value); }

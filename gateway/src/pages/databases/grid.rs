@@ -15,7 +15,7 @@ use super::record::Beside;
 use super::rows::{Cell, Grid};
 use super::told::{Place, Told};
 use super::values::typed;
-use super::{address, asked, filters, list, tabs};
+use super::{address, asked, filters, groups, list, tabs};
 use crate::answers::{Database, Record, RecordPage};
 use crate::error::Error;
 use crate::operations::Context;
@@ -44,6 +44,11 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
         Ok(page) => (page, None),
         Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
         Err(problem) => (nothing(), Some(asked.named(problem, &database))),
+    };
+    // What is wrong with the filters is said of the grid already.
+    let grouped = match &problem {
+        None => groups::of(&context, at.id, &database, asked).await?,
+        Some(_) => None,
     };
     let opened = match asked.record.as_deref() {
         None | Some(NEW) => None,
@@ -95,6 +100,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
         div.beside[aside.is_some()] {
             div {
                 (filters::bar(&database, asked, is_asked_well.then_some(page.total)))
+                @if let Some(grouped) = grouped.as_ref().filter(|grouped| grouped.total.count > 0) { (groups::table(&database, asked, grouped)) }
                 @if is_left_out { p.notice { "The record beside is not among those that the grid shows now." } }
                 @if page.records.is_empty() { (none(&at.visitor, &database, asked)) } @else { (grid.table()) }
             }

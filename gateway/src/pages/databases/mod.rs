@@ -9,6 +9,7 @@ mod export;
 mod fields;
 mod filters;
 mod grid;
+mod groups;
 mod import;
 mod list;
 mod model;

@@ -301,7 +301,7 @@ impl Sql {
 
     /// Whether what a cell names lives in some folders or below them. An asset that a record names is seen by whoever sees
     /// the record. The text of a reference is the id that it names, and stands in the index.
-    fn visible(&mut self, kind: PropertyType, folders: &[FolderId], cell: &str) -> &mut Self {
+    pub(super) fn visible(&mut self, kind: PropertyType, folders: &[FolderId], cell: &str) -> &mut Self {
         self.push(&format!("{cell}.text_key IS NOT NULL AND EXISTS (SELECT 1 FROM "));
         let folder = match kind {
             PropertyType::AssetReference => {
