@@ -81,7 +81,7 @@ statements! {
             "(SELECT CAST(COALESCE(json_agg(json_build_array(r.id, CAST(r.field_values AS JSON), r.content_file_id, r.version, \
              r.created_at, r.updated_at)), CAST('[]' AS JSON)) AS TEXT) FROM records r \
              WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
-             AND r.id IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))))"
+             AND r.id IN (SELECT unnest(ARRAY(SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))))))"
         ),
     };
 
