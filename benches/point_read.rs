@@ -4,6 +4,8 @@
 mod api;
 #[path = "support/bare.rs"]
 mod bare;
+#[path = "support/mesh.rs"]
+mod mesh;
 #[path = "support/report.rs"]
 mod report;
 #[path = "support/samples.rs"]
@@ -28,12 +30,15 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
+use self::mesh::{Measured, Mesh};
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
 
 /// Whole point read to bare handler, in CPU time.
 const RATIO_LIMIT: f64 = 3.0;
+/// A mesh to one process, in CPU time of everything.
+const MESH_LIMIT: f64 = 3.0;
 const BODY_SIZES: [usize; 2] = [2_000, 64_000];
 const ROUNDS: u32 = 3;
 const CONNECTIONS: u32 = 8;
@@ -56,12 +61,18 @@ const SELECT: &str = "SELECT * FROM files WHERE id = $1";
 /// One client asks both over 8 kept-alive connections, in turns, three rounds each. The figure is the server
 /// process's CPU time (user and system, from /proc) for each request; wall times are the client's and say little,
 /// since client and server share the cores. Limit: the median of the rounds is at most 3 times the peer's.
+///
+/// With --mesh, six processes on PostgreSQL and Redis are asked after them. Their figure is the CPU time of everything,
+/// PostgreSQL and Redis included. Limit: 3 times that of the one process.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 struct Options {
     /// Requests of a round.
     #[arg(long, default_value_t = 10_000)]
     requests: u32,
+    /// Ask a mesh, too.
+    #[arg(long)]
+    mesh: bool,
     #[command(flatten)]
     run: Run,
     /// Be the bare server.
@@ -109,11 +120,9 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let api = Api::open(cairn.address, data.path())?;
     let mut table =
         Table::new(&["", "CPU µs", "p50 µs", "p99 µs", "answer bytes", "MiB resident", "of it heap"]);
-    let mut ratios = Vec::new();
+    let mut costs = Vec::new();
     for size in BODY_SIZES {
-        let (id, _change) =
-            api.create_file(&format!("{size}.md"), &"A line of the file.\n".repeat(size / 20)).await?;
-        let path = format!("/api/v1/files/{id}");
+        let path = make(&api, size).await?;
         let file: File = accepted(api.request(Method::GET, &path)).await?.json().await?;
         let database = data.path().join(format!("bare-{size}.db"));
         store(&database, &file).await?;
@@ -130,21 +139,49 @@ async fn run(options: Options) -> anyhow::Result<()> {
         }
         let ours_cpu = add(&mut table, &format!("cairn, {size} bytes"), &ours, &cairn)?;
         let theirs_cpu = add(&mut table, &format!("bare, {size} bytes"), &theirs, &peer)?;
-        ratios.push((size, ours_cpu / theirs_cpu));
+        costs.push((size, ours_cpu, theirs_cpu));
         peer.stop().await?;
     }
     cairn.stop().await?;
+    let of_mesh = if options.mesh { in_mesh(&mut table, options.requests).await? } else { Vec::new() };
     table.print();
     let mut verdicts = Verdicts::default();
-    for (size, ratio) in ratios {
-        verdicts.at_most(
-            &format!("CPU of a point read of {size} bytes to the bare handler's"),
-            ratio,
-            RATIO_LIMIT,
-            "times",
-        );
+    for (size, ours, theirs) in &costs {
+        let what = format!("CPU of a point read of {size} bytes to the bare handler's");
+        verdicts.at_most(&what, ours / theirs, RATIO_LIMIT, "times");
+    }
+    for ((size, ours, _), all) in costs.iter().zip(of_mesh) {
+        let what = format!("CPU of a point read of {size} bytes by a mesh to that by one process");
+        verdicts.at_most(&what, all / ours, MESH_LIMIT, "times");
     }
     verdicts.finish(&options.run)
+}
+
+/// Asks a mesh for the same; answers its CPU microseconds a request for each size.
+async fn in_mesh(table: &mut Table, requests: u32) -> anyhow::Result<Vec<f64>> {
+    let mesh = Mesh::start(&[]).await?;
+    let api = mesh.api()?;
+    let mut costs = Vec::new();
+    for size in BODY_SIZES {
+        let path = make(&api, size).await?;
+        mesh.count().await?;
+        round(&mesh, &api, &path, WARM_UP).await?;
+        let (before, mut rounds) = (mesh.spent()?, Vec::new());
+        for _ in 0..ROUNDS {
+            rounds.push(round(&mesh, &api, &path, requests).await?);
+        }
+        mesh.spent()?.since(&before).print(&format!("a read of {size} bytes in the mesh"), requests * ROUNDS);
+        costs.push(add(table, &format!("mesh, {size} bytes"), &rounds, &mesh)?);
+    }
+    mesh.stop().await?;
+    Ok(costs)
+}
+
+/// Creates a file of so many bytes; answers where it is read.
+async fn make(api: &Api, size: usize) -> anyhow::Result<String> {
+    let text = "A line of the file.\n".repeat(size / 20);
+    let (id, _change) = api.create_file(&format!("{size}.md"), &text).await?;
+    Ok(format!("/api/v1/files/{id}"))
 }
 
 /// What a round cost.
@@ -156,8 +193,8 @@ struct Round {
 }
 
 /// Asks until that many answers were read, on several connections at once.
-async fn round(server: &Server, api: &Api, path: &str, requests: u32) -> anyhow::Result<Round> {
-    let before = server.cpu_time()?;
+async fn round(server: &impl Measured, api: &Api, path: &str, requests: u32) -> anyhow::Result<Round> {
+    let before = server.spent()?;
     let left = Arc::new(AtomicU32::new(requests));
     let askers = (0..CONNECTIONS).map(|_| {
         let left = Arc::clone(&left);
@@ -173,18 +210,18 @@ async fn round(server: &Server, api: &Api, path: &str, requests: u32) -> anyhow:
         }
     });
     let answered = futures::future::try_join_all(askers).await?;
-    let cpu = server.cpu_time()?.saturating_sub(before);
+    let cpu = server.spent()?.since(&before).total();
     let bytes = answered.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
     let walls = answered.into_iter().flat_map(|(walls, _)| walls).collect();
     Ok(Round { cpu, walls, bytes, requests })
 }
 
 /// Adds the median round and answers its CPU microseconds a request.
-fn add(table: &mut Table, name: &str, rounds: &[Round], server: &Server) -> anyhow::Result<f64> {
+fn add(table: &mut Table, name: &str, rounds: &[Round], server: &impl Measured) -> anyhow::Result<f64> {
+    let memory = server.memory()?;
     let costs: Vec<Duration> = rounds.iter().map(|round| round.cpu / round.requests).collect();
     let cpu = micros(percentile(&costs, 0.5));
     let walls: Vec<Duration> = rounds.iter().flat_map(|round| round.walls.iter().copied()).collect();
-    let memory = server.memory()?;
     table.row(vec![
         name.to_owned(),
         format!("{cpu:.1}"),

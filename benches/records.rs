@@ -3,18 +3,21 @@
 #[expect(dead_code, reason = "files are written by other benches")]
 #[path = "support/api.rs"]
 mod api;
+#[path = "support/mesh.rs"]
+mod mesh;
 #[path = "support/report.rs"]
 mod report;
-#[expect(dead_code, reason = "the heap alone is told by other benches")]
 #[path = "support/server.rs"]
 mod server;
+#[path = "support/tasks.rs"]
+mod tasks;
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Parser;
 use cpu_time::ProcessTime;
 use reqwest::Method;
@@ -24,8 +27,10 @@ use sqlx::{Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
+use self::mesh::{Measured, Mesh};
 use self::report::{Run, Table, Verdicts};
 use self::server::Server;
+use self::tasks::{MICROS_A_DAY, Row, STATUSES, TAGS};
 
 const PAGE_LIMIT_MILLIS: f64 = 0.6;
 const SEARCH_LIMIT_MILLIS: f64 = 0.8;
@@ -38,18 +43,12 @@ const BUDGET_MEBIBYTES: &str = "CAIRN_RECORDS_MEMORY_MB";
 const BUILD_WAIT: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(100);
 const TOGETHER: u32 = 8;
+const LEAST_REQUESTS: u32 = 16;
+/// Records that are sent at once.
+const ROWS: u32 = 1_000;
 /// Of the pages that go on behind each other.
 const LAST_OFFSET: u32 = 950;
 const PAGE: u32 = 50;
-const MICROS_A_DAY: i64 = 86_400_000_000;
-const DAYS: i64 = 2_000;
-const WORDS: [&str; 24] = [
-    "service", "request", "server", "index", "folder", "change", "token", "answer", "search", "position",
-    "release", "deploy", "staging", "owner", "write", "cache", "query", "schema", "backup", "metric",
-    "trace", "budget", "retry", "quorum",
-];
-const STATUSES: [&str; 5] = ["Open", "Planned", "Doing", "Review", "Finished"];
-const TAGS: [&str; 8] = ["red", "green", "blue", "urgent", "later", "legal", "design", "data"];
 
 /// Measures pages of 50 records of a database with 7 properties (two texts, number, date, truth, select, multi-select) of a
 /// `cairn up` in a process of its own: filtered by a select and by a text, sorted by a number, with offsets up to 950 and
@@ -57,6 +56,9 @@ const TAGS: [&str; 8] = ["red", "green", "blue", "urgent", "later", "legal", "de
 /// answers by SQL; and SQLite in this process over a flat table with the right index, and with LIKE for the search: page
 /// and total. Figures are CPU time of the server a request. Limits: page .6 ms and search .8 ms; with 200 000 records and
 /// more, 3 and 8 ms, by one client.
+///
+/// With --mesh, six processes on PostgreSQL and Redis answer the same, from columns; their figures are the CPU time of
+/// everything.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 struct Options {
@@ -69,6 +71,9 @@ struct Options {
     /// Megabytes for columns.
     #[arg(long, default_value_t = 1024)]
     memory: u32,
+    /// Ask a mesh, too.
+    #[arg(long)]
+    mesh: bool,
     #[command(flatten)]
     run: Run,
 }
@@ -79,12 +84,13 @@ async fn main() -> anyhow::Result<()> {
     if !options.run.is_bench() {
         return Ok(());
     }
+    let is_large = options.records >= LARGE;
+    ensure!(!(options.mesh && is_large), "a mesh is filled over its API, with less than {LARGE} records");
     let data = TempDir::new()?;
     let mut cairn = Server::cairn(data.path())?;
     cairn.ready().await?;
     let sample = Sample::make(&Api::open(cairn.address, data.path())?).await?;
     cairn.stop().await?;
-    let is_large = options.records >= LARGE;
     // Cells are what SQL reads, and of a large database it is not asked.
     fill(data.path(), &sample, options.records, !is_large).await?;
 
@@ -97,7 +103,8 @@ async fn main() -> anyhow::Result<()> {
     let before = server.memory()?;
     let (waited, cpu) = sample.wait_for_columns(&server, &api).await?;
     let after = server.memory()?;
-    for question in sample.questions(options.records) {
+    let middle = id(options.records / 2);
+    for question in sample.questions(options.records, &middle) {
         let cost = measure(&server, &api, &question, options.requests).await?;
         add(&mut table, &format!("cairn: {}", question.name), &cost);
         let limit = match (question.is_search, is_large) {
@@ -119,15 +126,39 @@ async fn main() -> anyhow::Result<()> {
         let mut engine = Server::cairn_with(data.path(), &[(BUDGET_MEBIBYTES, OsStr::new("0"))])?;
         engine.ready().await?;
         let api = Api::open(engine.address, data.path())?;
-        for question in sample.questions(options.records) {
+        for question in sample.questions(options.records, &middle) {
             let cost = measure(&engine, &api, &question, options.requests / 20).await?;
             add(&mut table, &format!("by SQL: {}", question.name), &cost);
         }
         engine.stop().await?;
     }
+    if options.mesh {
+        in_mesh(&mut table, &options, &memory).await?;
+    }
     peer(&mut table, &options, data.path()).await?;
     table.print();
     verdicts.finish(&options.run)
+}
+
+/// Asks a mesh for the same, and prints who took what of all its pages.
+async fn in_mesh(table: &mut Table, options: &Options, memory: &str) -> anyhow::Result<()> {
+    let mesh = Mesh::start(&[(BUDGET_MEBIBYTES, memory)]).await?;
+    let api = mesh.api()?;
+    let sample = Sample::make(&api).await?;
+    sample.send(&api, options.records).await?;
+    mesh.count().await?;
+    let middle = sample.id_at(&api, options.records / 2).await?;
+    sample.wait_for_columns(&mesh, &api).await?;
+    let (before, questions) = (mesh.spent()?, sample.questions(options.records, &middle));
+    for question in &questions {
+        let cost = measure(&mesh, &api, question, options.requests).await?;
+        add(table, &format!("mesh: {}", question.name), &cost);
+    }
+    // Each is asked by one client, and by several at once.
+    let asked = 2 * options.requests.max(LEAST_REQUESTS) * u32::try_from(questions.len())?;
+    mesh.spent()?.since(&before).print("a page in the mesh", asked);
+    println!("the mesh: {:.0} MiB resident in its six processes\n", mesh.memory()?.resident);
+    mesh.stop().await
 }
 
 /// Which property, which of its values, and the value as a number, as a text, and as a text that is only searched.
@@ -209,7 +240,7 @@ impl Sample {
         self.fields.get(place).map(String::as_str).unwrap_or_default()
     }
 
-    fn questions(&self, records: u32) -> Vec<Question> {
+    fn questions(&self, records: u32, middle: &str) -> Vec<Question> {
         let near: Vec<u32> = (0..=LAST_OFFSET).step_by(PAGE as usize).collect();
         let deep = vec![records / 2, records - 2 * PAGE];
         let by_points = format!("sortFieldId={}", self.field(2));
@@ -217,7 +248,6 @@ impl Sample {
             format!("filterFieldId={}&filterOperator={operator}&filterValue={value}", self.field(field))
         };
         let status = is(5, "equals", "Doing");
-        let middle = id(records / 2);
         let few = vec![0];
         let ask = |name: &str, is_search: bool, query: String, offsets: &[u32]| Question {
             name: name.to_owned(),
@@ -253,23 +283,46 @@ impl Sample {
         ]
     }
 
+    /// Writes the records over the API, as tables of a thousand rows.
+    async fn send(&self, api: &Api, records: u32) -> anyhow::Result<()> {
+        let path = format!("/api/v1/databases/{}/records/csv", self.database);
+        let columns = self.fields.iter().enumerate();
+        let columns: Vec<Value> = columns.map(|(place, id)| json!({"index": place, "fieldId": id})).collect();
+        let all: Vec<u32> = (1..=records).collect();
+        for numbers in all.chunks(ROWS as usize) {
+            let mut csv = Row::HEAD.to_owned();
+            numbers.iter().for_each(|number| csv.push_str(&Row::of(*number, records).csv()));
+            let body = json!({"csv": csv, "columns": columns});
+            accepted(api.request(Method::POST, &path).json(&body)).await?;
+        }
+        Ok(())
+    }
+
+    /// The id of the record at a place of the list.
+    async fn id_at(&self, api: &Api, place: u32) -> anyhow::Result<String> {
+        let path = format!("/api/v1/databases/{}/records?limit=1&offset={place}", self.database);
+        let page: Value = accepted(api.request(Method::GET, &path)).await?.json().await?;
+        let id = page.pointer("/records/0/id").and_then(Value::as_str);
+        Ok(id.context("a page without a record")?.to_owned())
+    }
+
     /// Asks until the columns answer, which is when a page is as cheap as the one before; seconds, and of them CPU.
-    async fn wait_for_columns(&self, server: &Server, api: &Api) -> anyhow::Result<(f64, f64)> {
+    async fn wait_for_columns(&self, server: &impl Measured, api: &Api) -> anyhow::Result<(f64, f64)> {
         let path = format!("/api/v1/databases/{}/records?limit=1&search=4711", self.database);
-        let (began, cpu) = (Instant::now(), server.cpu_time()?);
+        let (began, start) = (Instant::now(), server.spent()?);
         // The second question has the database read.
         for _ in 0..2 {
             accepted(api.request(Method::GET, &path)).await?;
         }
         loop {
             tokio::time::sleep(PAUSE).await;
-            let before = server.cpu_time()?;
+            let before = server.spent()?;
             tokio::time::sleep(PAUSE).await;
-            if server.cpu_time()?.saturating_sub(before) < PAUSE / 5 || began.elapsed() > BUILD_WAIT {
+            if server.spent()?.since(&before).total() < PAUSE / 5 || began.elapsed() > BUILD_WAIT {
                 break;
             }
         }
-        Ok((began.elapsed().as_secs_f64(), server.cpu_time()?.saturating_sub(cpu).as_secs_f64()))
+        Ok((began.elapsed().as_secs_f64(), server.spent()?.since(&start).total().as_secs_f64()))
     }
 }
 
@@ -277,8 +330,13 @@ fn id(number: u32) -> String {
     format!("{number:08x}-0000-7000-8000-000000000000")
 }
 
-async fn measure(server: &Server, api: &Api, question: &Question, requests: u32) -> anyhow::Result<Cost> {
-    let requests = requests.max(16);
+async fn measure(
+    server: &impl Measured,
+    api: &Api,
+    question: &Question,
+    requests: u32,
+) -> anyhow::Result<Cost> {
+    let requests = requests.max(LEAST_REQUESTS);
     let ask = async |number: u32| -> anyhow::Result<()> {
         let place = number as usize % question.offsets.len().max(1);
         let offset = question.offsets.get(place).copied().unwrap_or_default();
@@ -289,13 +347,13 @@ async fn measure(server: &Server, api: &Api, question: &Question, requests: u32)
     for number in 0..requests.min(20) {
         ask(number).await?;
     }
-    let (before, began) = (server.cpu_time()?, Instant::now());
+    let (before, began) = (server.spent()?, Instant::now());
     for number in 0..requests {
         ask(number).await?;
     }
     let wall = began.elapsed();
-    let alone = server.cpu_time()?.saturating_sub(before);
-    let (before, next) = (server.cpu_time()?, AtomicU32::new(0));
+    let alone = server.spent()?.since(&before).total();
+    let (before, next) = (server.spent()?, AtomicU32::new(0));
     let askers = (0..TOGETHER).map(|_| async {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -306,7 +364,7 @@ async fn measure(server: &Server, api: &Api, question: &Question, requests: u32)
         }
     });
     futures::future::try_join_all(askers).await?;
-    let together = server.cpu_time()?.saturating_sub(before);
+    let together = server.spent()?.since(&before).total();
     let each = |time: Duration| time.as_secs_f64() * 1e3 / f64::from(requests);
     Ok(Cost { alone: each(alone), together: each(together), wall: each(wall) })
 }
@@ -314,47 +372,6 @@ async fn measure(server: &Server, api: &Api, question: &Question, requests: u32)
 fn add(table: &mut Table, name: &str, cost: &Cost) {
     let cell = |figure: f64| format!("{figure:.3}");
     table.row(vec![name.to_owned(), cell(cost.alone), cell(cost.together), cell(cost.wall)]);
-}
-
-/// A record of the sample.
-struct Row {
-    name: String,
-    notes: String,
-    points: u32,
-    day: i64,
-    is_done: bool,
-    status: usize,
-    tags: [usize; 2],
-}
-
-impl Row {
-    fn of(number: u32, records: u32) -> Self {
-        let mut state = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut word = || {
-            // xorshift64: any even spread will do.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            WORDS.get(usize::try_from(state % 24).unwrap_or_default()).copied().unwrap_or_default()
-        };
-        let name = format!("Task {number} {} {}", word(), word());
-        let notes: Vec<&str> = (0..10).map(|_| word()).collect();
-        let place = number as usize;
-        Self {
-            name,
-            notes: notes.join(" "),
-            points: (u64::from(number) * 7_919 % u64::from(records)) as u32,
-            day: 18_262 + i64::from(number) % DAYS,
-            is_done: number.is_multiple_of(3),
-            status: place % STATUSES.len(),
-            tags: [place % TAGS.len(), (place + 3) % TAGS.len()],
-        }
-    }
-
-    fn date(&self) -> String {
-        let at = cairn_chassis::clock::Timestamp::from_micros(self.day * MICROS_A_DAY);
-        at.to_rfc3339().chars().take(10).collect()
-    }
 }
 
 /// Writes the records into the server's tables: a million inserts are not what is measured.

@@ -6,6 +6,8 @@ mod api;
 mod corpus;
 #[path = "support/markdown.rs"]
 mod markdown;
+#[path = "support/mesh.rs"]
+mod mesh;
 #[path = "support/report.rs"]
 mod report;
 #[path = "support/samples.rs"]
@@ -27,9 +29,10 @@ use tokio::task::JoinSet;
 
 use self::api::{Api, accepted};
 use self::corpus::Document;
+use self::mesh::{Measured, Mesh};
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
-use self::server::{Memory, Server};
+use self::server::Server;
 
 const CLIENTS: usize = 8;
 const WRITERS: usize = 4;
@@ -40,6 +43,8 @@ const LEAST_A_SECOND: f64 = 500.0;
 const PACE: Duration = Duration::from_millis(16);
 const FOUND_LIMIT_MS: f64 = 10.0;
 const MEMORY_LIMIT_MIB: f64 = 200.0;
+/// A mesh to one process, in CPU time of everything.
+const MESH_LIMIT: f64 = 3.0;
 const WAITS: usize = 60;
 
 /// Fills the workspace of a `cairn up` in a process of its own, starts it again, and measures:
@@ -51,6 +56,9 @@ const WAITS: usize = 60;
 ///
 /// The clients run on the same machine and take their share of it. Limits: 500 a second; hybrid p99 10 ms; found p50
 /// 10 ms; memory 200 MiB. The default documents make about 50 000 chunks.
+///
+/// With --mesh, six processes on PostgreSQL and Redis are filled and asked after it. Limit: a search takes 3 times the CPU
+/// time of one process, PostgreSQL and Redis included.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 struct Options {
@@ -69,6 +77,9 @@ struct Options {
     /// Writes that are looked for.
     #[arg(long, default_value_t = 200)]
     writes: usize,
+    /// Measure a mesh, too.
+    #[arg(long)]
+    mesh: bool,
     #[command(flatten)]
     run: Run,
 }
@@ -85,30 +96,91 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let data = TempDir::new()?;
     let documents = Arc::new(corpus::documents(options.documents.as_deref(), 0..options.generated)?);
     let queries = Arc::new(corpus::queries(&documents, 2_000));
-    fill(&data, &documents, options.times).await?;
+    let mut filled = Server::cairn(data.path())?;
+    filled.ready().await?;
+    let api = Arc::new(Api::open(filled.address, data.path())?);
+    fill(&filled, &api, &documents, options.times).await?;
+    filled.stop().await?;
 
     let mut server = Server::cairn(data.path())?;
     server.ready().await?;
-    let idle = server.memory()?;
     let api = Arc::new(Api::open(server.address, data.path())?);
-    let mut verdicts = Verdicts::default();
-    search_all(&api, &queries, WARM_UP, Duration::ZERO).await?;
-    hybrid(&server, &api, &queries, options.searches, &mut verdicts).await?;
-    found(&api, &queries, options.writes, &mut verdicts).await?;
-    memory(idle, server.memory()?, &mut verdicts);
+    let alone = measure(&server, &api, &queries, &options).await?;
     server.stop().await?;
+    let of_mesh = if options.mesh { Some(in_mesh(&documents, &queries, &options).await?) } else { None };
+
+    let mut verdicts = Verdicts::default();
+    verdicts.at_most("hybrid, p99", millis(alone.p99), P99_LIMIT_MS, "ms");
+    verdicts.at_most("time of 500 hybrid searches", LEAST_A_SECOND / alone.a_second, 1.0, "s");
+    verdicts.at_most("found with the token, p50", millis(alone.found), FOUND_LIMIT_MS, "ms");
+    verdicts.at_most("memory beyond rest", alone.beyond_rest, MEMORY_LIMIT_MIB, "MiB");
+    if let Some(of_mesh) = of_mesh {
+        let ratio = millis(of_mesh.cpu) / millis(alone.cpu);
+        verdicts.at_most(
+            "CPU of a hybrid search by a mesh to that by one process",
+            ratio,
+            MESH_LIMIT,
+            "times",
+        );
+    }
     verdicts.finish(&options.run)
 }
 
-async fn fill(data: &TempDir, documents: &Arc<Vec<Document>>, times: usize) -> anyhow::Result<()> {
-    let mut server = Server::cairn(data.path())?;
-    server.ready().await?;
-    let api = Arc::new(Api::open(server.address, data.path())?);
-    let started = Instant::now();
+/// What a deployment is judged by.
+struct Figures {
+    /// Of a search, when 8 clients ask as fast as they are answered.
+    cpu: Duration,
+    a_second: f64,
+    p99: Duration,
+    found: Duration,
+    /// In MiB.
+    beyond_rest: f64,
+}
+
+async fn measure(
+    server: &impl Measured,
+    api: &Arc<Api>,
+    queries: &Arc<Vec<String>>,
+    options: &Options,
+) -> anyhow::Result<Figures> {
+    let rest = server.memory()?;
+    search_all(api, queries, WARM_UP, Duration::ZERO).await?;
+    let (cpu, a_second, p99) = hybrid(server, api, queries, options.searches).await?;
+    let found = found(api, queries, options.writes).await?;
+    let used = server.memory()?;
+    println!(
+        "memory: {:.0} MiB resident, {:.0} of it heap; {:.0} before it was asked\n",
+        used.resident, used.anonymous, rest.resident
+    );
+    Ok(Figures { cpu, a_second, p99, found, beyond_rest: used.resident - rest.resident })
+}
+
+async fn in_mesh(
+    documents: &Arc<Vec<Document>>,
+    queries: &Arc<Vec<String>>,
+    options: &Options,
+) -> anyhow::Result<Figures> {
+    println!("A mesh of six processes:\n");
+    let mesh = Mesh::start(&[]).await?;
+    let api = Arc::new(mesh.api()?);
+    fill(&mesh, &api, documents, options.times).await?;
+    mesh.count().await?;
+    let figures = measure(&mesh, &api, queries, options).await?;
+    mesh.stop().await?;
+    Ok(figures)
+}
+
+async fn fill(
+    server: &impl Measured,
+    api: &Arc<Api>,
+    documents: &Arc<Vec<Document>>,
+    times: usize,
+) -> anyhow::Result<()> {
+    let (started, before) = (Instant::now(), server.spent()?);
     let next = Arc::new(AtomicUsize::new(0));
     let mut writers = JoinSet::new();
     for _ in 0..WRITERS {
-        let (api, documents, next) = (Arc::clone(&api), Arc::clone(documents), Arc::clone(&next));
+        let (api, documents, next) = (Arc::clone(api), Arc::clone(documents), Arc::clone(&next));
         writers.spawn(async move {
             loop {
                 let place = next.fetch_add(1, Ordering::Relaxed);
@@ -128,14 +200,14 @@ async fn fill(data: &TempDir, documents: &Arc<Vec<Document>>, times: usize) -> a
         written??;
     }
     let (_, change) = api.create_file("last.md", "# Last\n\nNothing comes after it.\n").await?;
-    wait_until_indexed(&api, &change).await?;
+    wait_until_indexed(api, &change).await?;
     println!(
         "{} documents written and indexed in {:.0} s, {:.1} s CPU of the server\n",
         documents.len() * times,
         started.elapsed().as_secs_f64(),
-        server.cpu_time()?.as_secs_f64()
+        server.spent()?.since(&before).total().as_secs_f64()
     );
-    server.stop().await
+    Ok(())
 }
 
 async fn wait_until_indexed(api: &Api, change: &str) -> anyhow::Result<()> {
@@ -197,38 +269,30 @@ async fn search_all(
     Ok(samples)
 }
 
+/// CPU time of a search and how many there were a second, and the p99 of those at a steady rate.
 async fn hybrid(
-    server: &Server,
+    server: &impl Measured,
     api: &Arc<Api>,
     queries: &Arc<Vec<String>>,
     count: usize,
-    verdicts: &mut Verdicts,
-) -> anyhow::Result<()> {
-    let (cpu, started) = (server.cpu_time()?, Instant::now());
+) -> anyhow::Result<(Duration, f64, Duration)> {
+    let (before, started) = (server.spent()?, Instant::now());
     let eager = search_all(api, queries, count, Duration::ZERO).await?;
     let a_second = eager.len() as f64 / started.elapsed().as_secs_f64();
-    let cpu = server.cpu_time()?.saturating_sub(cpu);
+    let (spent, requests) = (server.spent()?.since(&before), u32::try_from(count.max(1))?);
+    let cpu = spent.total() / requests;
     let paced = search_all(api, queries, count, PACE).await?;
     let mut table = Table::new(&["8 clients", "p50 ms", "p99 ms", "worst ms"]);
     row(&mut table, "as fast as they are answered", &eager);
     row(&mut table, "500 a second", &paced);
     table.print();
-    println!(
-        "{a_second:.0} searches a second, {:.2} ms CPU of the server each\n",
-        millis(cpu) / count as f64
-    );
-    verdicts.at_most("hybrid, p99", millis(percentile(&paced, 0.99)), P99_LIMIT_MS, "ms");
-    verdicts.at_most("time of 500 hybrid searches", LEAST_A_SECOND / a_second, 1.0, "s");
-    Ok(())
+    println!("{a_second:.0} searches a second, {:.2} ms CPU of the server each\n", millis(cpu));
+    spent.print("a search", requests);
+    Ok((cpu, a_second, percentile(&paced, 0.99)))
 }
 
-/// Writes and looks for each while the clients search.
-async fn found(
-    api: &Arc<Api>,
-    queries: &Arc<Vec<String>>,
-    writes: usize,
-    verdicts: &mut Verdicts,
-) -> anyhow::Result<()> {
+/// Writes and looks for each while the clients search; the p50 of looking.
+async fn found(api: &Arc<Api>, queries: &Arc<Vec<String>>, writes: usize) -> anyhow::Result<Duration> {
     let over = Arc::new(AtomicBool::new(false));
     let others = {
         let (api, queries, over) = (Arc::clone(api), Arc::clone(queries), Arc::clone(&over));
@@ -261,16 +325,7 @@ async fn found(
     row(&mut table, "write acknowledged", &written);
     row(&mut table, "found, with the change token", &looked);
     table.print();
-    verdicts.at_most("found with the token, p50", millis(percentile(&looked, 0.5)), FOUND_LIMIT_MS, "ms");
-    Ok(())
-}
-
-fn memory(idle: Memory, used: Memory, verdicts: &mut Verdicts) {
-    println!(
-        "memory: {:.0} MiB resident, {:.0} of it heap; {:.0} at rest",
-        used.resident, used.anonymous, idle.resident
-    );
-    verdicts.at_most("memory beyond rest", used.resident - idle.resident, MEMORY_LIMIT_MIB, "MiB");
+    Ok(percentile(&looked, 0.5))
 }
 
 fn row(table: &mut Table, name: &str, samples: &[Duration]) {

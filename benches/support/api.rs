@@ -20,12 +20,13 @@ impl Api {
     /// With the token that `cairn up` left in its data folder.
     pub(crate) fn open(address: SocketAddr, data: &Path) -> anyhow::Result<Self> {
         let file: Value = serde_json::from_slice(&fs::read(data.join("bootstrap.json"))?)?;
-        let token =
-            file.get("token").and_then(Value::as_str).context("no token in bootstrap.json")?.to_owned();
-        // This build has TLS without a default of its own.
-        cairn_chassis::outbound::install_crypto();
-        let client = reqwest::Client::builder().no_proxy().build()?;
-        Ok(Self { client, base: format!("http://{address}"), token })
+        let token = file.get("token").and_then(Value::as_str).context("no token in bootstrap.json")?;
+        Ok(Self::with_token(client()?, address, token))
+    }
+
+    /// With a token of any workspace, over the connections of that client.
+    pub(crate) fn with_token(client: reqwest::Client, address: SocketAddr, token: &str) -> Self {
+        Self { client, base: format!("http://{address}"), token: token.to_owned() }
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -42,6 +43,13 @@ impl Api {
         let id = file.get("id").and_then(Value::as_str).context("a file without id")?.to_owned();
         Ok((id, change))
     }
+}
+
+/// With connections of its own.
+pub(crate) fn client() -> anyhow::Result<reqwest::Client> {
+    // This build has TLS without a default of its own.
+    cairn_chassis::outbound::install_crypto();
+    Ok(reqwest::Client::builder().no_proxy().build()?)
 }
 
 /// The response, if it is a good one.

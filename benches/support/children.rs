@@ -8,8 +8,10 @@ use anyhow::{Context as _, ensure};
 use cairn_sync::IMPORT_COMMAND;
 use tokio::task::JoinHandle;
 
-use super::server::{Server, TICKS_A_SECOND, mebibytes};
+use super::server::{self, Server, mebibytes};
 
+/// Where `/proc/…/stat` has the time of children that have ended (`cutime` and `cstime`): fields 16 and 17.
+const ENDED_CHILDREN: usize = 13;
 const PAUSE: Duration = Duration::from_millis(20);
 /// A child that has told all ends within moments.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -24,12 +26,7 @@ pub(crate) async fn cpu_time(server: &Server) -> anyhow::Result<Duration> {
         ensure!(asked.elapsed() < END_LIMIT, "a child of the server has not ended after {END_LIMIT:?}");
         tokio::time::sleep(PAUSE).await;
     }
-    let stat = fs::read_to_string(format!("/proc/{}/stat", server.id()))?;
-    // As for its own; cutime and cstime are fields 16 and 17.
-    let (_, fields) = stat.rsplit_once(')').context("no name in /proc/…/stat")?;
-    let ticks: u64 =
-        fields.split_whitespace().skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    Ok(server.cpu_time()? + Duration::from_secs_f64(ticks as f64 / TICKS_A_SECOND))
+    Ok(server.cpu_time()? + server::cpu_time(server.id(), ENDED_CHILDREN)?)
 }
 
 /// What was resident at most, in MiB.

@@ -12,7 +12,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// The kernel counts CPU time in `/proc` in ticks of a hundredth of a second on every platform (proc(5), USER_HZ).
-pub(crate) const TICKS_A_SECOND: f64 = 100.0;
+const TICKS_A_SECOND: f64 = 100.0;
+/// Where `/proc/…/stat` has user and system time, counted from the name on: fields 14 and 15.
+pub(crate) const OWN_TIME: usize = 11;
 /// The environment variable for another binary to measure: the one that is shipped is optimised across crates, which
 /// takes long to build.
 const BINARY: &str = "CAIRN_BENCH_BINARY";
@@ -46,11 +48,7 @@ impl Server {
 
     /// The same with environment variables; of others that begin with `CAIRN_` it sees none.
     pub(crate) fn cairn_with(data: &Path, environment: &[(&str, &OsStr)]) -> anyhow::Result<Self> {
-        let binary = std::env::var_os(BINARY).unwrap_or_else(|| env!("CARGO_BIN_EXE_cairn").into());
-        let mut command = Command::new(binary);
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CAIRN_")) {
-            command.env_remove(name);
-        }
+        let mut command = command();
         command.envs(environment.iter().copied());
         let address = free_address()?;
         command.arg("up").arg("--data").arg(data).arg("--quiet");
@@ -89,12 +87,7 @@ impl Server {
 
     /// User and system time of all its threads so far.
     pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id()))?;
-        // The second field is the name in parentheses, which may hold spaces; utime and stime are fields 14 and 15.
-        let (_, fields) = stat.rsplit_once(')').context("no name in /proc/…/stat")?;
-        let ticks: u64 =
-            fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-        Ok(Duration::from_secs_f64(ticks as f64 / TICKS_A_SECOND))
+        cpu_time(self.id(), OWN_TIME)
     }
 
     /// What it holds in memory now.
@@ -123,6 +116,26 @@ impl Drop for Server {
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
+}
+
+/// `cairn` of this build, or the binary that [`BINARY`] names, with no environment that begins with `CAIRN_`.
+pub(crate) fn command() -> Command {
+    let binary = std::env::var_os(BINARY).unwrap_or_else(|| env!("CARGO_BIN_EXE_cairn").into());
+    let mut command = Command::new(binary);
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CAIRN_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// What two fields of `/proc/…/stat` sum up to, the first of them counted from the name on.
+pub(crate) fn cpu_time(process: u32, first: usize) -> anyhow::Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The second field is the name in parentheses, which may hold spaces.
+    let (_, fields) = stat.rsplit_once(')').context("no name in /proc/…/stat")?;
+    let ticks: u64 =
+        fields.split_whitespace().skip(first).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Ok(Duration::from_secs_f64(ticks as f64 / TICKS_A_SECOND))
 }
 
 /// What a line of `/proc/…/status` says.

@@ -17,7 +17,8 @@ mod dialect;
 mod error;
 mod interrupter;
 mod migrate;
-mod plans;
+#[cfg(any(test, feature = "testing"))]
+pub mod plans;
 mod queries;
 pub mod removal;
 mod sqlite;
@@ -32,7 +33,6 @@ pub use self::db::{Db, Engine, PostgresPool, SqlitePools, Tx, Writer};
 pub use self::dialect::{Dialect, json_list};
 pub use self::error::{Error, Kind};
 pub use self::migrate::{Migration, Step};
-pub use self::plans::whole_reads;
 pub use self::queries::Sql;
 pub use self::sqlite::{Pool as SqlitePool, PooledConnection, Transaction as SqliteTransaction};
 pub use self::standing::{Applied, Standing, Tables};

@@ -6,6 +6,7 @@ pub mod certificates;
 mod engines;
 pub mod identity;
 mod modules;
+pub mod ports;
 pub mod postgres;
 pub mod redis;
 pub mod server;

@@ -63,7 +63,7 @@ use cairn_chassis::ids::IdSource;
 use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::shared_storage::SharedStorage;
-use cairn_chassis::sql::{self, Db};
+use cairn_chassis::sql::{self, Db, plans};
 use cairn_chassis::testing::{TestDb, engines};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 use uuid::Uuid;
@@ -281,6 +281,8 @@ const READ_ALL: &[&str] = &[
     "FROM databases WHERE workspace_id = $1 AND deleted_at IS NOT NULL",
     "FROM memories WHERE workspace_id = $1",
     "WITH RECURSIVE actors",
+    // PostgreSQL does not know how short a page is that begins behind a name, and takes many folders to be above it.
+    "WITH RECURSIVE page AS (SELECT * FROM",
     // The newest come first by the key.
     "FROM feed_changes WHERE workspace_id = $1 ORDER BY position DESC LIMIT $2",
     // The doctor, a backup and what compares an index look at all.
@@ -291,8 +293,7 @@ const READ_ALL: &[&str] = &[
 
 #[tokio::test]
 async fn no_statement_reads_all_to_find_some() {
-    for bench in benches().await {
-        let whole = sql::whole_reads(&bench.context.db, &store::statements(), READ_ALL).await.unwrap();
-        assert!(whole.is_empty(), "{whole:#?}");
-    }
+    let found =
+        plans::findings(store::SCHEMA, store::MIGRATIONS, &store::statements(), READ_ALL).await.unwrap();
+    assert!(found.is_empty(), "{found:#?}");
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use cairn_chassis::entropy::OsEntropy;
-use cairn_chassis::testing::{postgres, redis};
+use cairn_chassis::testing::{ports, postgres, redis};
 use cairn_chassis::token_format;
 use reqwest::Method;
 use tokio::net::TcpSocket;
@@ -78,7 +78,7 @@ impl Cluster {
         let folder = Scratch::new();
         let (mut members, mut links, mut held, mut urls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for service in SERVICES {
-            let ((one, address), (other, admin)) = (reserve_address(), reserve_address());
+            let ((one, address), (other, admin)) = (ports::reserve().unwrap(), ports::reserve().unwrap());
             held.extend([one, other]);
             let data = folder.path().join(service);
             std::fs::create_dir_all(&data).unwrap();
@@ -225,15 +225,6 @@ impl Cluster {
     fn place_of(&self, service: &str) -> usize {
         self.members.iter().position(|member| member.service == service).unwrap()
     }
-}
-
-/// An address for a process: while the socket is bound and does not listen, nobody else is given the port.
-fn reserve_address() -> (TcpSocket, SocketAddr) {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_reuseaddr(true).unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = socket.local_addr().unwrap();
-    (socket, address)
 }
 
 async fn direct_database() -> Result<String, String> {

@@ -29,7 +29,8 @@ statements! {
     /// order, so that nobody deadlocks.
     const LOCK: PostgresOnly = PostgresOnly(
         "SELECT 1 FROM bodies WHERE workspace_id = $1 \
-         AND hash IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))) ORDER BY hash FOR UPDATE",
+         AND hash IN (SELECT unnest(ARRAY(SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))))) \
+         ORDER BY hash FOR UPDATE",
     );
 
     /// Of every workspace, in one order, from after $1 and $2 on.

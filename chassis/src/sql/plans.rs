@@ -1,98 +1,153 @@
 //! What a statement reads to find its rows: the check that none reads a table, or all of a workspace, to find a few.
+//!
+//! Engines choose a plan by what they know of a table's size, so each statement is asked about on empty tables, on tables
+//! that have grown since anybody counted, and on large ones ([`Size`]).
 
-use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr as _};
+use std::collections::BTreeMap;
 
-use super::{Db, Engine, Error, Statement};
+use self::catalog::Table;
+use super::{Db, Engine, Error, Migration, Statement};
+use crate::testing::engines;
 
-/// Real tables, since virtual ones are parameters that hold lists, and whether a workspace has one row there at most.
-const SQLITE_TABLES: &str = "SELECT t.name, EXISTS (SELECT 1 FROM pragma_index_list(t.name) i WHERE i.\"unique\" \
-     AND (SELECT group_concat(c.name) FROM pragma_index_info(i.name) c) = 'workspace_id') AS is_single \
-     FROM sqlite_schema t WHERE t.type = 'table'";
+mod catalog;
+mod postgres;
+mod rows;
+mod sqlite;
 
-/// Statements that read a whole table, or all rows of a workspace, with the line of the engine's plan that says so; without
-/// those that hold one of the texts in `allowed`.
+const ENGINES: usize = 2;
+
+/// What the tables hold when the engine is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// Nothing, as migrations leave them.
+    Empty,
+    /// Rows that the engine has not counted yet.
+    Fresh,
+    /// Many rows, which it has counted where it counts any.
+    Large,
+}
+
+/// What is wrong with a statement of a service, or with what its test allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// A statement reads a whole table, or all rows of a workspace.
+    ReadsAll {
+        /// Its text.
+        statement: &'static str,
+        /// The name of the engine that would.
+        engine: &'static str,
+        /// When it would.
+        sizes: Vec<Size>,
+        /// What its plan says.
+        line: String,
+    },
+    /// No statement that reads all holds this text.
+    Needless(String),
+}
+
+/// Looks at the plans of a service's statements on every engine and at every [`Size`], without those that hold one of the
+/// texts in `allowed`. Which of these are needless is told where every engine is there.
 ///
 /// # Errors
-/// When the engine cannot explain a statement.
-pub async fn whole_reads(
-    db: &Db,
+/// When the tables cannot be filled, or an engine cannot explain a statement.
+///
+/// # Panics
+/// As [`engines`] does.
+pub async fn findings(
+    service: &'static str,
+    migrations: &[Migration],
     statements: &[Statement],
     allowed: &[&str],
-) -> Result<Vec<(&'static str, String)>, Error> {
-    let mut found = Vec::new();
-    for statement in statements {
-        let text: &'static str = match (statement, db.engine()) {
-            (Statement::Common(text), _) | (Statement::Postgres(text), Engine::Postgres(_)) => text,
-            (Statement::Pair(pair), engine) => pair.of(engine),
-            (Statement::Postgres(_), Engine::Sqlite(_)) => continue,
-        };
-        if allowed.iter().any(|part| text.contains(part)) {
-            continue;
+) -> Result<Vec<Finding>, Error> {
+    let (mut found, mut needless) = (Vec::new(), allowed.to_vec());
+    let engines = engines().await;
+    for test in &engines {
+        let db = test.open(service, migrations).await?;
+        for ((statement, line), sizes) in whole_reads(&db, statements).await? {
+            needless.retain(|part| !statement.contains(part));
+            if !allowed.iter().any(|part| statement.contains(part)) {
+                found.push(Finding::ReadsAll { statement, engine: test.engine, sizes, line });
+            }
         }
-        let lines = match db.engine() {
-            Engine::Sqlite(_) => in_sqlite(db, text).await?,
-            Engine::Postgres(_) => in_postgres(db, text).await?,
-        };
-        found.extend(lines.into_iter().map(|line| (text, line)));
+        db.close().await;
+    }
+    if engines.len() == ENGINES {
+        found.extend(needless.into_iter().map(|part| Finding::Needless(part.to_owned())));
     }
     Ok(found)
 }
 
-async fn in_sqlite(db: &Db, text: &'static str) -> Result<Vec<String>, Error> {
-    let Engine::Sqlite(pool) = db.engine() else { return Ok(Vec::new()) };
-    let tables: Vec<(String, bool)> = sqlx::query_as(SQLITE_TABLES).fetch_all(pool).await?;
-    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")).into_sql_str();
-    let Engine::Sqlite(pool) = db.engine() else { return Ok(Vec::new()) };
-    let rows = sqlx::raw_sql(explain).fetch_all(pool).await;
-    let rows = rows.map_err(|error| Error::from(error).within(format!("cannot explain {text}")))?;
-    let lines = rows.iter().map(|row| row.try_get::<String, _>("detail"));
-    let lines = lines.collect::<Result<Vec<_>, _>>()?;
-    Ok(lines.into_iter().filter(|line| is_whole(line, text, &tables)).collect())
+/// Statements with the lines of their plans that read all, and the sizes at which they do.
+async fn whole_reads(
+    db: &Db,
+    statements: &[Statement],
+) -> Result<BTreeMap<(&'static str, String), Vec<Size>>, Error> {
+    let tables = catalog::read(db).await?;
+    let mut found = BTreeMap::<_, Vec<Size>>::new();
+    for size in [Size::Empty, Size::Fresh, Size::Large] {
+        rows::fill(db, &tables, size).await?;
+        for statement in statements.iter().filter_map(|statement| statement.of(db.engine())) {
+            for line in lines(db, &tables, size, statement).await? {
+                let sizes = found.entry((statement, line)).or_default();
+                // A statement may do so twice.
+                if !sizes.contains(&size) {
+                    sizes.push(size);
+                }
+            }
+        }
+    }
+    Ok(found)
 }
 
-/// Whether a line of SQLite's plan is a read of all rows of a table, or of all of a workspace.
-fn is_whole(line: &str, text: &str, tables: &[(String, bool)]) -> bool {
-    let mut words = line.split_whitespace();
-    let (Some(how), Some(name)) = (words.next(), words.next()) else { return false };
-    let table = tables.iter().find(|(table, _)| table == name || is_alias(text, table, name));
-    let Some((_, is_single)) = table else { return false };
-    match how {
-        "SCAN" => !line.contains("VIRTUAL TABLE"),
-        "SEARCH" => line.ends_with("(workspace_id=?)") && !is_single,
-        _ => false,
+async fn lines(db: &Db, tables: &[Table], size: Size, statement: &'static str) -> Result<Vec<String>, Error> {
+    match db.engine() {
+        Engine::Sqlite(pool) => sqlite::whole_reads(pool, tables, statement).await,
+        Engine::Postgres(pool) => postgres::whole_reads(pool, tables, size, statement).await,
     }
 }
 
-/// Whether the text has `FROM table alias` or `JOIN table alias`.
-fn is_alias(text: &str, table: &str, alias: &str) -> bool {
-    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || "(),".contains(c)).collect();
-    words.windows(2).any(|pair| pair == [table, alias])
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-async fn in_postgres(db: &Db, text: &'static str) -> Result<Vec<String>, Error> {
-    let Engine::Postgres(pool) = db.engine() else { return Ok(Vec::new()) };
-    let mut tx = pool.begin().await?;
-    let within = |error: sqlx::Error| Error::from(error).within(format!("cannot explain {text}"));
-    let prepare = AssertSqlSafe(format!("PREPARE explained AS {text}")).into_sql_str();
-    sqlx::raw_sql(prepare).execute(&mut *tx).await.map_err(within)?;
-    // The plan for parameters that are not known yet.
-    sqlx::raw_sql("SET LOCAL plan_cache_mode = force_generic_plan").execute(&mut *tx).await?;
-    let parameters: i32 = sqlx::query_scalar(
-        "SELECT COALESCE(array_length(parameter_types, 1), 0) FROM pg_prepared_statements WHERE name = 'explained'",
-    )
-    .fetch_one(&mut *tx)
-    .await?;
-    let nulls = vec!["NULL"; usize::try_from(parameters).unwrap_or_default()].join(", ");
-    let given = if nulls.is_empty() { String::new() } else { format!("({nulls})") };
-    let explain = AssertSqlSafe(format!("EXPLAIN EXECUTE explained{given}")).into_sql_str();
-    let rows = sqlx::raw_sql(explain).fetch_all(&mut *tx).await.map_err(within)?;
-    sqlx::raw_sql("DEALLOCATE explained").execute(&mut *tx).await?;
-    tx.rollback().await?;
-    let lines = rows.iter().map(|row| row.try_get::<String, _>(0));
-    let lines = lines.collect::<Result<Vec<_>, _>>()?;
-    Ok(lines
-        .into_iter()
-        .filter(|line| line.contains("Seq Scan on "))
-        .map(|line| line.trim().to_owned())
-        .collect())
+    const FILES: Migration = Migration {
+        name: "0001_files",
+        sqlite: "CREATE TABLE files (workspace_id TEXT NOT NULL, id TEXT NOT NULL, folder_id TEXT, name TEXT, \
+                 PRIMARY KEY (workspace_id, id)) WITHOUT ROWID; \
+             CREATE INDEX files_by_folder ON files (workspace_id, folder_id); \
+             CREATE TABLE usage (workspace_id TEXT NOT NULL PRIMARY KEY, bytes BIGINT NOT NULL)",
+        postgres: "CREATE TABLE files (workspace_id TEXT NOT NULL, id TEXT NOT NULL, folder_id TEXT, name TEXT, \
+                 PRIMARY KEY (workspace_id, id)); \
+             CREATE INDEX files_by_folder ON files (workspace_id, folder_id); \
+             CREATE TABLE usage (workspace_id TEXT NOT NULL PRIMARY KEY, bytes BIGINT NOT NULL)",
+    };
+    const OF_WORKSPACE: &str = "SELECT COUNT(*) FROM files WHERE workspace_id = $1";
+    const OF_ALL: &str = "SELECT COUNT(*) FROM files f WHERE name = $1";
+    const BY_INDEX: [&str; 3] = [
+        "SELECT id FROM files WHERE workspace_id = $1 AND id = $2",
+        "SELECT f.id FROM files f WHERE f.workspace_id = $1 AND f.folder_id = $2 ORDER BY id",
+        // One row of each workspace.
+        "SELECT bytes FROM usage WHERE workspace_id = $1",
+    ];
+
+    #[tokio::test]
+    async fn what_reads_all_is_told_and_what_is_allowed_in_vain() {
+        let with_others = BY_INDEX.into_iter().chain([OF_WORKSPACE, OF_ALL]);
+        let statements: Vec<Statement> = with_others.map(Statement::from).collect();
+        let found = findings("plans", &[FILES], &statements, &[]).await.unwrap();
+        for engine in engines().await {
+            for text in [OF_WORKSPACE, OF_ALL] {
+                let is_told = |finding: &Finding| {
+                    matches!(finding, Finding::ReadsAll { statement, engine: of, sizes, .. }
+                        if *statement == text && *of == engine.engine && sizes.contains(&Size::Large))
+                };
+                assert!(found.iter().any(is_told), "{}: {text}: {found:#?}", engine.engine);
+            }
+        }
+        let by_index = |finding: &Finding| matches!(finding, Finding::ReadsAll { statement, .. } if BY_INDEX.contains(statement));
+        assert!(!found.iter().any(by_index), "{found:#?}");
+        let (allowed, needless) = ("SELECT COUNT(*)", "FROM folders");
+        let left = findings("plans", &[FILES], &statements, &[allowed, needless]).await.unwrap();
+        assert!(left.iter().all(|finding| *finding == Finding::Needless(needless.to_owned())), "{left:#?}");
+    }
 }

@@ -15,6 +15,17 @@ pub enum Statement {
     Postgres(&'static str),
 }
 
+impl Statement {
+    /// The text for an engine; `None` when it is sent no such statement.
+    pub(super) fn of<S, P>(&self, engine: Engine<S, P>) -> Option<&'static str> {
+        match (self, engine) {
+            (Self::Common(text), _) | (Self::Postgres(text), Engine::Postgres(_)) => Some(text),
+            (Self::Pair(pair), engine) => Some(pair.of(engine)),
+            (Self::Postgres(_), Engine::Sqlite(_)) => None,
+        }
+    }
+}
+
 /// A statement that only PostgreSQL is sent, such as a lock of rows: SQLite has one writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostgresOnly(pub &'static str);
@@ -115,12 +126,7 @@ macro_rules! statements {
 /// # Errors
 /// The first statement that the engine refuses, with its text.
 pub async fn prepare_all(db: &Db, statements: &[Statement]) -> Result<(), Error> {
-    for statement in statements {
-        let text = match (statement, db.engine()) {
-            (Statement::Common(text), _) | (Statement::Postgres(text), Engine::Postgres(_)) => text,
-            (Statement::Pair(pair), engine) => pair.of(engine),
-            (Statement::Postgres(_), Engine::Sqlite(_)) => continue,
-        };
+    for text in statements.iter().filter_map(|statement| statement.of(db.engine())) {
         let sql = AssertSqlSafe(text).into_sql_str();
         match db.engine() {
             Engine::Sqlite(pool) => pool.prepare(sql).await.map(|_| ()),

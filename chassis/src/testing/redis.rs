@@ -44,6 +44,11 @@ impl Server {
         }
     }
 
+    /// The id of its process.
+    pub fn process(&self) -> &str {
+        &self.process
+    }
+
     /// Ends it with no chance to say so: `kill -9`.
     ///
     /// # Errors

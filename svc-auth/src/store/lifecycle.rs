@@ -40,7 +40,7 @@ statements! {
          WHERE id = $1 AND deleted_at IS NOT NULL AND purge_began_at IS NULL RETURNING state_revision";
 
     const DELETED_WITHOUT_END: &str =
-        "SELECT id FROM workspaces WHERE deleted_at IS NOT NULL AND purge_at IS NULL ORDER BY id LIMIT $1";
+        "SELECT id FROM workspaces WHERE deleted_at IS NOT NULL AND purge_at IS NULL LIMIT $1";
 
     const SET_END: &str = "UPDATE workspaces SET purge_at = $2, state_revision = state_revision + 1 \
          WHERE id = $1 AND deleted_at IS NOT NULL AND purge_at IS NULL RETURNING state_revision";

@@ -92,7 +92,7 @@ statements! {
             "(SELECT '[' || COALESCE(string_agg(",
             row_of_page!(),
             ", ','), '') || ']' FROM records r WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
-             AND r.id IN (SELECT jsonb_array_elements_text(CAST(CAST($3 AS TEXT) AS JSONB))))"
+             AND r.id IN (SELECT unnest(ARRAY(SELECT jsonb_array_elements_text(CAST(CAST($3 AS TEXT) AS JSONB))))))"
         ),
     };
 

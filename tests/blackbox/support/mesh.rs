@@ -1,12 +1,11 @@
 //! `cairn serve …`: six processes over TCP, each service with a PostgreSQL database of its own.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::process::ExitStatus;
 
 use cairn_chassis::entropy::OsEntropy;
-use cairn_chassis::testing::{postgres, redis};
+use cairn_chassis::testing::{ports, postgres, redis};
 use cairn_chassis::token_format;
-use tokio::net::TcpSocket;
 
 use super::deployment::Owner;
 use super::http::Http;
@@ -76,11 +75,11 @@ impl Mesh {
         let called = SERVICES.into_iter().filter(|service| *service != "auth");
         let (_held, called_back): (Vec<_>, Vec<_>) = called
             .map(|service| {
-                let (held, address) = reserve_address();
+                let (held, address) = ports::reserve().unwrap();
                 (held, (service, address))
             })
             .unzip();
-        let (_held_too, gateway) = reserve_address();
+        let (_held_too, gateway) = ports::reserve().unwrap();
         let redis = if cfg!(feature = "redis") { redis::server(redis::Mode::Alone).await } else { None };
         let mut mesh = Self {
             members: Vec::new(),
@@ -260,16 +259,6 @@ impl Mesh {
     fn member_mut(&mut self, service: &str) -> &mut Member {
         self.members.iter_mut().find(|member| member.service == service).unwrap()
     }
-}
-
-/// An address for a process that starts later. While the socket is bound and does not listen, nobody else is given the
-/// port, and whoever names it may listen there.
-pub(crate) fn reserve_address() -> (TcpSocket, SocketAddr) {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_reuseaddr(true).unwrap();
-    socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
-    let address = socket.local_addr().unwrap();
-    (socket, address)
 }
 
 /// Reads `cairn <service> listening on ADDRESS (admin ADDRESS)`, and the gateway's second line.

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use cairn_chassis::entropy::OsEntropy;
-use cairn_chassis::testing::postgres;
+use cairn_chassis::testing::{ports, postgres};
 use cairn_chassis::token_format;
 use tokio::net::TcpSocket;
 
 use super::deployment::Owner;
 use super::http::Http;
-use super::mesh::{SERVICES, reserve_address};
+use super::mesh::SERVICES;
 use super::process::Process;
 use super::scratch::Scratch;
 use super::wait::eventually;
@@ -53,7 +53,7 @@ impl Pairs {
             for number in 1..=2 {
                 let data = folder.path().join(format!("{service}-{number}"));
                 std::fs::create_dir_all(&data).unwrap();
-                let ((one, address), (other, admin)) = (reserve_address(), reserve_address());
+                let ((one, address), (other, admin)) = (ports::reserve().unwrap(), ports::reserve().unwrap());
                 held.extend([one, other]);
                 let database = database.clone();
                 replicas.push(Replica { service, database, data, address, admin, process: None });

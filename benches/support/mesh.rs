@@ -1,0 +1,203 @@
+//! A mesh under measurement: each service a process, on a PostgreSQL and a Redis that are thrown away with it. It stands
+//! beside the one process that the same run measures, and its price is what all of them take together.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::testing::{ports, postgres, redis};
+use cairn_chassis::token_format;
+use sqlx::{Connection as _, PgConnection};
+use tempfile::TempDir;
+
+use super::api::{self, Api};
+use super::report::Table;
+use super::server::{self, Memory, OWN_TIME, Server};
+
+const GATEWAY: &str = "gateway";
+/// The gateway last, whose readiness asks for all of them.
+const SERVICES: [&str; 6] = ["auth", "content", "ingest", "sync", "retrieval", GATEWAY];
+const POSTGRES: &str = "PostgreSQL";
+const REDIS: &str = "Redis";
+/// Where `/proc/…/stat` has the time of children that have ended, counted from the name on.
+const ENDED_CHILDREN: usize = 13;
+
+/// A deployment, in as many processes as it has.
+pub(crate) trait Measured {
+    /// CPU time so far, by who took it.
+    fn spent(&self) -> anyhow::Result<Spent>;
+    /// What its own processes hold now.
+    fn memory(&self) -> anyhow::Result<Memory>;
+}
+
+impl Measured for Server {
+    fn spent(&self) -> anyhow::Result<Spent> {
+        Ok(Spent(vec![("cairn", self.cpu_time()?)]))
+    }
+
+    fn memory(&self) -> anyhow::Result<Memory> {
+        Self::memory(self)
+    }
+}
+
+impl Measured for Mesh {
+    fn spent(&self) -> anyhow::Result<Spent> {
+        let mut spent = Vec::new();
+        for (service, member) in &self.members {
+            spent.push((*service, member.cpu_time()?));
+        }
+        spent.push((POSTGRES, self.postgres_time()?));
+        spent.push((REDIS, server::cpu_time(self.redis.process().parse()?, OWN_TIME)?));
+        Ok(Spent(spent))
+    }
+
+    fn memory(&self) -> anyhow::Result<Memory> {
+        let mut all = Memory { resident: 0.0, anonymous: 0.0 };
+        for (_, member) in &self.members {
+            let held = member.memory()?;
+            all.resident += held.resident;
+            all.anonymous += held.anonymous;
+        }
+        Ok(all)
+    }
+}
+
+/// Six running processes and what they stand on.
+#[derive(Debug)]
+pub(crate) struct Mesh {
+    /// In the order of their start. A service's address is that of its readiness, the gateway's where callers come in.
+    members: Vec<(&'static str, Server)>,
+    address: SocketAddr,
+    /// Of the account that the mesh began with.
+    token: String,
+    databases: Vec<String>,
+    postmaster: u32,
+    redis: redis::Server,
+    _folder: TempDir,
+}
+
+/// CPU time of each part of a deployment.
+#[derive(Debug)]
+pub(crate) struct Spent(Vec<(&'static str, Duration)>);
+
+impl Mesh {
+    /// Starts everything, with more environment for each service, and waits until the gateway is ready.
+    pub(crate) async fn start(environment: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let redis = redis::start(redis::Mode::Alone).await.map_err(|why| anyhow!("no Redis: {why}"))?;
+        let (token, folder) = (token_format::generate(&OsEntropy), TempDir::new()?);
+        let (mut held, mut places) = (Vec::new(), Vec::new());
+        let mut told = vec![
+            ("CAIRN_MESH_SECRET".to_owned(), token_format::generate(&OsEntropy)),
+            ("CAIRN_BOOTSTRAP_EMAIL".to_owned(), "owner@example.com".to_owned()),
+            ("CAIRN_BOOTSTRAP_PASSWORD".to_owned(), token_format::generate(&OsEntropy)),
+            ("CAIRN_BOOTSTRAP_TOKEN".to_owned(), token.clone()),
+            ("CAIRN_REDIS_URL".to_owned(), redis.url()),
+            // A busy machine must not look like a Redis that is away.
+            ("CAIRN_REDIS_TIMEOUT_MS".to_owned(), "30000".to_owned()),
+            // As the one process has it.
+            ("CAIRN_LOG".to_owned(), "warn".to_owned()),
+        ];
+        for service in SERVICES {
+            let ((one, address), (other, admin)) = (ports::reserve()?, ports::reserve()?);
+            held.extend([one, other]);
+            if service != GATEWAY {
+                told.push((format!("CAIRN_{}_URL", service.to_uppercase()), format!("http://{address}")));
+            }
+            places.push((service, address, admin));
+        }
+        let (mut members, mut databases) = (Vec::new(), Vec::new());
+        for &(service, address, admin) in &places {
+            let mut command = server::command();
+            command.args(["serve", service, "--listen", &address.to_string()]);
+            command.args(["--admin-listen", &admin.to_string()]);
+            command.envs(told.iter().map(|(name, value)| (name, value))).envs(environment.iter().copied());
+            if service != GATEWAY {
+                let database = postgres::database().await.map_err(|why| anyhow!("no PostgreSQL: {why}"))?;
+                let data = folder.path().join(service);
+                fs::create_dir_all(&data)?;
+                command.arg("--data").arg(data).args(["--database", &database]);
+                databases.push(database);
+            }
+            let asked = if service == GATEWAY { address } else { admin };
+            members.push((service, Server::spawn(command, asked)?));
+        }
+        let address = places.last().map(|(_, address, _)| *address).context("no gateway")?;
+        for (service, member) in &mut members {
+            member.ready().await.with_context(|| format!("cairn serve {service}"))?;
+        }
+        let postmaster = process_of(databases.first().context("no database")?)?;
+        Ok(Self { members, address, token, databases, postmaster, redis, _folder: folder })
+    }
+
+    /// A caller with the token of the first start.
+    pub(crate) fn api(&self) -> anyhow::Result<Api> {
+        Ok(Api::with_token(api::client()?, self.address, &self.token))
+    }
+
+    /// Has PostgreSQL count its tables, as it does by itself within a minute where autovacuum runs.
+    pub(crate) async fn count(&self) -> anyhow::Result<()> {
+        for database in &self.databases {
+            let mut connection = PgConnection::connect(database).await?;
+            sqlx::raw_sql("ANALYZE").execute(&mut connection).await?;
+            connection.close().await?;
+        }
+        Ok(())
+    }
+
+    /// Each connection is a process below the first one, to which the kernel adds what they took when they end.
+    fn postgres_time(&self) -> anyhow::Result<Duration> {
+        let first = self.postmaster;
+        let mut time = server::cpu_time(first, OWN_TIME)? + server::cpu_time(first, ENDED_CHILDREN)?;
+        let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"))
+            .context("the kernel does not tell the children of PostgreSQL (CONFIG_PROC_CHILDREN)")?;
+        for child in children.split_whitespace() {
+            // One that has ended since is in the other sum by now.
+            time += server::cpu_time(child.parse()?, OWN_TIME).unwrap_or_default();
+        }
+        Ok(time)
+    }
+
+    /// Stops it as an orchestrator would: the gateway, then the services.
+    pub(crate) async fn stop(self) -> anyhow::Result<()> {
+        for (_, member) in self.members.into_iter().rev() {
+            member.stop().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Spent {
+    pub(crate) fn total(&self) -> Duration {
+        self.0.iter().map(|(_, time)| *time).sum()
+    }
+
+    /// What was taken from then on.
+    pub(crate) fn since(self, before: &Self) -> Self {
+        let parts = self.0.into_iter().zip(&before.0);
+        Self(parts.map(|((part, now), (_, then))| (part, now.saturating_sub(*then))).collect())
+    }
+
+    /// Prints who took what for each of so many requests, where it was more than one.
+    pub(crate) fn print(&self, of: &str, requests: u32) {
+        if self.0.len() < 2 {
+            return;
+        }
+        let mut table = Table::new(&[of, "CPU µs"]);
+        for (part, time) in &self.0 {
+            let micros = time.as_secs_f64() * 1e6 / f64::from(requests.max(1));
+            table.row(vec![(*part).to_owned(), format!("{micros:.1}")]);
+        }
+        table.print();
+    }
+}
+
+/// The first process of the PostgreSQL that has a database. A throw-away one listens in a folder, which also holds its files.
+fn process_of(database: &str) -> anyhow::Result<u32> {
+    let folder = database.split_once("?host=").and_then(|(_, rest)| rest.split('&').next());
+    let folder = folder.context("the CPU time of a PostgreSQL that is not thrown away cannot be told")?;
+    let file = fs::read_to_string(Path::new(folder).join("data").join("postmaster.pid"))?;
+    Ok(file.lines().next().unwrap_or_default().trim().parse()?)
+}
