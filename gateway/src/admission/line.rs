@@ -16,7 +16,7 @@ use cairn_chassis::identity::Identity;
 use cairn_proto::ids::WorkspaceId;
 
 /// How long a request waits in a burst.
-pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 /// How long it waits once its tenant's line has stood for [`PATIENCE`]: a line that stays is no burst, and waiting in it
 /// helps nobody ("controlled delay").
 pub(super) const TARGET: Duration = Duration::from_millis(50);
