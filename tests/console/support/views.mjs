@@ -330,8 +330,8 @@ export function views(seed) {
         await page.getByText("Not arrived").waitFor();
       }],
       ["webhook change", `${at}/webhooks/${seed.webhook.id}/change`],
-      ["webhook new secret", `${at}/webhooks/${seed.webhook.id}`, 200, press("New secret")],
-      ["webhook delete", `${at}/webhooks/${seed.webhook.id}`, 200, press("Delete")],
+      ["webhook new secret", `${at}/webhooks/${seed.webhook.id}`, 200, press("New secret…")],
+      ["webhook delete", `${at}/webhooks/${seed.webhook.id}`, 200, press("Delete…")],
       ["webhooks new", `${at}/webhooks/new`],
       ["webhooks new refused", `${at}/webhooks/new`, 200, async page => {
         await page.getByLabel("Name").fill("Mirror");
