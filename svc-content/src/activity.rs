@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::checks::Checks;
 use crate::context::Context;
-use crate::model::{ActivityEntry, ActivityId, Author};
+use crate::model::{ACTIVITY_KEPT, ActivityEntry, ActivityId, Author};
 use crate::scope::Caller;
 use crate::{folders, store};
 
@@ -33,8 +33,6 @@ const READ_AT_ONCE: usize = 500;
 const LOOKED_AT: usize = 5_000;
 /// Those who did something; a workspace has as many people and tokens only in odd cases.
 const MOST_ACTORS: i64 = 200;
-/// How long entries are kept.
-pub(crate) const KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 const LEASE: &str = "activity-retention";
 /// Longer than one step takes.
 const TERM: Duration = Duration::from_secs(5 * 60);
@@ -166,7 +164,7 @@ impl Activities {
 
     /// Forgets some of what is older than it is kept; answers how many entries.
     pub(crate) async fn sweep(&self, lease: &Lease) -> Result<u64, Error> {
-        let kept = i64::try_from(KEPT.as_micros()).unwrap_or(i64::MAX);
+        let kept = i64::try_from(ACTIVITY_KEPT.as_micros()).unwrap_or(i64::MAX);
         let limit = Timestamp::from_micros(self.context.clock.now().as_micros().saturating_sub(kept));
         let (db, mut after, mut forgotten) = (&self.context.db, String::new(), 0);
         loop {

@@ -31,7 +31,9 @@ pub(crate) use cairn_chassis::bodies::{Body, MAX_CONTENT_BYTES, content_hash};
 pub(crate) use cairn_chassis::paging::{Cursor, Page, PageRequest};
 pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
 
-pub(crate) use self::activity::{Activity, ActivityEntry, ActivityId, Actor, Former, Operation, WriteId};
+pub(crate) use self::activity::{
+    ACTIVITY_KEPT, Activity, ActivityEntry, ActivityId, Actor, Former, Operation, WriteId,
+};
 pub(crate) use self::asset::{Asset, StoredObject};
 pub(crate) use self::author::Author;
 pub(crate) use self::cell::{

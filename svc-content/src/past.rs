@@ -9,9 +9,8 @@ use std::time::Duration;
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{FileId, FolderId};
 
-use crate::activity::KEPT;
 use crate::context::Context;
-use crate::model::{ActivityEntry, File, FileVersion, Former, Operation};
+use crate::model::{ACTIVITY_KEPT, ActivityEntry, File, FileVersion, Former, Operation};
 use crate::scope::Caller;
 use crate::{Error, store};
 
@@ -179,7 +178,7 @@ impl Past {
         if time > now {
             return Err(Error::invalid("asOf", "future", "lies in the future: leave it out for what is now"));
         }
-        let kept = i64::try_from(KEPT.as_micros()).unwrap_or(i64::MAX);
+        let kept = i64::try_from(ACTIVITY_KEPT.as_micros()).unwrap_or(i64::MAX);
         let oldest = Timestamp::from_micros(now.as_micros().saturating_sub(kept));
         if time < oldest {
             return Err(Error::Gone(format!(

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
@@ -10,6 +11,9 @@ use cairn_proto::ids::{DatabaseId, FolderId};
 use serde::{Deserialize, Serialize};
 
 use super::{Author, FormerMember};
+
+/// How long entries are kept.
+pub(crate) const ACTIVITY_KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 
 /// Which entry. They sort as they happened; entries of one item as they were written, whatever the clocks say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

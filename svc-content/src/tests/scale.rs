@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::files::FileDraft;
-use crate::model::{Body, fold};
+use crate::model::{Body, Growth, fold};
 
 impl Bench {
     /// Files in a folder; all but the first are unknown to the feed.
@@ -18,6 +18,8 @@ impl Bench {
             let file = File { id: self.context.ids.next(), name: format!("file {number}"), ..made.clone() };
             store::files::insert(&mut tx, &file, &fold(&file.name)).await.unwrap();
         }
+        let growth = Growth { files: count as i64 - 1, ..Growth::default() };
+        store::usage::add(&mut tx, self.caller.workspace, growth).await.unwrap();
         tx.commit().await.unwrap();
     }
 }
