@@ -320,7 +320,12 @@ fn beside_folders(kind: Kind, path: String, title: &str) -> String {
             let name = database.and_then(|database| database.rsplit('/').next()).unwrap_or_default();
             format!("/{name}/")
         }
-        _ => path,
+        Kind::Unspecified
+        | Kind::Folder
+        | Kind::Memory
+        | Kind::Database
+        | Kind::SourceDocument
+        | Kind::Ingested => path,
     }
 }
 
