@@ -242,6 +242,8 @@ export function views(seed) {
       ["database last page", `${seed.table.at}?page=2`],
       ["database view", `${seed.table.at}?view=${seed.table.kept.id}`],
       ["database filtered", `${seed.table.at}?filter=${seed.table.fields.Points}:gte:100&sort=${seed.table.fields.Points}:desc`],
+      ["database in groups", `${seed.short.at}?group=${seed.short.fields.Status}`],
+      ["database in groups by month", `${seed.table.at}?group=${seed.table.fields.Due}:month`],
       ["database filter wrong", `${seed.table.at}?filter=${seed.table.fields.Points}:gte:many`, 400],
       ["database nothing found", `${seed.table.at}?q=zzqx`],
       ["database empty", seed.bare.at],
