@@ -2,6 +2,8 @@
 
 #[path = "support/api.rs"]
 mod api;
+#[path = "support/asked.rs"]
+mod asked;
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "support/markdown.rs"]
@@ -29,6 +31,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use self::api::{Api, accepted};
+use self::asked::wait_until_indexed;
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
@@ -45,8 +48,6 @@ const OPTIONS: [&str; 4] = ["Open", "Blocked", "Done", "Dropped"];
 const WARM_UP: u32 = 20;
 const LIMIT_MS: f64 = 5.0;
 static REQUESTS: AtomicUsize = AtomicUsize::new(0);
-/// How often it is asked whether all is indexed.
-const WAITS: usize = 120;
 
 /// Fills the workspace of a `cairn up` in a process of its own with small documents in 100 folders and a database of
 /// 10 000 records with seven fields, starts it again, and asks for each page of the console as a signed-in owner, one
@@ -201,7 +202,7 @@ async fn fill(data: &TempDir, options: &Options) -> anyhow::Result<Filled> {
     let file = file(&api).await?;
     let memory = memory(&api, &file).await?;
     let (_, change) = api.create_file("last.md", "# Last\n\nNothing comes after it.\n").await?;
-    wait_until_indexed(&api, &change).await?;
+    wait_until_indexed(&api, Some(&change)).await?;
     println!("filled in {:.0} s\n", started.elapsed().as_secs_f64());
     server.stop().await?;
     let words =
@@ -281,21 +282,6 @@ async fn memory(api: &Api, file: &str) -> anyhow::Result<String> {
 async fn create(api: &Api, path: &str, body: &Value) -> anyhow::Result<String> {
     let made: Value = accepted(api.request(Method::POST, path).json(body)).await?.json().await?;
     made.get("id").and_then(Value::as_str).context("something without id").map(ToOwned::to_owned)
-}
-
-async fn wait_until_indexed(api: &Api, change: &str) -> anyhow::Result<()> {
-    for _ in 0..WAITS {
-        let request = api
-            .request(Method::POST, "/api/v1/search_context")
-            .json(&json!({"query": "service"}))
-            .header("X-Cairn-Change", change)
-            .header("X-Cairn-Wait-Ms", "10000");
-        let answer: Value = accepted(request).await?.json().await?;
-        if answer.get("coverage").and_then(Value::as_array).is_none_or(Vec::is_empty) {
-            return Ok(());
-        }
-    }
-    bail!("not all documents are indexed in time")
 }
 
 fn millis(duration: Duration) -> f64 {

@@ -2,6 +2,8 @@
 
 #[path = "support/api.rs"]
 mod api;
+#[path = "support/asked.rs"]
+mod asked;
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "support/markdown.rs"]
@@ -28,6 +30,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use self::api::{Api, accepted};
+use self::asked::{ask, wait_until_indexed};
 use self::corpus::Document;
 use self::mesh::{Measured, Mesh};
 use self::report::{Run, Table, Verdicts};
@@ -45,7 +48,6 @@ const FOUND_LIMIT_MS: f64 = 10.0;
 const MEMORY_LIMIT_MIB: f64 = 200.0;
 /// A mesh to one process, in CPU time of everything.
 const MESH_LIMIT: f64 = 3.0;
-const WAITS: usize = 60;
 
 /// Fills the workspace of a `cairn up` in a process of its own, starts it again, and measures:
 ///
@@ -200,7 +202,7 @@ async fn fill(
         written??;
     }
     let (_, change) = api.create_file("last.md", "# Last\n\nNothing comes after it.\n").await?;
-    wait_until_indexed(api, &change).await?;
+    wait_until_indexed(api, Some(&change)).await?;
     println!(
         "{} documents written and indexed in {:.0} s, {:.1} s CPU of the server\n",
         documents.len() * times,
@@ -208,25 +210,6 @@ async fn fill(
         server.spent()?.since(&before).total().as_secs_f64()
     );
     Ok(())
-}
-
-async fn wait_until_indexed(api: &Api, change: &str) -> anyhow::Result<()> {
-    for _ in 0..WAITS {
-        let answer = ask(api, "service", Some(change)).await?;
-        if answer.get("coverage").and_then(Value::as_array).is_none_or(Vec::is_empty) {
-            return Ok(());
-        }
-    }
-    bail!("not all documents are indexed in time")
-}
-
-async fn ask(api: &Api, query: &str, change: Option<&str>) -> anyhow::Result<Value> {
-    let mut request =
-        api.request(Method::POST, "/api/v1/search_context").json(&json!({"query": query, "limit": 10}));
-    if let Some(change) = change {
-        request = request.header("X-Cairn-Change", change).header("X-Cairn-Wait-Ms", "10000");
-    }
-    Ok(accepted(request).await?.json().await?)
 }
 
 /// That many searches of all clients, each of which asks once a pace; how long each took since it was due.

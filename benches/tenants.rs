@@ -3,6 +3,8 @@
 #[expect(dead_code, reason = "the workspace of the first start is asked by other benches")]
 #[path = "support/api.rs"]
 mod api;
+#[path = "support/asked.rs"]
+mod asked;
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "support/markdown.rs"]
@@ -35,6 +37,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use self::api::{Api, accepted, client};
+use self::asked::{ask, wait_until_indexed};
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::{Memory, Server};
@@ -47,7 +50,6 @@ const FILLERS: usize = 4;
 const CLIENTS: usize = 4;
 /// From one search of a client to its next, beside the writer.
 const PACE: Duration = Duration::from_millis(40);
-const WAITS: usize = 60;
 const RECORDS: usize = 20;
 /// At rest is who takes less than a fifth of this in it.
 const REST: Duration = Duration::from_millis(500);
@@ -281,25 +283,6 @@ fn csv(tenant: usize) -> String {
         csv.push_str(&format!("Task {number} of {tenant},{},{status}\n", number * 7 % RECORDS));
     }
     csv
-}
-
-async fn wait_until_indexed(api: &Api, change: Option<&str>) -> anyhow::Result<()> {
-    for _ in 0..WAITS {
-        let answer = ask(api, "service", change).await?;
-        if answer.get("coverage").and_then(Value::as_array).is_none_or(Vec::is_empty) {
-            return Ok(());
-        }
-    }
-    bail!("not all documents are indexed in time")
-}
-
-async fn ask(api: &Api, query: &str, change: Option<&str>) -> anyhow::Result<Value> {
-    let mut request =
-        api.request(Method::POST, "/api/v1/search_context").json(&json!({"query": query, "limit": 10}));
-    if let Some(change) = change {
-        request = request.header("X-Cairn-Change", change).header("X-Cairn-Wait-Ms", "10000");
-    }
-    Ok(accepted(request).await?.json().await?)
 }
 
 /// One search in each workspace after the other; how long each took, and the CPU time of the server for one.

@@ -98,15 +98,14 @@ impl Records {
         let Some(held) = self.context.columns.held_of(of.0, of.1, self.context.clock.now()) else {
             return Ok(None);
         };
-        let (position, answer) = {
+        let (position, place) = {
             let Ok(columns) = held.read() else { return Ok(None) };
             if columns.len() > MUCH || columns.database().updated_at != database.updated_at {
                 return Ok(None);
             }
-            let position = columns.position();
-            (position, told(&columns, position, |columns| page(columns, selection, wanted, limit)))
+            (columns.position(), page(&columns, selection, wanted, limit))
         };
-        let Answer::Told(Some(place)) = answer else { return Ok(None) };
+        let Some(Some(place)) = place else { return Ok(None) };
         let page = store::records::page(self.context.db.engine(), of, &place.ids).await?;
         let is_present = page.position == position && page.written_at == Some(database.updated_at);
         Ok(is_present.then_some((place, page.records)))

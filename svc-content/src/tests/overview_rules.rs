@@ -51,6 +51,9 @@ async fn what_is_live_is_counted_from_the_top() {
         assert_eq!(tops(&overview), [("a", 1, 2), ("b", 0, 0)]);
         assert_eq!(overview.top_folder_count, 2);
         assert_eq!(titles(&overview.changes), ["a2.md", "a1.md", "root.md"]);
+        let counts = Overviews::new(bench.context.clone()).counts(&bench.caller).await.unwrap();
+        assert_eq!((counts.files, counts.folders), (3, 3), "{}", bench.engine());
+        assert!(counts.top_folders.is_empty() && counts.changes.is_empty());
     }
 }
 
