@@ -11,7 +11,7 @@
 //! 5. A panic would unwind into the caller: it is caught on the routes.
 //!
 //! `Remote` spreads its calls over every address of the service (`balance`), follows the names in its URLs (`names`), and
-//! makes a call once more that was never sent or that changes nothing (`retry`).
+//! makes a call again that was never sent or that changes nothing (`retry`).
 
 mod balance;
 mod body;

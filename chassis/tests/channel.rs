@@ -300,6 +300,28 @@ async fn an_address_that_goes_away_costs_no_call() {
 }
 
 #[tokio::test]
+async fn a_service_that_is_replaced_is_waited_for() {
+    let (one, end_of_one) = serving(Settings::mesh(&Connections::default())).await;
+    let channel = ServiceChannel::remote(&format!("http://{one}")).unwrap();
+    let write = || IngestDocumentRequest { content: "x".to_owned(), ..IngestDocumentRequest::default() };
+    client(&channel).ingest_document(write()).await.unwrap();
+    end_of_one.cancel();
+    // Nobody listens, so that what is sent now is refused, until another process takes the address.
+    while tokio::net::TcpStream::connect(one).await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let call = tokio::spawn(async move { client(&channel).ingest_document(write()).await });
+    tokio::time::sleep(Duration::from_millis(80)).await;
+    let listener = server::bind(one).await.unwrap();
+    tokio::spawn(
+        routes(Access { open: &[GET, INGEST], large: &[INGEST] })
+            .await
+            .serve(listener, CancellationToken::new()),
+    );
+    call.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn who_is_about_to_go_says_so_and_serves_on() {
     let leaving = CancellationToken::new();
     let settings = Settings::mesh(&Connections::default()).leaving(leaving.clone());

@@ -20,8 +20,8 @@ use crate::tls;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// After a failure nobody tries for so long: calls that waited for the same connection fail with it instead of each
-/// waiting for an attempt of its own.
-const PAUSE: Duration = Duration::from_millis(200);
+/// waiting for an attempt of its own. Shorter than what comes before a third attempt of a call.
+const PAUSE: Duration = Duration::from_millis(40);
 /// How long calls go elsewhere after a first failure; twice as long after each further one.
 const LEFT_ALONE: Duration = Duration::from_secs(1);
 const LONGEST_LEFT_ALONE: Duration = Duration::from_secs(30);

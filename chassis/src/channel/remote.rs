@@ -1,8 +1,8 @@
-//! Calls to a service elsewhere: spread over its addresses, and made once more when that does no harm.
+//! Calls to a service elsewhere: spread over its addresses, and made again when that does no harm.
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, Uri, header};
@@ -59,38 +59,47 @@ impl Remote {
 }
 
 impl Inner {
-    /// A call whose message is at hand: at most two attempts.
+    /// A call whose message is at hand.
     async fn call(&self, mut request: Request<Bytes>) -> Result<Response<Body>, Error> {
-        let began = Instant::now();
         self.budget.deposit();
-        let peer = self.peer(None).await?;
-        let sent = request.clone().map(|bytes| whole(&bytes));
-        let failure = match self.attempt(&peer, sent).await {
-            Ok(response) => return Ok(response),
-            Err(failure) => failure,
-        };
-        let Some(why) = retry::reason(&failure, request.uri().path()) else {
-            return Err(from_transport(failure));
-        };
-        if !retry::leave_the_rest(request.headers_mut(), began) || !self.budget.withdraw() {
-            return Err(from_transport(failure));
+        let mut peer = self.peer(None).await?;
+        let mut failures = 0;
+        loop {
+            let began = Instant::now();
+            let sent = request.clone().map(|bytes| whole(&bytes));
+            let failure = match self.attempt(&peer, sent).await {
+                Ok(response) => return Ok(response),
+                Err(failure) => failure,
+            };
+            failures += 1;
+            let Some((why, pause)) = again(&failure, request.uri().path(), failures) else {
+                return Err(from_transport(failure));
+            };
+            tokio::time::sleep(pause).await;
+            if !retry::leave_the_rest(request.headers_mut(), began.elapsed()) || !self.budget.withdraw() {
+                return Err(from_transport(failure));
+            }
+            metrics::counter!(RETRIES, "why" => why).increment(1);
+            tracing::debug!(error = %failure, why, "a call is made again");
+            peer = self.peer(Some(&peer)).await?;
         }
-        metrics::counter!(RETRIES, "why" => why).increment(1);
-        tracing::debug!(error = %failure, why, "a call is made once more");
-        let other = self.peer(Some(&peer)).await?;
-        self.attempt(&other, request.map(|bytes| whole(&bytes))).await.map_err(from_transport)
     }
 
-    /// A peer that has answered just now, for a call that cannot be made again.
+    /// A peer that has answered just now, for a call that cannot be made again; or the last one that was asked, which the
+    /// call itself will find out about.
     async fn answering(&self) -> Result<Arc<Peer>, Error> {
-        let peer = self.peer(None).await?;
-        match self.attempt(&peer, check()).await {
-            Ok(_) => Ok(peer),
-            Err(failure) => {
-                tracing::debug!(error = %failure, "a call goes to another address");
-                self.peer(Some(&peer)).await
+        let mut peer = self.peer(None).await?;
+        for pause in retry::PAUSES {
+            match self.attempt(&peer, check()).await {
+                Ok(_) => break,
+                Err(failure) => {
+                    tracing::debug!(error = %failure, "a call goes to another address");
+                    tokio::time::sleep(pause).await;
+                    peer = self.peer(Some(&peer)).await?;
+                }
             }
         }
+        Ok(peer)
     }
 
     async fn peer(&self, failed: Option<&Arc<Peer>>) -> Result<Arc<Peer>, Error> {
@@ -110,6 +119,12 @@ impl Inner {
         }
         answered
     }
+}
+
+/// Why a call that has failed so often may be made again, and after which pause.
+fn again(failure: &Failure, path: &str, failures: usize) -> Option<(&'static str, Duration)> {
+    let why = retry::reason(failure, path)?;
+    Some((why, retry::pause(failures, why)?))
 }
 
 fn check() -> Request<Body> {

@@ -1,7 +1,7 @@
-//! When a call is made once more: what was never sent may be, and what changes nothing.
+//! When a call is made again: what was never sent may be a few times, what changes nothing once.
 
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use tonic::TimeoutExpired;
@@ -20,6 +20,10 @@ const SHARE: f32 = 0.1;
 const ALWAYS: u32 = 10;
 /// With less than this nobody begins again.
 const LEAST_TIME: Duration = Duration::from_millis(5);
+/// What comes before a second attempt and those after it. A process is replaced by another in a moment; while one of two is, the
+/// other one may be replaced as well before anybody has found out that the first is there again.
+pub(super) const PAUSES: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200)];
 const REASON_UNSENT: &str = "unsent";
 const REASON_BROKEN: &str = "broken";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
@@ -62,6 +66,13 @@ pub(super) fn reason(error: &(dyn Error + 'static), path: &str) -> Option<&'stat
     may_be_repeated.then_some(REASON_BROKEN)
 }
 
+/// What comes before another attempt of a call that has failed so often; `None` when it has been made often enough. One that
+/// broke may have cost the other side its work each time.
+pub(super) fn pause(failures: usize, why: &str) -> Option<Duration> {
+    let most = if why == REASON_UNSENT { PAUSES.len() } else { 1 };
+    PAUSES.iter().take(most).nth(failures.checked_sub(1)?).copied()
+}
+
 /// Whether nobody has begun to serve the call: no connection was made; it waited for one that ended; or the other side
 /// said that it would not take it (`GOAWAY` before the stream, `REFUSED_STREAM`).
 fn was_never_sent(error: &(dyn Error + 'static)) -> bool {
@@ -73,10 +84,10 @@ fn was_never_sent(error: &(dyn Error + 'static)) -> bool {
         || cause::<h2::Error>(error).is_some_and(is_refused)
 }
 
-/// Leaves to a second attempt what is left of the call's time; whether anything is.
-pub(super) fn leave_the_rest(headers: &mut HeaderMap, began: Instant) -> bool {
+/// Leaves to another attempt what is left of the call's time after the last one took so long; whether anything is.
+pub(super) fn leave_the_rest(headers: &mut HeaderMap, took: Duration) -> bool {
     let Some(budget) = deadline::budget(headers) else { return true };
-    let left = budget.saturating_sub(began.elapsed());
+    let left = budget.saturating_sub(took);
     if left < LEAST_TIME {
         return false;
     }
@@ -117,13 +128,23 @@ mod tests {
     #[test]
     fn a_call_whose_time_is_over_is_not_made_again() {
         let mut headers = HeaderMap::new();
-        assert!(leave_the_rest(&mut headers, Instant::now()), "it has all the time");
+        let took = Duration::from_secs(2);
+        assert!(leave_the_rest(&mut headers, took), "it has all the time");
         headers.insert(GRPC_TIMEOUT, HeaderValue::from_static("20S"));
-        assert!(leave_the_rest(&mut headers, Instant::now()));
-        let left = deadline::budget(&headers).unwrap();
-        assert!((Duration::from_secs(15)..Duration::from_secs(20)).contains(&left), "{left:?}");
-        headers.insert(GRPC_TIMEOUT, HeaderValue::from_static("1m"));
-        assert!(!leave_the_rest(&mut headers, Instant::now()));
+        for left in [18, 16] {
+            assert!(leave_the_rest(&mut headers, took));
+            assert_eq!(deadline::budget(&headers), Some(Duration::from_secs(left)));
+        }
+        headers.insert(GRPC_TIMEOUT, HeaderValue::from_static("2S"));
+        assert!(!leave_the_rest(&mut headers, took));
+    }
+
+    #[test]
+    fn what_was_never_sent_is_tried_for_a_moment_and_what_broke_once() {
+        let pauses = |why| (1..).map_while(|failures| pause(failures, why)).collect::<Vec<_>>();
+        assert_eq!(pauses(REASON_UNSENT), PAUSES);
+        assert_eq!(pauses(REASON_BROKEN), [Duration::ZERO]);
+        assert_eq!(pause(0, REASON_UNSENT), None);
     }
 
     #[tokio::test]
