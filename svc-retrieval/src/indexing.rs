@@ -12,6 +12,8 @@ mod batch;
 mod lag;
 mod pending;
 mod prepare;
+#[cfg(test)]
+mod simulation;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
