@@ -1,6 +1,6 @@
 //! Simulations of what carries the promises of storage: seeded walks over feeds and leases, on simulated time and on a disk that
 //! loses power (docs/RELIABILITY.md, docs/adr/0101). Those of parts that only their crate sees stand there:
-//! `gateway/src/rate_limit/simulation.rs`, `svc-retrieval/src/indexing/simulation.rs`.
+//! `gateway/src/rate_limit/simulation.rs`, `svc-retrieval/src/indexing/simulation.rs`, `svc-ingest/src/tests/runs/simulation.rs`.
 //!
 //! ```sh
 //! cargo test --test simulation                                                  # as in the gate
@@ -28,5 +28,5 @@ fn simulation_of_a_feed_that_loses_power() {
 
 #[test]
 fn simulation_of_leases_on_clocks_that_differ() {
-    simulation::run("leases", 250, leases::walk);
+    simulation::run("leases", 230, leases::walk);
 }
