@@ -28,14 +28,28 @@ pub struct Breaker {
 #[derive(Debug)]
 struct State {
     failures: u32,
-    open_until: Timestamp,
+    /// When nothing was to be tried last, and for how long.
+    paused_at: Timestamp,
+    pause: Duration,
+}
+
+impl State {
+    /// A clock that went back since does not tell how much of the pause is left: one attempt tells more.
+    fn is_paused(&self, now: Timestamp) -> bool {
+        (self.paused_at..self.paused_at.plus(self.pause)).contains(&now)
+    }
+
+    const fn pause(&mut self, now: Timestamp, pause: Duration) {
+        self.paused_at = now;
+        self.pause = pause;
+    }
 }
 
 impl Breaker {
     /// A closed one.
     pub fn new(threshold: Threshold, clock: Arc<dyn Clock>) -> Self {
-        let state = Mutex::new(State { failures: 0, open_until: Timestamp::from_micros(0) });
-        Self { threshold, clock, state }
+        let state = State { failures: 0, paused_at: Timestamp::from_micros(0), pause: Duration::ZERO };
+        Self { threshold, clock, state: Mutex::new(state) }
     }
 
     /// Whether an attempt may be made now.
@@ -45,10 +59,10 @@ impl Breaker {
             return true;
         }
         let now = self.clock.now();
-        if now < state.open_until {
+        if state.is_paused(now) {
             return false;
         }
-        state.open_until = now.plus(self.threshold.pause);
+        state.pause(now, self.threshold.pause);
         true
     }
 
@@ -68,7 +82,7 @@ impl Breaker {
             return false;
         }
         let pause = at_least.unwrap_or_default().max(self.threshold.pause);
-        state.open_until = self.clock.now().plus(pause);
+        state.pause(self.clock.now(), pause);
         before < self.threshold.failures
     }
 }
@@ -77,6 +91,7 @@ impl Breaker {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
+    use crate::testing::simulation::SkewedClock;
 
     const PAUSE: Duration = Duration::from_secs(10);
 
@@ -116,5 +131,18 @@ mod tests {
         assert!(!breaker.lets_through());
         clock.advance(PAUSE);
         assert!(breaker.lets_through());
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_makes_no_pause_longer() {
+        let time = Arc::new(ManualClock::new(Timestamp::from_seconds(10_000)));
+        let clock = Arc::new(SkewedClock::new(time));
+        let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
+        let breaker = Breaker::new(Threshold { failures: 1, pause: PAUSE }, shared);
+        breaker.failed(None);
+        assert!(!breaker.lets_through());
+        clock.set_error(-3_600_000_000);
+        assert!(breaker.lets_through(), "an hour is no pause");
+        assert!(!breaker.lets_through(), "and the attempt is one");
     }
 }

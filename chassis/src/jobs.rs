@@ -1,8 +1,10 @@
 //! Work that one process of several does: whoever holds its lease.
 //!
 //! A lease is a row that names a holder until a time. Its holder renews it while it works; when the holder dies, the
-//! time passes and somebody else takes the work over. Clocks of the processes may differ by less than the term, so let
-//! the work itself be safe to do twice, and ask before each part of it whether the lease still holds.
+//! time passes and somebody else takes the work over. Clocks of the processes may differ by less than the term: whoever
+//! claimed a lease is its only holder for the term less that difference, counted from when it asked (`tests/simulation`). A
+//! pause can outlast that unnoticed, so let the work itself be safe to do twice, and ask before each part of it whether the
+//! lease still holds.
 
 use std::sync::Arc;
 use std::time::Duration;

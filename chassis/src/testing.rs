@@ -1,4 +1,4 @@
-//! What tests of every crate share: identities, and each storage engine that this machine has.
+//! What tests of every crate share: identities, each storage engine that this machine has, and seeded walks.
 //!
 //! Behind the feature `testing`; no process that serves has it.
 
@@ -10,6 +10,7 @@ pub mod ports;
 pub mod postgres;
 pub mod redis;
 pub mod server;
+pub mod simulation;
 
 pub use self::engines::{TestDb, engines, tables_left};
 pub use self::modules::Modules;

@@ -12,6 +12,8 @@ mod batch;
 mod lag;
 mod pending;
 mod prepare;
+#[cfg(test)]
+mod simulation;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -306,9 +308,12 @@ impl Indexer {
                 let _applying = state.applying.lock().await;
                 self.refreshed(owner, workspace).await?
             };
-            // A head may be told late, so only the owner itself can say that its feed has gone back.
-            if position < cursor && owner.read_feed(workspace, cursor).await?.head < cursor {
-                self.start_over(owner, workspace).await?;
+            if position < cursor {
+                // A head may be told late, so only the owner itself can say that its feed has gone back.
+                let head = owner.read_feed(workspace, cursor).await?.head;
+                if head < cursor {
+                    self.start_over(owner, workspace, head).await?;
+                }
             }
         }
         let state = self.feed(owner.feed, workspace);
@@ -336,13 +341,13 @@ impl Indexer {
     }
 
     /// Forgets a workspace whose owner was restored from an older copy: what the index took from positions that are
-    /// given out anew is not what stands there now.
-    async fn start_over(&self, owner: &Owner, workspace: WorkspaceId) -> Result<(), Error> {
+    /// given out anew is not what stands there now. The head is where the feed is now: nothing may move it again for long.
+    async fn start_over(&self, owner: &Owner, workspace: WorkspaceId, head: u64) -> Result<(), Error> {
         tracing::warn!(feed = %owner.feed, %workspace, "the feed has gone back; indexing the workspace anew");
         // What the other feed brought goes, too, and is read again (`resume`).
         let states = self.states(workspace);
         let _applying = held(&states).await;
-        self.feed(owner.feed, workspace).head.store(0, Ordering::Release);
+        self.feed(owner.feed, workspace).head.store(head, Ordering::Release);
         self.wipe(workspace).await
     }
 

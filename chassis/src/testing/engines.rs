@@ -17,7 +17,24 @@ pub struct TestDb {
     folder: Option<TempDir>,
 }
 
+/// A folder in memory, where the system has one.
+const IN_MEMORY: &str = "/dev/shm";
+
 impl TestDb {
+    /// A fresh database on SQLite that waits for no disk, where the system has a folder in memory: for simulations, which open
+    /// many.
+    ///
+    /// # Panics
+    /// When there is no temporary folder.
+    #[expect(clippy::panic, reason = "for tests only")]
+    pub fn in_memory() -> Self {
+        let is_there = Path::new(IN_MEMORY).is_dir();
+        let folder = if is_there { TempDir::new_in(IN_MEMORY) } else { TempDir::new() };
+        let folder = folder.unwrap_or_else(|error| panic!("no temporary folder: {error}"));
+        let config = Config::sqlite(folder.path().join("test.db"));
+        Self { engine: "sqlite", config, folder: Some(folder) }
+    }
+
     /// The folder of its files; on PostgreSQL there is none to look into.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_ref().map(TempDir::path)

@@ -14,6 +14,8 @@ mod memory;
 mod plans;
 mod redis;
 mod sign_in;
+#[cfg(test)]
+mod simulation;
 mod source;
 mod window;
 

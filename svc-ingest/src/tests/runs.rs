@@ -5,6 +5,7 @@ mod faults;
 mod kills;
 mod retries;
 mod room;
+mod simulation;
 mod steps;
 mod wishes;
 mod workers;

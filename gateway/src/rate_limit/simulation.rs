@@ -1,0 +1,270 @@
+//! Simulation of rate limits (docs/adr/0101): gateways with clocks of their own, a Redis that each of them can lose, that takes
+//! and is not heard of, and whose clock jumps when another node takes over.
+//!
+//! Whoever counts lets no more through in any window than its limit, and refuses nobody who is below: the shared windows
+//! wherever Redis answers, a gateway's own where it does not. A gateway returns to Redis when it answers again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
+
+use cairn_chassis::clock::{Clock, ManualClock, Timestamp};
+use cairn_chassis::testing::simulation::{self, SkewedClock, World};
+
+use super::limiter::Limiter;
+use super::memory::Memory;
+use super::{Counted, Key, Quota, RateLimiter, Unreachable, Window};
+
+/// 00:00 of some day, UTC, and 50 minutes: the end of an hour is not far.
+const START: i64 = 1_800_057_600 + 50 * 60;
+const KEYS: u64 = 2;
+/// How long a gateway leaves a Redis alone that failed.
+const PAUSE: Duration = Duration::from_secs(1);
+
+#[test]
+fn limits_are_kept_and_nobody_below_them_is_refused() {
+    simulation::run("rate limits", 300, |world| {
+        simulation::block_on(async {
+            let mut walk = Walk::begin(world);
+            for _ in 0..walk.world.between(50, 200) {
+                walk.step().await;
+            }
+        });
+    });
+}
+
+/// How one gateway meets Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Open,
+    /// Nothing arrives.
+    Cut,
+    /// What is asked arrives, and no answer comes back.
+    Deaf,
+}
+
+const WAYS: [Way; 3] = [Way::Open, Way::Cut, Way::Deaf];
+
+/// The way of one gateway to the windows that all share.
+#[derive(Debug)]
+struct Link {
+    redis: Memory,
+    /// A place in [`WAYS`].
+    way: AtomicU8,
+    was_asked: AtomicBool,
+}
+
+impl Link {
+    fn way(&self) -> Way {
+        WAYS[usize::from(self.way.load(Ordering::SeqCst))]
+    }
+
+    /// What comes of a question, which is done when it arrives.
+    fn ask<T>(&self, question: impl FnOnce() -> T) -> Result<T, Unreachable> {
+        self.was_asked.store(true, Ordering::SeqCst);
+        match self.way() {
+            Way::Open => Ok(question()),
+            Way::Cut => Err(Unreachable("cut".to_owned())),
+            Way::Deaf => {
+                question();
+                Err(Unreachable("deaf".to_owned()))
+            }
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl RateLimiter for Link {
+    async fn take(&self, key: &Key, quota: Quota, units: u32) -> Result<Counted, Unreachable> {
+        self.ask(|| self.redis.count(key, quota, units))
+    }
+
+    async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
+        self.ask(|| self.redis.put_back(key, quota, units))
+    }
+}
+
+struct Gateway {
+    limiter: Limiter,
+    link: Arc<Link>,
+    clock: Arc<SkewedClock>,
+    /// When it last met a Redis that did not answer, by its own clock; none since it answered.
+    failed_at: Option<Timestamp>,
+}
+
+/// Who counts: Redis, or a gateway by its place.
+type Counter = Option<usize>;
+
+/// What one counter let through: for each key and window, which of all windows of that length ran last, and the units in it.
+#[derive(Debug, Default)]
+struct Model(HashMap<(Counter, u64, usize), (i64, u32)>);
+
+impl Model {
+    /// What is used up of a window at that second. Of a clock that went back the window before it counts on.
+    fn used(&self, counter: Counter, key: u64, place: usize, second: i64) -> u32 {
+        let running = Window::ALL[place].number_at(second);
+        let stored = self.0.get(&(counter, key, place));
+        stored.filter(|(number, _)| *number >= running).map_or(0, |(_, units)| *units)
+    }
+
+    /// Takes the units where each window has room, as whoever counts must.
+    fn take(&mut self, counter: Counter, key: u64, quota: Quota, units: u32, second: i64) -> bool {
+        let limits: Vec<(usize, u32)> = quota
+            .0
+            .iter()
+            .enumerate()
+            .filter_map(|(place, limit)| limit.map(|limit| (place, limit)))
+            .collect();
+        let fits = |(place, limit): &(usize, u32)| self.used(counter, key, *place, second) + units <= *limit;
+        if !limits.iter().all(fits) {
+            return false;
+        }
+        for (place, limit) in limits {
+            let used = self.used(counter, key, place, second) + units;
+            assert!(used <= limit);
+            let running = Window::ALL[place].number_at(second);
+            let stored = self.0.entry((counter, key, place)).or_insert((running, 0));
+            *stored = (stored.0.max(running), used);
+        }
+        true
+    }
+}
+
+/// What was let through by a counter in a window, summed up by itself: no rule of the model decides it.
+type Sums = HashMap<(Counter, u64, usize, i64), u32>;
+
+struct Walk<'a> {
+    world: &'a mut World,
+    time: Arc<ManualClock>,
+    redis_clock: Arc<SkewedClock>,
+    gateways: Vec<Gateway>,
+    quota: Quota,
+    model: Model,
+    sums: Sums,
+}
+
+fn clock(time: &Arc<ManualClock>) -> (Arc<SkewedClock>, Arc<dyn Clock>) {
+    let clock = Arc::new(SkewedClock::new(Arc::clone(time)));
+    let shared: Arc<dyn Clock> = Arc::<SkewedClock>::clone(&clock);
+    (clock, shared)
+}
+
+impl<'a> Walk<'a> {
+    fn begin(world: &'a mut World) -> Self {
+        let time = Arc::new(ManualClock::new(Timestamp::from_seconds(START)));
+        let (redis_clock, shared) = clock(&time);
+        let redis = Memory::new(shared);
+        let count = world.between(1, 3);
+        let gateway = |_| {
+            let (clock, shared) = clock(&time);
+            let (way, was_asked) = Default::default();
+            let link = Arc::new(Link { redis: redis.clone(), way, was_asked });
+            let engine: Arc<dyn RateLimiter> = Arc::<Link>::clone(&link);
+            Gateway { limiter: Limiter::new(Some(engine), shared), link, clock, failed_at: None }
+        };
+        let gateways = (0..count).map(gateway).collect();
+        let mut limit = |most| (!world.one_in(3)).then(|| u32::try_from(world.between(1, most)).unwrap_or(1));
+        let quota = Quota::new(limit(8), limit(20), limit(40));
+        world.note(format_args!("{count} gateways, {quota:?}"));
+        let (model, sums) = Default::default();
+        Self { world, time, redis_clock, gateways, quota, model, sums }
+    }
+
+    async fn step(&mut self) {
+        let gateway = self.world.place_in(self.gateways.len());
+        match self.world.below(20) {
+            0..=11 => self.take(gateway).await,
+            12..=15 => self.pass(),
+            16..=17 => self.turn(gateway),
+            18 => self.adjust_clock(Some(gateway)),
+            _ => self.adjust_clock(None),
+        }
+    }
+
+    async fn take(&mut self, gateway: usize) {
+        let (key, units) = (self.world.below(KEYS), u32::try_from(self.world.below(4)).unwrap_or(0));
+        let (counted, asked) = {
+            let Gateway { limiter, link, .. } = &self.gateways[gateway];
+            link.was_asked.store(false, Ordering::SeqCst);
+            let counted = limiter.take(&Key::new("token", key), self.quota, units).await;
+            (counted, link.was_asked.load(Ordering::SeqCst).then(|| link.way()))
+        };
+        let what = format!("{gateway} takes {units} for {key}, Redis asked: {asked:?}");
+        self.world.note(format_args!("{what}: {}", counted.admitted));
+        self.check_asked(gateway, asked, &what);
+        let (redis_second, own_second) =
+            (self.redis_clock.now().as_seconds(), self.gateways[gateway].clock.now().as_seconds());
+        if asked == Some(Way::Deaf) {
+            // It was taken there, and nobody knows.
+            self.count(None, key, units, redis_second);
+        }
+        let (counter, second) = match asked {
+            Some(Way::Open) => (None, redis_second),
+            Some(Way::Cut | Way::Deaf) | None => (Some(gateway), own_second),
+        };
+        let expected = self.count(counter, key, units, second);
+        assert_eq!(counted.admitted, expected, "{what}, at {second}: {counted:?}");
+    }
+
+    /// Redis is asked unless it failed a moment ago, whatever the clock did since.
+    fn check_asked(&mut self, gateway: usize, asked: Option<Way>, what: &str) {
+        let gateway = &mut self.gateways[gateway];
+        let now = gateway.clock.now();
+        let is_paused = gateway.failed_at.is_some_and(|at| (at..at.plus(PAUSE)).contains(&now));
+        assert_eq!(
+            asked.is_some(),
+            !is_paused,
+            "{what}: it failed at {:?}, and it is {now:?}",
+            gateway.failed_at
+        );
+        match asked {
+            Some(Way::Open) => gateway.failed_at = None,
+            Some(Way::Cut | Way::Deaf) => gateway.failed_at = Some(now),
+            None => {}
+        }
+    }
+
+    /// Whether a counter lets units through; sums up what it let through in each window.
+    fn count(&mut self, counter: Counter, key: u64, units: u32, second: i64) -> bool {
+        if units == 0 || !self.model.take(counter, key, self.quota, units, second) {
+            return units == 0;
+        }
+        for (place, limit) in self.quota.0.into_iter().enumerate() {
+            let number = self.model.0.get(&(counter, key, place)).map_or(0, |(number, _)| *number);
+            let sum = self.sums.entry((counter, key, place, number)).or_default();
+            *sum += units;
+            assert!(limit.is_none_or(|limit| *sum <= limit), "{counter:?} let {sum} of {limit:?} through");
+        }
+        true
+    }
+
+    fn pass(&mut self) {
+        let seconds = match self.world.below(6) {
+            0..=2 => self.world.below(2),
+            3..=4 => self.world.below(60),
+            _ => self.world.below(7_200),
+        };
+        let time = Duration::from_secs(seconds) + Duration::from_millis(self.world.below(1_000));
+        self.world.note(format_args!("{time:?} pass"));
+        self.time.advance(time);
+    }
+
+    /// The way of a gateway to Redis is another one.
+    fn turn(&mut self, gateway: usize) {
+        let place = self.world.place_in(WAYS.len());
+        self.world.note(format_args!("{gateway} and Redis: {:?}", WAYS[place]));
+        self.gateways[gateway].link.way.store(u8::try_from(place).unwrap_or(0), Ordering::SeqCst);
+    }
+
+    /// A clock jumps, by up to two minutes from the true time: of a gateway, or of Redis.
+    fn adjust_clock(&mut self, gateway: Option<usize>) {
+        let error = i64::try_from(self.world.below(240_000_000)).unwrap_or(0) - 120_000_000;
+        self.world
+            .note(format_args!("the clock of {gateway:?} (Redis has no number) is wrong by {error} µs"));
+        match gateway {
+            Some(gateway) => self.gateways[gateway].clock.set_error(error),
+            None => self.redis_clock.set_error(error),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! An index in memory that keeps the contract of engines and no more: what it shows is there at once, what it keeps lags behind.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use cairn_embed::{self as embed, Embedder, ImmediateEmbedder};
+use cairn_index::vectors::UnitVector;
+use cairn_index::{
+    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedDocument, Look, Query,
+    Seen, StoredChunk,
+};
+use uuid::Uuid;
+
+use super::course::{Course, Refused};
+
+/// What an index holds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shown {
+    /// By workspace and document.
+    pub(super) documents: BTreeMap<(Uuid, Uuid), IndexedDocument>,
+    cursors: Cursors,
+}
+
+impl Shown {
+    pub(super) fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
+        self.cursors.get(feed).and_then(|of| of.get(&workspace)).copied().unwrap_or(0)
+    }
+
+    fn apply(&mut self, batch: Batch) {
+        for place in batch.deletions {
+            self.documents.remove(&place);
+        }
+        for document in batch.documents {
+            let place = (document.workspace, document.document);
+            if document.chunks.is_empty() {
+                self.documents.remove(&place);
+            } else {
+                self.documents.insert(place, document);
+            }
+        }
+        for cursor in batch.cursors {
+            self.cursors.entry(cursor.feed).or_default().insert(cursor.workspace, cursor.position);
+        }
+    }
+
+    fn forget(&mut self, workspace: Uuid) {
+        self.documents.retain(|(of, _), _| *of != workspace);
+        for of_feed in self.cursors.values_mut() {
+            of_feed.remove(&workspace);
+        }
+    }
+}
+
+/// What outlives a process, and what this one shows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Disk {
+    pub(super) kept: Shown,
+    pub(super) shown: Shown,
+}
+
+impl Disk {
+    /// The process ends: what it did not keep is gone.
+    pub(super) fn lose(&mut self) {
+        self.shown = self.kept.clone();
+    }
+
+    pub(super) fn keep(&mut self) {
+        self.kept = self.shown.clone();
+    }
+}
+
+/// The engine of one process.
+#[derive(Debug)]
+pub(super) struct InMemory {
+    pub(super) disk: Arc<Mutex<Disk>>,
+    pub(super) course: Course,
+    /// Whether it keeps what it shows at once, or with the next flush.
+    pub(super) keeps_at_once: bool,
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        Self::Unavailable(Box::new(refused))
+    }
+}
+
+impl InMemory {
+    async fn change(&self, change: impl FnOnce(&mut Shown) + Send) -> Result<(), Error> {
+        self.course.pass().await?;
+        {
+            let mut disk = self.disk.lock().unwrap();
+            change(&mut disk.shown);
+            if self.keeps_at_once {
+                disk.keep();
+            }
+        }
+        // It is done, and nobody may hear of it.
+        Ok(self.course.pass().await?)
+    }
+}
+
+#[async_trait]
+impl Engine for InMemory {
+    async fn apply(&self, batch: Batch) -> Result<(), Error> {
+        self.change(|shown| shown.apply(batch)).await
+    }
+
+    async fn forget(&self, workspace: Uuid) -> Result<(), Error> {
+        self.change(|shown| shown.forget(workspace)).await
+    }
+
+    fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
+        self.disk.lock().unwrap().shown.cursor(feed, workspace)
+    }
+
+    fn cursors(&self) -> Cursors {
+        self.disk.lock().unwrap().shown.cursors.clone()
+    }
+
+    async fn embedded(
+        &self,
+        workspace: Uuid,
+        documents: Vec<Uuid>,
+    ) -> Result<HashMap<Uuid, Vec<EmbeddedChunk>>, Error> {
+        self.course.pass().await?;
+        let disk = self.disk.lock().unwrap();
+        let found =
+            documents.into_iter().filter_map(|id| Some((id, disk.shown.documents.get(&(workspace, id))?)));
+        Ok(found.map(|(id, document)| (id, embedded_of(document))).collect())
+    }
+
+    async fn candidates(&self, _: Query) -> Result<Vec<Candidates>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn candidates_instead(
+        &self,
+        _: Query,
+        _: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Vec<Candidates>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn chunks(&self, _: Uuid, _: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn look(&self, _: Look) -> Result<Seen, Error> {
+        Ok(Seen::default())
+    }
+
+    async fn look_instead(&self, _: Look, _: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error> {
+        Ok(Seen::default())
+    }
+
+    async fn vectors(&self, _: Uuid, _: Vec<Uuid>) -> Result<HashMap<Uuid, Vec<(u32, UnitVector)>>, Error> {
+        Ok(HashMap::new())
+    }
+
+    async fn counts(&self, _: Uuid) -> Result<Counts, Error> {
+        Ok(Counts::default())
+    }
+}
+
+fn embedded_of(document: &IndexedDocument) -> Vec<EmbeddedChunk> {
+    let chunks = document.chunks.iter().filter(|chunk| chunk.embedding.iter().any(|value| *value != 0.0));
+    let embedded = chunks.map(|chunk| EmbeddedChunk {
+        title: document.title.clone(),
+        heading_path: chunk.heading_path.clone(),
+        table_header: chunk.table_header.clone(),
+        text: chunk.text.clone(),
+        embedding: chunk.embedding.clone(),
+        pieces: chunk.pieces.clone(),
+    });
+    embedded.collect()
+}
+
+/// The length of every vector here.
+pub(super) const DIMENSIONS: usize = 2;
+
+/// An embedder that embeds at once, or takes its time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lengths {
+    pub(super) is_immediate: bool,
+}
+
+#[async_trait]
+impl Embedder for Lengths {
+    fn name(&self) -> &'static str {
+        "lengths"
+    }
+
+    fn dimensions(&self) -> usize {
+        DIMENSIONS
+    }
+
+    fn immediate(&self) -> Option<&dyn ImmediateEmbedder> {
+        self.is_immediate.then_some(self as &dyn ImmediateEmbedder)
+    }
+
+    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
+        Ok(self.embed_now(texts))
+    }
+}
+
+impl ImmediateEmbedder for Lengths {
+    /// Of length 1, and another one for almost every length of a text.
+    fn embed_now(&self, texts: &[&str]) -> Vec<Vec<f32>> {
+        let angle = |text: &&str| text.len() as f32 / 100.0;
+        texts.iter().map(|text| vec![angle(text).cos(), angle(text).sin()]).collect()
+    }
+}

@@ -1,0 +1,32 @@
+//! Simulations of what carries the promises of storage: seeded walks over feeds and leases, on simulated time and on a disk that
+//! loses power (docs/RELIABILITY.md, docs/adr/0101). Those of parts that only their crate sees stand there:
+//! `gateway/src/rate_limit/simulation.rs`, `svc-retrieval/src/indexing/simulation.rs`, `svc-ingest/src/tests/runs/simulation.rs`.
+//!
+//! ```sh
+//! cargo test --test simulation                                                  # as in the gate
+//! CAIRN_SIMULATION_SEEDS=100000 cargo test --release --test simulation          # a night
+//! CAIRN_TEST_SEED=42 cargo test --test simulation simulation_of_a_feed          # one seed again
+//! ```
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking; clippy knows that of test functions, but not of their helpers"
+)]
+
+mod feed;
+mod leases;
+mod storage;
+
+use cairn_chassis::testing::simulation;
+
+#[test]
+fn simulation_of_a_feed_that_loses_power() {
+    simulation::run("feed", 200, feed::walk);
+}
+
+#[test]
+fn simulation_of_leases_on_clocks_that_differ() {
+    simulation::run("leases", 230, leases::walk);
+}
