@@ -10,7 +10,9 @@ use cairn_proto::content::v1::{
 };
 use tonic::Code;
 
+use super::tables::named;
 use super::*;
+use crate::databases::Databases;
 use crate::service::{ACCESS, SERVICE_NAMES, Service};
 
 #[tokio::test]
@@ -60,6 +62,14 @@ async fn services_of_the_mesh_read_it_and_nobody_else() {
             let names: Vec<&str> = read.folders.iter().map(|folder| folder.name.as_str()).collect();
             assert_eq!(names.is_empty(), unchanged, "{names:?}");
         }
+        let databases = Databases::new(bench.context.clone());
+        let database = databases.create(&bench.caller, named("Tasks", None)).await.unwrap().item;
+        let request = issuer.request_as(&mesh, asked(2)).unwrap();
+        let read = client.read_folders(request).await.unwrap().into_inner();
+        let told: Vec<(&str, &str)> =
+            read.databases.iter().map(|database| (database.id.as_str(), database.name.as_str())).collect();
+        assert_eq!((read.unchanged, read.folders.len(), read.position), (false, 1, 3));
+        assert_eq!(told, [(database.id.to_string().as_str(), "Tasks")]);
         let request = issuer.request(bench.caller.workspace, asked(0)).unwrap();
         assert_eq!(client.read_folders(request).await.unwrap_err().code(), Code::PermissionDenied);
         let read =
