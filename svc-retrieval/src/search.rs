@@ -57,7 +57,7 @@ use self::fetched::Fetched;
 pub(crate) use self::golden::{Edit, Outcome};
 use self::highlights::Marking;
 pub(crate) use self::known::KnownDocument;
-use self::names::KnownNames;
+pub(crate) use self::names::KnownNames;
 use self::narrowing::Narrowing;
 use self::page::{Page, Passage};
 use self::plan::Plan;
@@ -122,9 +122,8 @@ impl Searcher {
         (content, ingest): (ServiceChannel, ServiceChannel),
         clock: Arc<dyn Clock>,
         preferences: Preferences,
-        rows: Arc<StaticRows>,
+        (rows, names): (Arc<StaticRows>, KnownNames),
     ) -> Self {
-        let names = KnownNames::default();
         Self { generations, content, ingest, clock, preferences, rows, names }
     }
 

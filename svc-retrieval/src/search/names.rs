@@ -14,7 +14,7 @@ use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use super::tuning::{MOST_NAMES, NAMES_BYTES};
+use super::tuning::MOST_NAMES;
 use crate::error::Error;
 use crate::owners::{Names, Owner};
 
@@ -41,7 +41,7 @@ impl Weighter<WorkspaceId, Known> for Bytes {
 
 /// The names that searches read last; cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct KnownNames(Arc<Inner>);
+pub(crate) struct KnownNames(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -49,14 +49,13 @@ struct Inner {
     turns: [Mutex<()>; TURNS],
 }
 
-impl Default for KnownNames {
-    fn default() -> Self {
-        let known = Cache::with_weighter(WORKSPACES_EXPECTED, NAMES_BYTES, Bytes);
+impl KnownNames {
+    /// Of all workspaces, so many bytes stay in memory; names that do not fit are asked for by each search.
+    pub(crate) fn new(most_bytes: u64) -> Self {
+        let known = Cache::with_weighter(WORKSPACES_EXPECTED, most_bytes, Bytes);
         Self(Arc::new(Inner { known, turns: std::array::from_fn(|_| Mutex::default()) }))
     }
-}
 
-impl KnownNames {
     /// The names as of that position of the feed, where it has one, or later ones.
     pub(super) async fn read(
         &self,

@@ -534,6 +534,7 @@ pub(crate) fn config(folder: &TempDir) -> Config {
     Config {
         ranking: Preferences::default(),
         browse: cairn_browse::Config::default(),
+        names_bytes: 1 << 20,
         index_folder: folder.path().join("index"),
         qdrant: None,
         embedding: cairn_embed::Config::default(),
