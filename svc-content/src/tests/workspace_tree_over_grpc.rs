@@ -70,6 +70,16 @@ async fn services_of_the_mesh_read_it_and_nobody_else() {
             read.databases.iter().map(|database| (database.id.as_str(), database.name.as_str())).collect();
         assert_eq!((read.unchanged, read.folders.len(), read.position), (false, 1, 3));
         assert_eq!(told, [(database.id.to_string().as_str(), "Tasks")]);
+        let paged = |page_token: String| ReadFoldersRequest { page_token, ..asked(0) };
+        for (token, databases) in
+            [(format!("folders:{}", folder.id), 1), (format!("databases:{}", database.id), 0)]
+        {
+            let request = issuer.request_as(&mesh, paged(token)).unwrap();
+            let read = client.read_folders(request).await.unwrap().into_inner();
+            assert_eq!((read.folders.len(), read.databases.len(), read.unchanged), (0, databases, false));
+        }
+        let request = issuer.request_as(&mesh, paged(format!("memories:{}", folder.id))).unwrap();
+        assert_eq!(client.read_folders(request).await.unwrap_err().code(), Code::InvalidArgument);
         let request = issuer.request(bench.caller.workspace, asked(0)).unwrap();
         assert_eq!(client.read_folders(request).await.unwrap_err().code(), Code::PermissionDenied);
         let read =
