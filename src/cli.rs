@@ -37,6 +37,7 @@ use self::connections::DatabaseConnections;
 pub(crate) use self::documentation::{CompletionsOptions, ManOptions, VersionOptions};
 pub(crate) use self::ending::EndingOptions;
 pub(crate) use self::environment::read;
+use self::memory::MemoryOptions;
 pub(crate) use self::protection::{
     KeysCommand, NewSecretsOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SecretsFormat,
     StoredOptions, TlsClientOptions,
@@ -189,22 +190,22 @@ pub(crate) struct ContentOptions {
     #[arg(long, env = "CAIRN_ASSET_LIMITS", value_name = "LIMITS", value_parser = PlanLimits::changed_by)]
     pub(crate) asset_limits: Option<PlanLimits>,
     /// Megabytes of memory at most for databases that are in use, whose records are filtered and sorted there; a database
-    /// that is larger is read by SQL, as all are with 0.
+    /// that is larger is read by SQL, as all are with 0. Default: 256, or a fifth of CAIRN_MEMORY_MB.
     #[arg(
         long,
         env = "CAIRN_RECORDS_MEMORY_MB",
         value_name = "MEGABYTES",
-        default_value_t = 256,
         value_parser = clap::value_parser!(u32).range(0..=1_048_576)
     )]
-    pub(crate) records_memory_mb: u32,
+    pub(crate) records_memory_mb: Option<u32>,
 }
 
 impl ContentOptions {
     /// What databases may take in memory.
-    pub(crate) const fn columns_bytes(&self) -> usize {
-        const MEBIBYTE: usize = 1 << 20;
-        (self.records_memory_mb as usize).saturating_mul(MEBIBYTE)
+    pub(crate) fn columns_bytes(&self, memory: &MemoryOptions) -> usize {
+        const MEBIBYTE: u64 = 1 << 20;
+        let own = self.records_memory_mb.map(|megabytes| u64::from(megabytes).saturating_mul(MEBIBYTE));
+        usize::try_from(own.unwrap_or_else(|| memory.records())).unwrap_or(usize::MAX)
     }
 
     /// How long trash is kept; for ever when absent.

@@ -7,6 +7,10 @@ const MEBIBYTE: u64 = 1 << 20;
 const SCRIPTS_MB: u64 = 320;
 /// With less, no script could read anything.
 const FEWEST_SCRIPTS_MB: u64 = 16;
+/// Of databases in use, when nothing is said.
+const RECORDS_MB: u64 = 256;
+/// Of the names of folders and databases that searches read, when nothing is said.
+const NAMES_MB: u64 = 32;
 /// Of sources that are asked while somebody waits, when nothing is said.
 const PROVIDER_BODIES_MB: u64 = 16;
 
@@ -28,6 +32,16 @@ impl MemoryOptions {
     /// Bytes for what scripts read: two fifths, and never more than by default.
     pub(crate) fn scripts(&self) -> u64 {
         self.share(2, 5, SCRIPTS_MB).max(FEWEST_SCRIPTS_MB * MEBIBYTE)
+    }
+
+    /// Bytes for databases in use: a fifth, and never more than by default.
+    pub(crate) fn records(&self) -> u64 {
+        self.share(1, 5, RECORDS_MB)
+    }
+
+    /// Bytes for the names that searches read: a twentieth, and never more than by default.
+    pub(crate) fn names(&self) -> u64 {
+        self.share(1, 20, NAMES_MB)
     }
 
     /// Bytes for documents of sources that were read a moment ago: a twentieth, and never more than by default.
@@ -54,11 +68,19 @@ mod tests {
     fn a_bound_is_divided() {
         let of = |memory_mb| {
             let options = MemoryOptions { memory_mb };
-            (options.scripts() / MEBIBYTE, options.provider_bodies() / MEBIBYTE)
+            [options.scripts(), options.records(), options.names(), options.provider_bodies()]
+                .map(|bytes| bytes / MEBIBYTE)
         };
-        assert_eq!(of(None), (320, 16));
-        assert_eq!(of(Some(200)), (80, 10));
-        assert_eq!(of(Some(128)), (51, 6));
-        assert_eq!(of(Some(100_000)), (320, 16), "nobody wanted more than usual");
+        assert_eq!(of(None), [320, 256, 32, 16]);
+        assert_eq!(of(Some(200)), [80, 40, 10, 10]);
+        assert_eq!(of(Some(128)), [51, 25, 6, 6]);
+        assert_eq!(of(Some(100_000)), [320, 256, 32, 16], "nobody wanted more than usual");
+        for bound in [128, 512, 4_096] {
+            let all: u64 = of(Some(bound)).iter().sum();
+            assert!(
+                all * 10 <= bound * 7,
+                "{all} of {bound}: vectors and what a process is made of need the rest"
+            );
+        }
     }
 }

@@ -135,7 +135,7 @@ impl ServiceOptions {
             trash_retention: self.content.trash_retention(),
             assets: self.content.assets_or(site.folder.join(ASSETS_FOLDER)),
             limits: self.content.asset_limits.clone().unwrap_or_default(),
-            columns_bytes: self.content.columns_bytes(),
+            columns_bytes: self.content.columns_bytes(&self.memory),
         })
     }
 
@@ -172,6 +172,7 @@ impl ServiceOptions {
                 reranker: self.reranker.open(&self.outbound.outbound_allow)?,
             },
             browse: self.browse.config(&self.memory),
+            names_bytes: self.memory.names(),
             storage: (site.database)(Role::Retrieval)?,
         })
     }

@@ -59,7 +59,7 @@ pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState,
 pub(crate) use self::tally::Tally;
 pub(crate) use self::text::fold;
 pub(crate) use self::tree::{
-    TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText,
+    NamedDatabase, TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText,
 };
 pub(crate) use self::usage::{Growth, Usage};
 pub(crate) use self::view::{Sort, View, ViewFilter};

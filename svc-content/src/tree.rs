@@ -18,14 +18,18 @@ use uuid::Uuid;
 
 pub(crate) use self::texts::TextRef;
 use crate::context::Context;
-use crate::model::{Database, Record, TreeDatabase, TreeFile, TreeFolder, TreeMemory, TreeRecord, TreeText};
+use crate::model::{
+    Database, NamedDatabase, Record, TreeDatabase, TreeFile, TreeFolder, TreeMemory, TreeRecord, TreeText,
+};
 use crate::store::tree::Which;
 use crate::{Error, store};
 
 /// Folders and files on a page; the others count for more, as they take more to read.
 const PAGE_WEIGHT: i64 = 5_000;
-/// Folders on a page of them alone.
-const FOLDERS_A_PAGE: i64 = 10_000;
+/// Names on a page of them alone.
+const NAMES_A_PAGE: i64 = 10_000;
+/// What has a name that others are found by.
+const NAMED: [Kind; 2] = [Kind::Folder, Kind::Database];
 /// Entries of the feed that one answer looks at.
 const MAX_CHANGES: i64 = 2_000;
 /// Rendering more records than that takes long enough to hold up other requests on the same thread.
@@ -62,11 +66,18 @@ pub(crate) struct TreeChanges {
     pub(crate) gone: Vec<(Kind, DocumentId)>,
 }
 
-/// A page of folders.
+/// What others are found by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) folders: Vec<TreeFolder>,
+    pub(crate) databases: Vec<NamedDatabase>,
+}
+
+/// A page of names: of folders, then of databases.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FolderPage {
+pub(crate) struct NamePage {
     /// Absent where none has changed.
-    pub(crate) folders: Option<Vec<TreeFolder>>,
+    pub(crate) names: Option<Names>,
     /// Empty after the last page.
     pub(crate) next: String,
     /// The position of the feed that the page shows at least.
@@ -123,32 +134,35 @@ impl Trees {
         Ok(TreePage { items, next, position })
     }
 
-    /// A page of all folders, each page of one moment; none where no folder has changed since a position.
-    pub(crate) async fn folders(
-        &self,
-        workspace: &str,
-        after: u64,
-        token: &str,
-    ) -> Result<FolderPage, Error> {
+    /// A page of the names of all folders and databases, each page of one moment; none where none has changed since a
+    /// position.
+    pub(crate) async fn names(&self, workspace: &str, after: u64, token: &str) -> Result<NamePage, Error> {
         let workspace = parse(workspace)?;
+        let (stage, last) = read_token(token)?;
+        let kind = STAGES.get(stage).map(|(_, kind, _)| *kind).filter(|kind| NAMED.contains(kind));
+        let kind = kind.ok_or_else(invalid_token)?;
         let mut tx = self.context.db.begin_read().await?;
         let position = feed::head(&mut tx, workspace).await?;
         let is_known = token.is_empty()
             && (1..=position).contains(&after)
-            && !store::tree::folders_changed(&mut tx, workspace, after).await?;
+            && !store::tree::names_changed(&mut tx, workspace, after).await?;
         if is_known {
             tx.rollback().await?;
-            return Ok(FolderPage { folders: None, next: String::new(), position });
+            return Ok(NamePage { names: None, next: String::new(), position });
         }
-        let last = match token {
-            "" => DocumentId(Uuid::nil()),
-            token => token.parse().map_err(|_| invalid_token())?,
-        };
-        let folders = store::tree::folders(&mut tx, workspace, Which::After(last, FOLDERS_A_PAGE)).await?;
+        let mut names = Names::default();
+        if kind == Kind::Folder {
+            let which = Which::After(last, NAMES_A_PAGE);
+            names.folders = store::tree::folders(&mut tx, workspace, which).await?;
+        }
+        let room = NAMES_A_PAGE - i64::try_from(names.folders.len()).unwrap_or(NAMES_A_PAGE);
+        if room > 0 {
+            let begin = if kind == Kind::Database { last } else { DocumentId(Uuid::nil()) };
+            names.databases = store::tree::named_databases(&mut tx, workspace, begin, room).await?;
+        }
         tx.rollback().await?;
-        let is_full = i64::try_from(folders.len()) == Ok(FOLDERS_A_PAGE);
-        let next = folders.last().filter(|_| is_full).map_or_else(String::new, |last| last.id.to_string());
-        Ok(FolderPage { folders: Some(folders), next, position })
+        let next = names.next_token().unwrap_or_default();
+        Ok(NamePage { names: Some(names), next, position })
     }
 
     /// What changed after a position, of one moment.
@@ -175,6 +189,19 @@ impl Trees {
         let live = items.keys();
         let gone = changed.into_iter().filter(|item| !live.contains(item)).collect();
         Ok(TreeChanges { position, head, items, gone })
+    }
+}
+
+impl Names {
+    /// Of the page after a full one of these.
+    fn next_token(&self) -> Option<String> {
+        if i64::try_from(self.folders.len() + self.databases.len()) != Ok(NAMES_A_PAGE) {
+            return None;
+        }
+        match self.databases.last() {
+            Some(last) => Some(format!("databases:{}", last.id)),
+            None => self.folders.last().map(|last| format!("folders:{}", last.id)),
+        }
     }
 }
 

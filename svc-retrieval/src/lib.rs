@@ -51,8 +51,8 @@ use self::golden::Golden;
 pub use self::held::{Held, held};
 use self::owners::Owner;
 use self::questions::Questions;
-use self::search::Searcher;
 pub use self::search::tuning::WORD_WEIGHT;
+use self::search::{KnownNames, Searcher};
 pub use self::search::{Preferences, rerank};
 
 /// The tables of this service, for whoever asks how they stand in a database.
@@ -85,6 +85,9 @@ pub struct Config {
     pub ranking: Preferences,
     /// What scripts over the workspace may take.
     pub browse: cairn_browse::Config,
+    /// How many bytes the names of folders and databases that searches read may take in memory; names that do not fit are asked
+    /// for by each search.
+    pub names_bytes: u64,
     /// Where retrievals are counted.
     pub storage: sql::Config,
 }
@@ -142,7 +145,9 @@ impl Service {
             Arc::new(generations.clone()),
             clock(),
         );
-        let searcher = Searcher::new(generations.clone(), (content, ingest), clock(), ranking, model);
+        let names = KnownNames::new(config.names_bytes);
+        let searcher =
+            Searcher::new(generations.clone(), (content, ingest), clock(), ranking, (model, names));
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
         Ok(Self { verifier, searcher, browser, generations, analytics, questions, golden })
     }

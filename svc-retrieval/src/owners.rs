@@ -13,7 +13,9 @@ use cairn_chassis::identity::ServiceIdentitySource;
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::content::v1::tree_service_client::TreeServiceClient;
-use cairn_proto::content::v1::{PreviewRecordRequest, PreviewRecordResponse, ReadFoldersRequest, TreeFolder};
+use cairn_proto::content::v1::{
+    NamedDatabase, PreviewRecordRequest, PreviewRecordResponse, ReadFoldersRequest, TreeFolder,
+};
 use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
 use cairn_proto::document::v1::{
     ConfirmDocumentsRequest, ConfirmedDocument, Document, DocumentRef, ReadDocumentsRequest,
@@ -42,6 +44,13 @@ const THRESHOLD: Threshold = Threshold { failures: 2, pause: Duration::from_secs
 fn unanswered() -> Error {
     let message = "the service that keeps documents from outside does not answer now; the other routes work";
     Problem::unavailable(message, THRESHOLD.pause).into()
+}
+
+/// The names that documents are found by besides their own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    pub(crate) folders: Vec<TreeFolder>,
+    pub(crate) databases: Vec<NamedDatabase>,
 }
 
 /// A service that owns documents.
@@ -182,18 +191,18 @@ impl Owner {
         Ok(documents)
     }
 
-    /// The names of the workspace's folders, and the position that they are of; none where no folder has changed after a
-    /// position. At most so many are read.
-    pub(crate) async fn read_folders(
+    /// The names of the workspace's folders and databases, and the position that they are of; none where none has changed
+    /// after a position. At most so many are read, of folders first.
+    pub(crate) async fn read_names(
         &self,
         workspace: WorkspaceId,
         after: u64,
         most: usize,
-    ) -> Result<(Option<Vec<TreeFolder>>, u64), Error> {
+    ) -> Result<(Option<Names>, u64), Error> {
         let mut tree =
             TreeServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
         let call = self.own_call(PATIENCE).await?;
-        let mut folders: Vec<TreeFolder> = Vec::new();
+        let mut names = Names::default();
         let mut position = None;
         let mut page_token = String::new();
         loop {
@@ -203,10 +212,12 @@ impl Owner {
             if page.unchanged {
                 return Ok((None, position));
             }
-            folders.extend(page.folders);
-            if page.next_page_token.is_empty() || folders.len() >= most {
-                folders.truncate(most);
-                return Ok((Some(folders), position));
+            names.folders.extend(page.folders);
+            names.databases.extend(page.databases);
+            if page.next_page_token.is_empty() || names.folders.len() + names.databases.len() >= most {
+                names.folders.truncate(most);
+                names.databases.truncate(most - names.folders.len());
+                return Ok((Some(names), position));
             }
             page_token = page.next_page_token;
         }

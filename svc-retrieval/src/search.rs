@@ -7,12 +7,12 @@ mod citation;
 pub(crate) mod confirm;
 mod evidence;
 mod fetched;
-mod folders;
 pub(crate) mod fusion;
 mod golden;
 pub(crate) mod held;
 mod highlights;
 mod known;
+mod names;
 mod narrowing;
 mod page;
 mod plan;
@@ -54,10 +54,10 @@ use uuid::Uuid;
 pub(crate) use self::absence::{AbsenceRequest, Missed};
 use self::evidence::Evidence;
 use self::fetched::Fetched;
-use self::folders::Folders;
 pub(crate) use self::golden::{Edit, Outcome};
 use self::highlights::Marking;
 pub(crate) use self::known::KnownDocument;
+pub(crate) use self::names::KnownNames;
 use self::narrowing::Narrowing;
 use self::page::{Page, Passage};
 use self::plan::Plan;
@@ -112,7 +112,7 @@ pub(crate) struct Searcher {
     preferences: Preferences,
     /// What tells by meaning which lines answer, whichever embedder found them.
     rows: Arc<StaticRows>,
-    folders: Folders,
+    names: KnownNames,
 }
 
 impl Searcher {
@@ -122,10 +122,9 @@ impl Searcher {
         (content, ingest): (ServiceChannel, ServiceChannel),
         clock: Arc<dyn Clock>,
         preferences: Preferences,
-        rows: Arc<StaticRows>,
+        (rows, names): (Arc<StaticRows>, KnownNames),
     ) -> Self {
-        let folders = Folders::default();
-        Self { generations, content, ingest, clock, preferences, rows, folders }
+        Self { generations, content, ingest, clock, preferences, rows, names }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
@@ -201,8 +200,8 @@ impl Searcher {
         Ok((within, unanswered.into_iter().chain(unnamed).collect()))
     }
 
-    /// The names of the workspace's folders, at least as new as anything that is known to be written and what the search
-    /// waits for. A search without them finds less, and says so.
+    /// The names of the workspace's folders and databases, at least as new as anything that is known to be written and what the
+    /// search waits for. A search without them finds less, and says so.
     async fn names(
         &self,
         generation: &Generation,
@@ -214,11 +213,11 @@ impl Searcher {
             after.iter().filter(|after| after.feed == Some(Feed::Content)).map(|after| after.position);
         let known = generation.indexer.head(Feed::Content, workspace);
         let wanted = waited.max().map_or(known, |position| position.max(known));
-        match self.folders.names(owner, workspace, wanted).await {
+        match self.names.read(owner, workspace, wanted).await {
             Ok(names) => (Some(names), None),
             Err(error) => {
-                tracing::warn!(%workspace, %error, "a search does without the names of folders");
-                (None, Some(answer::without_folder_names()))
+                tracing::warn!(%workspace, %error, "a search does without the names of folders and databases");
+                (None, Some(answer::without_names()))
             }
         }
     }

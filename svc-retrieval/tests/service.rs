@@ -116,6 +116,21 @@ async fn a_folder_is_found_by_its_name_of_now() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_record_is_found_by_its_databases_name_of_now() {
+    let bench = Bench::new().await;
+    bench.owner.name_database(3, "Sightings");
+    let position = bench.owner.write_record(1, "A heron", "Stands still.\n", 3);
+    let found = async |query: &str, after| {
+        let answer = bench.search(query, Strategy::Keyword, after).await;
+        assert!(answer.coverage.is_empty(), "{:?}", answer.coverage);
+        answer.results.len()
+    };
+    assert_eq!([found("sightings", position).await, found("ringing", position).await], [1, 0]);
+    let position = bench.owner.name_database(3, "Ringing");
+    assert_eq!([found("sightings", position).await, found("ringing", position).await], [0, 1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_search_goes_on_without_the_names_of_folders() {
     let bench = Bench::new().await;
     bench.owner.name_folder(FOLDER, "Harbour");

@@ -13,6 +13,7 @@ scenarios![
     each_document_is_one_result_when_asked,
     an_unknown_detail_is_refused,
     rows_of_a_long_table_come_with_its_header,
+    rows_of_csv_come_with_their_header,
 ];
 
 const GUIDE: &str = "# Guide\n\nWhat operators do with this service, day by day.\n\n## Keys\n\n### Rotation\n\n\
@@ -138,4 +139,24 @@ async fn rows_of_a_long_table_come_with_its_header(deployment: &Deployment) {
     let arguments = json!({"query": "widget377", "strategy": "keyword"});
     let said = mcp::text_of(&mcp::call(&workspace.token, "search_context", arguments).await);
     assert!(said.contains(&format!("<hit>\n{header}\n| widget")), "{said}");
+}
+
+async fn rows_of_csv_come_with_their_header(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let row = |row: usize| format!("widget{row};\"{row} euros;\n\nor as agreed\";shelf {row} of the store\n");
+    let rows: String = (0..300).map(row).collect();
+    let table = format!("Part;Price;Place\n{rows}");
+    let written = workspace.typed_file("stock.csv", "text", None, &table).await;
+    let body = json!({"query": "widget277", "strategy": "keyword"});
+    let answer = workspace.search_after(&written.change(), body).await;
+    let best = &items(&answer["results"])[0];
+    assert_eq!(best["tableHeader"], "Part;Price;Place", "{best}");
+    let content = text(best, "content");
+    assert!(content.starts_with("widget") && content.ends_with("of the store"), "a row is parted: {content}");
+    // Content and lines are those of the file all the same.
+    citations::check_all(&workspace.token, &answer).await;
+    // What a column is called finds its rows.
+    let body = json!({"query": "price of widget277", "strategy": "keyword"});
+    let answer = workspace.search_after(&written.change(), body).await;
+    assert!(text(&items(&answer["results"])[0], "content").contains("widget277"), "{answer}");
 }

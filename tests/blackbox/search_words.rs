@@ -11,6 +11,7 @@ scenarios![
     phrases_and_exclusions_hold_for_every_strategy,
     folders_are_words_too,
     a_renamed_or_moved_folder_is_found_by_its_new_name_alone,
+    records_are_found_by_their_databases_name_of_now,
     tags_are_words_too,
 ];
 
@@ -160,6 +161,42 @@ async fn a_renamed_or_moved_folder_is_found_by_its_new_name_alone(deployment: &D
     let body = json!({"query": "elsewhere numbat10", "strategy": "keyword"});
     let answer = scoped.post("/api/v1/search_context").after(&moved.change()).json(body).await.expect(200);
     assert_eq!(items(&answer.json()["results"]).len(), 2, "{}", answer.json());
+}
+
+async fn records_are_found_by_their_databases_name_of_now(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let folder = workspace.folder("Wombat", None).await;
+    let make = async |name: &str, folder: Option<&str>, records: &[&str]| {
+        let body = json!({"name": name, "folderId": folder});
+        let database = workspace.token.post("/api/v1/databases").json(body).await.expect(201).json();
+        let primary = id(&items(&database["properties"])[0]);
+        let path = format!("/api/v1/databases/{}", id(&database));
+        for record in records {
+            let values = json!({"values": {primary.as_str(): record}});
+            workspace.token.post(&format!("{path}/records")).json(values).await.expect(201);
+        }
+        path
+    };
+    let sightings = make("Sightings", Some(&folder), &["Dusk", "Dawn"]).await;
+    make("Others", None, &["Noon"]).await;
+    let mut change = workspace.file("other.md", None, "Nothing of interest.\n").await.change();
+    assert_eq!(sorted(&workspace, &change, "sightings").await, ["Dawn", "Dusk"]);
+    for name in ["Quoll log", "Numbat log"] {
+        let renamed = workspace.token.patch(&sightings).json(json!({"name": name}));
+        change = renamed.await.expect(200).change();
+        assert_eq!(sorted(&workspace, &change, name).await, ["Dawn", "Dusk"], "{name}");
+    }
+    for gone in ["sightings", "quoll"] {
+        assert_eq!(sorted(&workspace, &change, gone).await, [""; 0], "{gone}");
+    }
+    // A token of the folder finds by it, too; one of another folder does not.
+    let elsewhere = workspace.folder("Elsewhere", None).await;
+    for (folder, expected) in [(&folder, 2), (&elsewhere, 0)] {
+        let scoped = workspace.token_for(&[folder]).await;
+        let body = json!({"query": "numbat", "strategy": "keyword"});
+        let answer = scoped.post("/api/v1/search_context").after(&change).json(body).await.expect(200).json();
+        assert_eq!(items(&answer["results"]).len(), expected, "{answer}");
+    }
 }
 
 async fn tags_are_words_too(deployment: &Deployment) {

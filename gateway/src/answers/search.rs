@@ -25,8 +25,8 @@ pub(crate) struct SearchAnswer {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SearchResult {
     pub(crate) content: String,
-    /// Where the content begins in the midst of a table: the table's header, with the line under it. The lines of the citation are
-    /// those of the content.
+    /// Where the content begins in the midst of a table: the table's header, in Markdown with the line under it. The lines of the
+    /// citation are those of the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) table_header: Option<String>,
     /// 0 to 1; comparable within one answer.

@@ -50,6 +50,14 @@ pub(crate) struct TreeDatabase {
     pub(crate) updated_at: Timestamp,
 }
 
+/// A live database by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedDatabase {
+    pub(crate) id: DatabaseId,
+    pub(crate) folder_id: Option<FolderId>,
+    pub(crate) name: String,
+}
+
 /// A live record of a live database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeRecord {

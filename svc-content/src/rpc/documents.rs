@@ -105,6 +105,7 @@ fn encode((document, content): (Document, String)) -> proto::Document {
         content,
         content_hash: document.content_hash,
         updated_at: Some(document.updated_at.to_proto()),
+        database_id: document.database_id.map(|id| id.to_string()),
         ..proto::Document::default()
     }
 }

@@ -11,7 +11,9 @@ use cairn_proto::content::v1::{
 use cairn_proto::document::v1::DocumentRef;
 use tonic::{Request, Response, Status};
 
-use crate::model::{TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText};
+use crate::model::{
+    NamedDatabase, TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText,
+};
 use crate::tree::{self, TextRef, Trees};
 
 pub(crate) fn server(trees: Trees, verifier: Verifier) -> TreeServiceServer<Rpc> {
@@ -64,10 +66,13 @@ impl TreeService for Rpc {
     ) -> Result<Response<ReadFoldersResponse>, Status> {
         self.verifier.authenticate(request.metadata()).await?.require_service()?;
         let asked = request.into_inner();
-        let page = self.trees.folders(&asked.workspace_id, asked.after, &asked.page_token).await?;
+        let page = self.trees.names(&asked.workspace_id, asked.after, &asked.page_token).await?;
+        let unchanged = page.names.is_none();
+        let names = page.names.unwrap_or_default();
         Ok(Response::new(ReadFoldersResponse {
-            unchanged: page.folders.is_none(),
-            folders: page.folders.into_iter().flatten().map(folder).collect(),
+            unchanged,
+            folders: names.folders.into_iter().map(folder).collect(),
+            databases: names.databases.into_iter().map(named_database).collect(),
             next_page_token: page.next,
             position: page.position,
         }))
@@ -147,6 +152,14 @@ fn database(database: TreeDatabase) -> proto::TreeDatabase {
         description: database.description,
         schema: Some(text(database.schema)),
         updated_at: Some(database.updated_at.to_proto()),
+    }
+}
+
+fn named_database(database: NamedDatabase) -> proto::NamedDatabase {
+    proto::NamedDatabase {
+        id: database.id.to_string(),
+        folder_id: database.folder_id.map(|id| id.to_string()),
+        name: database.name,
     }
 }
 

@@ -10,7 +10,7 @@ use super::files::type_of;
 use super::memories::target_of;
 use super::page::{to_column, to_count};
 use super::records::Row as RecordRow;
-use crate::model::{Record, TreeFile, TreeFolder, TreeMember, TreeMemory};
+use crate::model::{NamedDatabase, Record, TreeFile, TreeFolder, TreeMember, TreeMemory};
 
 /// A page of live rows in the order of their ids, from after `$2` on, and the live ones among a list of ids.
 macro_rules! both {
@@ -44,6 +44,9 @@ statements! {
     const DATABASES_AFTER: &str = "SELECT id FROM databases \
          WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
 
+    const NAMED_DATABASES: &str = "SELECT id, folder_id, name FROM databases \
+         WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
+
     const MEMORIES_AFTER: &str = "SELECT id FROM memories \
          WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
 
@@ -64,8 +67,8 @@ statements! {
     const CHANGED: &str = "SELECT position, kind, item_id FROM feed_changes \
          WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
 
-    const CHANGED_OF_KIND: &str = "SELECT position FROM feed_changes \
-         WHERE workspace_id = $1 AND position > $2 AND kind = $3 ORDER BY position LIMIT 1";
+    const CHANGED_OF_KINDS: &str = "SELECT position FROM feed_changes \
+         WHERE workspace_id = $1 AND position > $2 AND kind IN ($3, $4) ORDER BY position LIMIT 1";
 
     const SIZES: Dialect =
         list_statement!("SELECT hash, size_bytes FROM bodies WHERE workspace_id = $1 AND hash IN ", "$2", "");
@@ -147,11 +150,28 @@ pub(crate) async fn folders(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// Whether any folder has changed after a position.
-pub(crate) async fn folders_changed(tx: &mut Tx, workspace: WorkspaceId, after: u64) -> Result<bool, Error> {
-    let kind = i64::from(i32::from(Kind::Folder));
+/// The names of live databases after one, at most so many, in the order of their ids.
+pub(crate) async fn named_databases(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    after: DocumentId,
+    limit: i64,
+) -> Result<Vec<NamedDatabase>, Error> {
+    let rows: Vec<(Text<DatabaseId>, Option<Text<FolderId>>, String)> =
+        fetch!(all, tx, NAMED_DATABASES, Text(workspace), Text(after), limit)?;
+    let named = |(id, folder_id, name): (Text<DatabaseId>, Option<Text<FolderId>>, String)| NamedDatabase {
+        id: id.0,
+        folder_id: folder_id.map(|id| id.0),
+        name,
+    };
+    Ok(rows.into_iter().map(named).collect())
+}
+
+/// Whether any folder or database has changed after a position.
+pub(crate) async fn names_changed(tx: &mut Tx, workspace: WorkspaceId, after: u64) -> Result<bool, Error> {
+    let [folder, database] = [Kind::Folder, Kind::Database].map(|kind| i64::from(i32::from(kind)));
     let found: Option<i64> =
-        fetch!(optional_scalar, tx, CHANGED_OF_KIND, Text(workspace), to_column(after), kind)?;
+        fetch!(optional_scalar, tx, CHANGED_OF_KINDS, Text(workspace), to_column(after), folder, database)?;
     Ok(found.is_some())
 }
 

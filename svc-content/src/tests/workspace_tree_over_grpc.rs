@@ -10,7 +10,9 @@ use cairn_proto::content::v1::{
 };
 use tonic::Code;
 
+use super::tables::named;
 use super::*;
+use crate::databases::Databases;
 use crate::service::{ACCESS, SERVICE_NAMES, Service};
 
 #[tokio::test]
@@ -60,6 +62,24 @@ async fn services_of_the_mesh_read_it_and_nobody_else() {
             let names: Vec<&str> = read.folders.iter().map(|folder| folder.name.as_str()).collect();
             assert_eq!(names.is_empty(), unchanged, "{names:?}");
         }
+        let databases = Databases::new(bench.context.clone());
+        let database = databases.create(&bench.caller, named("Tasks", None)).await.unwrap().item;
+        let request = issuer.request_as(&mesh, asked(2)).unwrap();
+        let read = client.read_folders(request).await.unwrap().into_inner();
+        let told: Vec<(&str, &str)> =
+            read.databases.iter().map(|database| (database.id.as_str(), database.name.as_str())).collect();
+        assert_eq!((read.unchanged, read.folders.len(), read.position), (false, 1, 3));
+        assert_eq!(told, [(database.id.to_string().as_str(), "Tasks")]);
+        let paged = |page_token: String| ReadFoldersRequest { page_token, ..asked(0) };
+        for (token, databases) in
+            [(format!("folders:{}", folder.id), 1), (format!("databases:{}", database.id), 0)]
+        {
+            let request = issuer.request_as(&mesh, paged(token)).unwrap();
+            let read = client.read_folders(request).await.unwrap().into_inner();
+            assert_eq!((read.folders.len(), read.databases.len(), read.unchanged), (0, databases, false));
+        }
+        let request = issuer.request_as(&mesh, paged(format!("memories:{}", folder.id))).unwrap();
+        assert_eq!(client.read_folders(request).await.unwrap_err().code(), Code::InvalidArgument);
         let request = issuer.request(bench.caller.workspace, asked(0)).unwrap();
         assert_eq!(client.read_folders(request).await.unwrap_err().code(), Code::PermissionDenied);
         let read =

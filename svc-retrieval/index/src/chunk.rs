@@ -10,6 +10,7 @@ mod outline;
 mod pack;
 #[cfg(test)]
 mod properties;
+mod table;
 mod yaml;
 
 use lines::Lines;
@@ -52,6 +53,9 @@ pub enum Format {
     Json,
     /// The heading path is made of the keys, seen by indentation, so that templates work too.
     Yaml,
+    /// Rows of values with something between them (CSV, TSV), of which the first names the columns. The heading path is empty;
+    /// what has one column is cut as [`Format::Text`].
+    Table,
     /// Anything else, cut at blank lines. The heading path is empty.
     Text,
 }
@@ -65,7 +69,8 @@ pub struct Chunk {
     /// The headings or keys the passage stands under, outermost first. Where small neighbours were merged, what
     /// they have in common.
     pub heading_path: Vec<String>,
-    /// The header of the table that the passage begins in the midst of, with the line under it; empty where it begins elsewhere.
+    /// The header of the table that the passage begins in the midst of, in Markdown with the line under it; empty where it
+    /// begins elsewhere.
     pub table_header: String,
     /// The first line, counted from 1.
     pub start_line: u32,
@@ -87,6 +92,10 @@ pub fn split(format: Format, content: &str) -> Vec<Chunk> {
         // A key with all that is in it reads best in one piece, where a heading's subsections stand for themselves.
         Format::Json => (json::marks(content), MAX_WORDS),
         Format::Yaml => (yaml::marks(&lines), MAX_WORDS),
+        Format::Table => {
+            table::note(&mut lines);
+            (Vec::new(), 0)
+        }
         Format::Text => (Vec::new(), 0),
     };
     let mut chunks = Vec::new();
@@ -141,7 +150,7 @@ mod tests {
 
     #[test]
     fn empty_and_blank_documents_have_no_chunks() {
-        for format in [Format::Markdown, Format::Json, Format::Yaml, Format::Text] {
+        for format in [Format::Markdown, Format::Json, Format::Yaml, Format::Table, Format::Text] {
             for content in ["", "\n", " \r\n\t\n", "\u{feff}", "\u{feff}\n\n"] {
                 assert_eq!(split(format, content), [], "{format:?} {content:?}");
             }

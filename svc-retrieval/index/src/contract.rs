@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
-use crate::words::{Container, ContainerNames, Language};
+use crate::words::Language;
 
 use super::{
     Batch, Candidates, ChunkId, Counts, Cursor, Engine, IndexedChunk, IndexedDocument, ParsedQuery, Query,
@@ -16,6 +16,7 @@ use super::{
 mod instead;
 mod look;
 mod meaning;
+mod names;
 
 /// The name of a check and the check.
 pub(crate) type Check = (&'static str, fn(&dyn Engine) -> BoxFuture<'_, ()>);
@@ -42,7 +43,8 @@ pub(crate) const CHECKS: &[Check] = checks![
     keeps_workspaces_apart,
     scores_by_what_is_searched_alone,
     finds_by_tags,
-    finds_by_the_names_of_containers,
+    names::finds_by_the_names_of_containers,
+    names::finds_by_the_names_of_holders,
     filters_by_container,
     filters_by_document,
     returns_stored_chunks_in_order,
@@ -93,6 +95,7 @@ pub(crate) fn document(number: u128, texts: &[&str]) -> IndexedDocument {
         workspace: WORKSPACE,
         document: Uuid::from_u128(number),
         container: None,
+        holder: None,
         kind: "file".to_owned(),
         title: String::new(),
         path: String::new(),
@@ -341,52 +344,6 @@ async fn finds_by_tags(index: &dyn Engine) {
     assert_eq!(found(index, "\"map draft\"").await, []);
     add(index, vec![tagged(1, "some words", &[])]).await;
     assert_eq!(found(index, "draft").await, []);
-}
-
-async fn finds_by_the_names_of_containers(index: &dyn Engine) {
-    let [top, inner, other] = [11, 12, 13].map(Uuid::from_u128);
-    let within = |container, number, text: &str| IndexedDocument {
-        container: Some(container),
-        ..document(number, &[text])
-    };
-    let documents = vec![
-        within(top, 1, "one heron"),
-        within(inner, 2, "two herons"),
-        within(other, 3, "three finance herons"),
-    ];
-    add(index, documents).await;
-    let container = |id, parent, name: &str| Container { id, parent, name: name.to_owned() };
-    let names = |top_is: &str| {
-        let all = vec![
-            container(top, None, top_is),
-            container(inner, Some(top), "inner"),
-            container(other, None, "other"),
-        ];
-        Arc::new(ContainerNames::new(all))
-    };
-    let found = async |text: &str, names: &Arc<ContainerNames>, searched: Option<HashSet<Uuid>>| {
-        let parsed =
-            ParsedQuery::parse(text).naming_containers(Arc::clone(names), searched.clone().map(Arc::new));
-        let words = Wanted { words: Some(Arc::new(parsed)), ..Wanted::default() };
-        let query = Query { containers: searched, ..query(words) };
-        let mut found: Vec<ChunkId> =
-            candidates(index, query).await.words.iter().map(|hit| hit.chunk).collect();
-        found.sort_unstable();
-        found
-    };
-    let before = names("Finance policies");
-    assert_eq!(found("finance", &before, None).await, [id(1, 0), id(2, 0), id(3, 0)]);
-    assert_eq!(found("\"finance policies\" heron", &before, None).await, [id(1, 0), id(2, 0)]);
-    assert_eq!(found("heron -policies", &before, None).await, [id(3, 0)]);
-    assert_eq!(found("policy", &before, Some(HashSet::from([inner, other]))).await, [id(2, 0)]);
-    // Nothing is written, and the new name holds.
-    let after = names("Treasury");
-    assert_eq!(found("treasury", &after, None).await, [id(1, 0), id(2, 0)]);
-    assert_eq!(found("policies", &after, None).await, []);
-    // What stands in a chunk itself counts more.
-    let parsed = ParsedQuery::parse("finance").naming_containers(before, None);
-    let words = Wanted { words: Some(Arc::new(parsed)), ..Wanted::default() };
-    assert_eq!(candidates(index, query(words)).await.words[0].chunk, id(3, 0));
 }
 
 async fn filters_by_container(index: &dyn Engine) {

@@ -184,6 +184,7 @@ mod tests {
             workspace,
             document: Uuid::from_u128(id),
             container: None,
+            holder: None,
             kind: "KIND_FILE".to_owned(),
             title: "a title".to_owned(),
             path: String::new(),

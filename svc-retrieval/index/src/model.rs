@@ -52,6 +52,9 @@ pub struct IndexedDocument {
     /// The folder of a workspace document or the connected source of a source document, for filters;
     /// none at the root.
     pub container: Option<Uuid>,
+    /// What holds it within the container and has a name, too, such as a record's database; none where nothing does. By that
+    /// name it is found, and by those above.
+    pub holder: Option<Uuid>,
     /// What the document is to its owner (file, record, …); kept as given.
     pub kind: String,
     /// The title without a file extension; its words are indexed with every chunk.
@@ -91,6 +94,11 @@ pub struct IndexedChunk {
 }
 
 impl IndexedDocument {
+    /// The nearest of what it stands in that has a name.
+    pub(crate) fn named_by(&self) -> Option<Uuid> {
+        self.holder.or(self.container)
+    }
+
     /// One of its chunks as an index would keep it, with its vector if it has one.
     pub fn at_hand(&self, ordinal: u32) -> Option<(StoredChunk, Option<Composed>)> {
         let chunk = self.chunks.get(usize::try_from(ordinal).ok()?)?;

@@ -1,8 +1,8 @@
 //! Every constant of the index and of the embedded vectors, each with its reason.
 
-/// Raised whenever a field, the word analysis or the stored form changes; an index of another version
+/// Raised whenever a field, the word analysis, how documents are cut or the stored form changes; an index of another version
 /// is wiped and rebuilt from the feeds.
-pub(super) const SCHEMA_VERSION: u32 = 4;
+pub(super) const SCHEMA_VERSION: u32 = 5;
 
 /// Bytes of the indexing thread's buffer: the smallest that tantivy accepts. A larger one only helps
 /// batches of many thousands of chunks, and costs resident memory for good.

@@ -45,7 +45,7 @@ pub struct Searched<'a> {
     pub path: &'a str,
     /// What it is tagged with.
     pub tags: &'a [String],
-    /// What holds the document: a chunk is found by its container's names without holding them ([`ContainerNames`]).
+    /// The nearest of what the document stands in that has a name: a chunk is found by its container's names without holding them ([`ContainerNames`]).
     pub container: Option<Uuid>,
     /// The headings above the chunk.
     pub headings: &'a [String],

@@ -119,6 +119,7 @@ mod tests {
             workspace: WORKSPACE.0,
             document: Uuid::from_u128(id),
             container: None,
+            holder: None,
             kind: "file".to_owned(),
             title: String::new(),
             path: String::new(),

@@ -149,6 +149,7 @@ impl Cutter {
             Uuid::try_parse(&reference.id).map_err(|_| Error::Answer("a document's id is not a UUID"))?;
         let container = document.folder_id.as_deref().or(document.source_id.as_deref());
         let container = container.and_then(|id| Uuid::try_parse(id).ok());
+        let holder = document.database_id.as_deref().and_then(|id| Uuid::try_parse(id).ok());
         let chunks = self.chunks(id, &document);
         let is_entry = document.catalog_only;
         let kind = Kind::try_from(reference.kind).unwrap_or_default();
@@ -156,10 +157,11 @@ impl Cutter {
             workspace: partition::of(workspace, document.catalog_only),
             document: id,
             container,
+            holder,
             kind: kinds::stored(kind).to_owned(),
             title: chunk::stem(&document.title).to_owned(),
             // The chunk of an entry says where it stands.
-            path: if is_entry { String::new() } else { beside_folders(kind, document.path, &document.title) },
+            path: if is_entry { String::new() } else { beside_names(kind, document.path) },
             tags: document.tags,
             language: words::detect(&document.content),
             content_hash: document.content_hash,
@@ -309,17 +311,11 @@ impl Cut {
     }
 }
 
-/// What of a path is no folder of the workspace: by the names of folders a document is found as they are when somebody
-/// searches, so that to rename one is to write nothing.
-fn beside_folders(kind: Kind, path: String, title: &str) -> String {
+/// What of a path is neither folder nor database of the workspace: by their names a document is found as they are when
+/// somebody searches, so that to rename one is to write nothing.
+fn beside_names(kind: Kind, path: String) -> String {
     match kind {
-        Kind::File => String::new(),
-        // Its database's name; a title may look like a path.
-        Kind::Record => {
-            let database = path.strip_suffix(title).and_then(|above| above.strip_suffix('/'));
-            let name = database.and_then(|database| database.rsplit('/').next()).unwrap_or_default();
-            format!("/{name}/")
-        }
+        Kind::File | Kind::Record => String::new(),
         Kind::Unspecified
         | Kind::Folder
         | Kind::Memory
@@ -374,8 +370,15 @@ fn format(document: &Document) -> chunk::Format {
         Format::Markdown => chunk::Format::Markdown,
         Format::Json => chunk::Format::Json,
         Format::Yaml => chunk::Format::Yaml,
+        Format::Text | Format::Unspecified if is_table(&document.title) => chunk::Format::Table,
         Format::Text | Format::Unspecified => chunk::Format::Text,
     }
+}
+
+/// Whether a text of that name is a table: its owners know no such format.
+fn is_table(title: &str) -> bool {
+    let extension = title.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    matches!(extension.as_deref(), Some("csv" | "tsv"))
 }
 
 #[cfg(test)]

@@ -99,8 +99,9 @@ pub(super) fn index_lags(lag: u64) -> CoverageNote {
     )
 }
 
-pub(super) fn without_folder_names() -> CoverageNote {
-    let message = "the names of folders were not searched: the service that keeps them did not give them";
+pub(super) fn without_names() -> CoverageNote {
+    let message =
+        "the names of folders and databases were not searched: the service that keeps them did not give them";
     note("provider_unavailable", message.to_owned(), None)
 }
 

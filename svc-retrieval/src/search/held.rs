@@ -113,6 +113,7 @@ mod tests {
             workspace: WORKSPACE,
             document: Uuid::from_u128(id),
             container: None,
+            holder: None,
             kind: "KIND_FILE".to_owned(),
             title: "t".to_owned(),
             path: "/t.md".to_owned(),

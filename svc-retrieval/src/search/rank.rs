@@ -124,7 +124,7 @@ impl<'a> Ranker<'a> {
 pub(super) struct Within {
     pub(super) containers: Option<HashSet<Uuid>>,
     pub(super) documents: Option<HashSet<Uuid>>,
-    /// By which names of folders chunks are found besides their words.
+    /// By which names of folders and databases chunks are found besides their words.
     pub(super) names: Option<Arc<ContainerNames>>,
     pub(super) depth: usize,
 }
@@ -278,7 +278,7 @@ fn ranking(
     Ok(with_subqueries(request, ranking, found))
 }
 
-/// Has a list look at the names of folders, too.
+/// Has a list look at the names of folders and databases, too.
 fn name_containers(wanted: &mut Wanted, names: &Arc<ContainerNames>, searched: Option<&Arc<HashSet<Uuid>>>) {
     for parsed in wanted.words.iter_mut().chain(&mut wanted.without) {
         *parsed = Arc::new(parsed.naming_containers(Arc::clone(names), searched.cloned()));

@@ -47,11 +47,8 @@ pub(super) const MOST_HIGHLIGHTS: usize = 3;
 /// Sentences of fewer characters are marked with the next one: headings, rows of tables, lines of code.
 pub(super) const SHORT_SENTENCE: usize = 40;
 
-/// Folders of a workspace whose names searches read; those beyond are found by what stands in them.
-pub(super) const MOST_FOLDERS: usize = 50_000;
-
-/// Bytes of the names of folders, over all workspaces, that stay in memory; names that do not are asked for by each search.
-pub(super) const FOLDER_NAMES_BYTES: u64 = 32 << 20;
+/// Folders and databases of a workspace whose names searches read; those beyond are found by what stands in them.
+pub(super) const MOST_NAMES: usize = 50_000;
 
 /// The constant of reciprocal-rank fusion, as published: large, so that no single list decides alone.
 pub(crate) const RRF_K: f32 = 60.0;

@@ -66,6 +66,8 @@ pub(crate) struct State {
     pub(crate) feed: Vec<Change>,
     /// The folders' names.
     pub(crate) folders: BTreeMap<u128, String>,
+    /// The databases' names.
+    pub(crate) databases: BTreeMap<u128, String>,
     pub(crate) keeps_names_to_itself: bool,
     /// Whether it answers nothing.
     pub(crate) is_down: bool,
@@ -85,6 +87,15 @@ pub(crate) struct Asked {
     pub(crate) select: usize,
     pub(crate) sources: usize,
     pub(crate) folders: usize,
+}
+
+impl State {
+    fn tell_of(&mut self, kind: Kind, id: u128) -> u64 {
+        let position = u64::try_from(self.feed.len()).unwrap() + 1;
+        let item_id = Uuid::from_u128(id).hyphenated().to_string();
+        self.feed.push(Change { position, kind: kind.into(), item_id, op: Op::Upsert.into() });
+        position
+    }
 }
 
 impl Owner {
@@ -138,10 +149,25 @@ impl Owner {
     pub(crate) fn name_folder(&self, id: u128, name: &str) -> u64 {
         let mut state = self.state.lock().unwrap();
         state.folders.insert(id, name.to_owned());
-        let position = u64::try_from(state.feed.len()).unwrap() + 1;
-        let item_id = Uuid::from_u128(id).hyphenated().to_string();
-        state.feed.push(Change { position, kind: Kind::Folder.into(), item_id, op: Op::Upsert.into() });
-        position
+        state.tell_of(Kind::Folder, id)
+    }
+
+    /// Calls a database so, and tells the feed.
+    pub(crate) fn name_database(&self, id: u128, name: &str) -> u64 {
+        let mut state = self.state.lock().unwrap();
+        state.databases.insert(id, name.to_owned());
+        state.tell_of(Kind::Database, id)
+    }
+
+    /// Writes a record of a database in the root, and tells the feed.
+    pub(crate) fn write_record(&self, id: u128, title: &str, content: &str, database: u128) -> u64 {
+        let id = Uuid::from_u128(id).hyphenated().to_string();
+        self.write_silently(&id, title, content, None);
+        if let Some(document) = self.state.lock().unwrap().documents.get_mut(&id) {
+            document.r#ref = Some(DocumentRef { kind: Kind::Record.into(), id: id.clone() });
+            document.database_id = Some(Uuid::from_u128(database).hyphenated().to_string());
+        }
+        self.tell(&id, Op::Upsert)
     }
 
     /// Trashes a document without telling the feed: the index still believes in it.
@@ -358,12 +384,19 @@ impl TreeService for Owner {
             name: name.clone(),
             ..content::TreeFolder::default()
         };
-        let is_folder = |change: &Change| change.kind() == Kind::Folder;
-        let unchanged = after > 0 && !state.feed.iter().skip(after).any(is_folder);
+        let database = |(id, name): (&u128, &String)| content::NamedDatabase {
+            id: Uuid::from_u128(*id).hyphenated().to_string(),
+            name: name.clone(),
+            ..content::NamedDatabase::default()
+        };
+        let has_name = |change: &Change| matches!(change.kind(), Kind::Folder | Kind::Database);
+        let unchanged = after > 0 && !state.feed.iter().skip(after).any(has_name);
         let folders = state.folders.iter().filter(|_| !unchanged).map(folder).collect();
+        let databases = state.databases.iter().filter(|_| !unchanged).map(database).collect();
         let position = u64::try_from(state.feed.len()).unwrap();
         Ok(Response::new(content::ReadFoldersResponse {
             folders,
+            databases,
             position,
             unchanged,
             ..content::ReadFoldersResponse::default()
@@ -501,6 +534,7 @@ pub(crate) fn config(folder: &TempDir) -> Config {
     Config {
         ranking: Preferences::default(),
         browse: cairn_browse::Config::default(),
+        names_bytes: 1 << 20,
         index_folder: folder.path().join("index"),
         qdrant: None,
         embedding: cairn_embed::Config::default(),

@@ -83,6 +83,7 @@ pub(crate) fn prepare(embedder: &StaticRows, document: &Document, number: u128) 
         // Spread as the real ones are.
         document: Uuid::from_u128(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)),
         container: None,
+        holder: None,
         kind: "FILE".to_owned(),
         title: chunk::stem(&document.name).to_owned(),
         path: document.name.clone(),

@@ -4,16 +4,20 @@ use std::ops::Range;
 
 use super::{BYTES_PER_WORD, MAX_TABLE_HEADER_BYTES};
 
-/// The header of a table in Markdown, and the line that parts it from the rows.
-const TABLE_HEADER_LINES: usize = 2;
-
 /// A document's lines, counted from 0. Ranges of lines are half open.
 pub(super) struct Lines<'a> {
     content: &'a str,
     lines: Vec<Line>,
     words: usize,
     /// In their order.
-    tables: Vec<Range<usize>>,
+    tables: Vec<Table>,
+}
+
+/// A table that is noted.
+struct Table {
+    lines: Range<usize>,
+    /// How many of them, from the first on, are its header.
+    header: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -61,20 +65,20 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Notes a table, whose first two lines are its header and what parts it from the rows.
-    pub(super) fn note_table(&mut self, table: Range<usize>) {
-        self.tables.push(table);
+    /// Notes a table, of which so many lines are its header with what parts it from the rows. Tables are noted in their order.
+    pub(super) fn note_table(&mut self, lines: Range<usize>, header: usize) {
+        self.tables.push(Table { lines, header });
     }
 
     /// The header of the table that a line is a row of; empty where it is none, and where the header is long.
     pub(super) fn header_of(&self, line: usize) -> &'a str {
-        let before = self.tables.partition_point(|table| table.start <= line);
+        let before = self.tables.partition_point(|table| table.lines.start <= line);
         let Some(table) = before.checked_sub(1).and_then(|last| self.tables.get(last)) else { return "" };
-        let rows = table.start.saturating_add(TABLE_HEADER_LINES)..table.end;
+        let rows = table.lines.start.saturating_add(table.header)..table.lines.end;
         if !rows.contains(&line) {
             return "";
         }
-        let header = self.text(table.start..rows.start);
+        let header = self.text(table.lines.start..rows.start);
         if header.len() <= MAX_TABLE_HEADER_BYTES { header } else { "" }
     }
 

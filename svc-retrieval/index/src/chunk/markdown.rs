@@ -8,6 +8,9 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 use super::lines::Lines;
 use super::outline::Mark;
 
+/// The header of a table, and the line that parts it from the rows.
+const TABLE_HEADER_LINES: usize = 2;
+
 /// The headings of the document outside quotes and lists. Glues the lines of code, tables and HTML.
 pub(super) fn marks(lines: &mut Lines<'_>) -> Vec<Mark> {
     let front_matter = front_matter(lines);
@@ -37,7 +40,7 @@ pub(super) fn marks(lines: &mut Lines<'_>) -> Vec<Mark> {
                 lines.glue(range);
             } else if matches!(tag, Tag::Table(_)) {
                 lines.glue(range.clone());
-                lines.note_table(range);
+                lines.note_table(range, TABLE_HEADER_LINES);
             } else if matches!(tag, Tag::List(_)) && lists.last().is_none_or(|last| last.end <= range.start) {
                 lists.push(range);
             } else if matches!(tag, Tag::Item) {

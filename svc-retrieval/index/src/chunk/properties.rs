@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Chunk, Format, MAX_BYTES, split};
 
-const FORMATS: [Format; 4] = [Format::Markdown, Format::Json, Format::Yaml, Format::Text];
+const FORMATS: [Format; 5] = [Format::Markdown, Format::Json, Format::Yaml, Format::Table, Format::Text];
 
 /// The lines of a document as this test, not the chunker, sees them.
 fn document_lines(content: &str) -> Vec<&str> {
@@ -52,7 +52,7 @@ fn same_lines(left: &Chunk, right: &Chunk) -> bool {
     (left.start_line, left.end_line) == (right.start_line, right.end_line)
 }
 
-/// A line of Markdown, YAML or JSON, or something between.
+/// A line of Markdown, YAML, JSON or a table, or something between.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z ]{0,80}",
@@ -66,6 +66,7 @@ fn line() -> impl Strategy<Value = String> {
         1 => " {0,6}[a-z]{1,5}:( [|>a-z\"#]{0,5})?",
         1 => "<(pre|div|!--|/pre|/div)>?",
         1 => "[{}\\[\\],:\"a1 ]{0,12}",
+        1 => "[a-z,;\"]{0,20}",
         1 => "(word ){60,120}",
     ]
 }
@@ -127,6 +128,18 @@ proptest! {
     }
 
     #[test]
+    fn rows_of_tables_stay_whole_under_their_header(rows in prop::collection::vec(values(), 1..80)) {
+        let rows: Vec<String> = rows.iter().map(|values| row(values)).collect();
+        let content = format!("{HEADER}\n{}\n", rows.join("\n"));
+        check(Format::Table, &content);
+        let chunks = split(Format::Table, &content);
+        for (place, chunk) in chunks.iter().enumerate() {
+            prop_assert_eq!(&chunk.table_header, if place == 0 { "" } else { HEADER });
+            prop_assert_eq!(chunk.text.matches('"').count() % 2, 0, "a row is parted: {}", chunk.text);
+        }
+    }
+
+    #[test]
     fn chunks_and_what_is_between_them_are_the_document(paragraphs in prop::collection::vec("[a-z]{1,9}( [a-z#*-]{1,9}){0,90}", 1..30)) {
         let content = paragraphs.join("\n\n");
         for format in [Format::Markdown, Format::Text] {
@@ -138,6 +151,17 @@ proptest! {
             prop_assert_eq!(again, format!("{content}\n"));
         }
     }
+}
+
+const HEADER: &str = "name;\"what it\nis\"";
+
+/// The values of a row; quoted ones hold line ends, blank lines and what stands between values.
+fn values() -> impl Strategy<Value = (String, String)> {
+    ("[a-z]{1,9}", "[a-z ;,\n]{0,90}")
+}
+
+fn row((name, what): &(String, String)) -> String {
+    format!("{name};\"{what}\"")
 }
 
 /// A block of Markdown that is never cut: all are shorter than the longest block.

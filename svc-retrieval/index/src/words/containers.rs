@@ -1,6 +1,7 @@
-//! The names of containers: a document is found by the names of the folders above it, and no chunk holds these.
+//! The names of containers: a document is found by the names of what stands above it (folders, a record's database), and no
+//! chunk holds these.
 //!
-//! A chunk has one word that stands for its container. A search that holds words of a name looks for the words of the
+//! A chunk has one word that stands for the nearest of them. A search that holds words of a name looks for the words of the
 //! containers of that name and of all in them, so that whoever renames or moves one changes nothing that is indexed.
 
 use std::collections::{HashMap, HashSet};
@@ -39,6 +40,16 @@ pub struct Container {
     pub parent: Option<Uuid>,
     /// What it is called.
     pub name: String,
+    /// Whether it is a holder within its parent ([`IndexedDocument::holder`](crate::IndexedDocument::holder)): it is searched
+    /// where its parent is.
+    pub is_holder: bool,
+}
+
+impl Container {
+    /// The container of what stands in it, as searches are bound to some; none at the root.
+    fn searched_as(&self) -> Option<Uuid> {
+        if self.is_holder { self.parent } else { Some(self.id) }
+    }
 }
 
 /// The names of a workspace's containers, as of one moment.
@@ -97,19 +108,25 @@ impl ContainerNames {
     }
 
     /// The containers at these places and all in them, the nearest first.
-    fn with_all_inside(&self, places: impl IntoIterator<Item = usize>) -> Vec<Uuid> {
+    fn with_all_inside(&self, places: impl IntoIterator<Item = usize>) -> Vec<&Container> {
         let mut found: Vec<usize> = Vec::new();
         let mut known: HashSet<usize> = HashSet::new();
         found.extend(places.into_iter().filter(|place| known.insert(*place)));
         let mut next = 0;
-        let mut ids = Vec::with_capacity(found.len());
+        let mut containers = Vec::with_capacity(found.len());
         while let Some(container) = found.get(next).and_then(|place| self.containers.get(*place)) {
-            ids.push(container.id);
+            containers.push(container);
             let inside = self.inside.get(&container.id).into_iter().flatten().copied();
             found.extend(inside.filter(|place| known.insert(*place)));
             next += 1;
         }
-        ids
+        containers
+    }
+
+    /// How many are searched by a search that is bound to these containers.
+    fn count_within(&self, searched: &HashSet<Uuid>) -> usize {
+        let holders = self.containers.iter().filter(|container| container.is_holder);
+        searched.len() + holders.filter(|holder| is_within(holder, searched)).count()
     }
 
     /// Whether words stand in a row in the name at a place, each in one of the languages.
@@ -126,6 +143,10 @@ impl ContainerNames {
     }
 }
 
+fn is_within(container: &Container, searched: &HashSet<Uuid>) -> bool {
+    container.searched_as().is_some_and(|id| searched.contains(&id))
+}
+
 fn forms_of(word: &str, languages: Languages) -> Vec<String> {
     spellings(word, languages).into_iter().map(|(form, _)| form).collect()
 }
@@ -135,6 +156,8 @@ fn forms_of(word: &str, languages: Languages) -> Vec<String> {
 pub(crate) struct Naming {
     names: Arc<ContainerNames>,
     searched: Option<Arc<HashSet<Uuid>>>,
+    /// How many containers are searched.
+    all: usize,
 }
 
 impl PartialEq for Naming {
@@ -147,7 +170,11 @@ impl Eq for Naming {}
 
 impl Naming {
     pub(crate) fn new(names: Arc<ContainerNames>, searched: Option<Arc<HashSet<Uuid>>>) -> Self {
-        Self { names, searched }
+        let all = match &searched {
+            Some(searched) => names.count_within(searched),
+            None => names.containers.len(),
+        };
+        Self { names, searched, all }
     }
 
     /// What words look for besides themselves, with what each counts.
@@ -180,28 +207,27 @@ impl Naming {
             let holds = |place: &usize| self.names.holds_row(*place, row, languages);
             places.extend(named.get(first).into_iter().flatten().copied().filter(holds));
         }
-        let found =
-            self.names.with_all_inside(places).into_iter().filter(|container| self.is_searched(container));
-        found.take(MOST_CONTAINERS).map(word_of).collect()
+        self.searched_inside(places).take(MOST_CONTAINERS).map(word_of).collect()
     }
 
     /// The containers searched whose name holds one of the forms, or one above them, the nearest first.
     fn holding(&self, forms: &[String], languages: Languages) -> Vec<Uuid> {
         let named = self.names.named(languages);
         let places = forms.iter().filter_map(|form| named.get(form)).flatten().copied();
-        let mut found = self.names.with_all_inside(places);
-        found.retain(|container| self.is_searched(container));
-        found
+        self.searched_inside(places).collect()
     }
 
-    fn is_searched(&self, container: &Uuid) -> bool {
-        self.searched.as_ref().is_none_or(|searched| searched.contains(container))
+    /// The containers searched at these places, and all in them that are searched, the nearest first.
+    fn searched_inside(&self, places: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Uuid> {
+        let is_searched = move |container: &&Container| {
+            self.searched.as_ref().is_none_or(|searched| is_within(container, searched))
+        };
+        self.names.with_all_inside(places).into_iter().filter(is_searched).map(|container| container.id)
     }
 
     /// How much a word tells, 0 to 1, that so many of the containers searched are found by: where all are, next to nothing.
     fn telling(&self, found: usize) -> f32 {
-        let all = self.searched.as_ref().map_or(self.names.containers.len(), |searched| searched.len());
-        let all = all.max(found).max(1) as f32;
+        let all = self.all.max(found).max(1) as f32;
         (all / found.max(1) as f32).ln_1p() / all.ln_1p()
     }
 }
@@ -214,7 +240,8 @@ mod tests {
     use crate::words::Language;
 
     fn container(id: u128, parent: Option<u128>, name: &str) -> Container {
-        Container { id: Uuid::from_u128(id), parent: parent.map(Uuid::from_u128), name: name.to_owned() }
+        let (id, parent) = (Uuid::from_u128(id), parent.map(Uuid::from_u128));
+        Container { id, parent, name: name.to_owned(), is_holder: false }
     }
 
     fn naming(searched: Option<&[u128]>) -> Naming {
@@ -260,6 +287,28 @@ mod tests {
         assert!(
             (all.telling(1) - 1.0).abs() < 1e-6 && all.telling(6) < 0.4 && all.telling(3) < all.telling(2)
         );
+    }
+
+    #[test]
+    fn a_holder_is_searched_where_its_parent_is() {
+        let holder = |id, parent, name| Container { is_holder: true, ..container(id, parent, name) };
+        let names = vec![
+            container(1, None, "Finance"),
+            container(2, None, "Engineering"),
+            holder(3, Some(1), "Invoices"),
+            holder(4, Some(2), "Invoices"),
+            holder(5, None, "Invoices"),
+        ];
+        let names = Arc::new(ContainerNames::new(names));
+        let naming = |searched: &[u128]| {
+            let searched = searched.iter().copied().map(Uuid::from_u128).collect();
+            Naming::new(Arc::clone(&names), Some(Arc::new(searched)))
+        };
+        assert_eq!(found(&Naming::new(Arc::clone(&names), None), "invoice"), [3, 4, 5]);
+        assert_eq!(found(&naming(&[1]), "invoice"), [3]);
+        assert_eq!(found(&naming(&[1]), "finance"), [1, 3]);
+        assert_eq!(found(&naming(&[3]), "invoice"), Vec::<u128>::new());
+        assert_eq!((naming(&[1]).all, naming(&[1, 2]).all), (2, 4));
     }
 
     #[test]

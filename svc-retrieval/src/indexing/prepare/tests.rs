@@ -123,13 +123,38 @@ async fn a_document_that_is_as_it_was_is_not_cut_again() {
 }
 
 #[test]
-fn names_of_folders_are_no_words_of_what_stands_in_them() {
-    let of = |kind, path: &str, title: &str| super::beside_folders(kind, path.to_owned(), title);
-    assert_eq!(of(Kind::File, "/Team/Plans/a.md", "a.md"), "");
-    assert_eq!(of(Kind::Record, "/Team/Tasks/Ship it", "Ship it"), "/Tasks/");
-    assert_eq!(of(Kind::Record, "/Team/Tasks/and/or", "and/or"), "/Tasks/");
-    assert_eq!(of(Kind::Record, "/Tasks/Ship it", "Ship it"), "/Tasks/");
-    assert_eq!(of(Kind::Record, "odd", "Ship it"), "//");
-    assert_eq!(of(Kind::Memory, "/memories/release", "Release"), "/memories/release");
-    assert_eq!(of(Kind::SourceDocument, "/sources/Wiki/Plans/a", "a"), "/sources/Wiki/Plans/a");
+fn names_of_folders_and_databases_are_no_words_of_what_stands_in_them() {
+    let of = |kind, path: &str| super::beside_names(kind, path.to_owned());
+    assert_eq!(of(Kind::File, "/Team/Plans/a.md"), "");
+    assert_eq!(of(Kind::Record, "/Team/Tasks/Ship it"), "");
+    assert_eq!(of(Kind::Memory, "/memories/release"), "/memories/release");
+    assert_eq!(of(Kind::SourceDocument, "/sources/Wiki/Plans/a"), "/sources/Wiki/Plans/a");
+}
+
+#[test]
+fn a_record_is_held_by_its_database() {
+    let mut document = guide();
+    document.database_id = Some(Uuid::from_u128(5).to_string());
+    document.folder_id = Some(Uuid::from_u128(9).to_string());
+    let cut = Cutter::forgetful().cut_one(WORKSPACE, document).unwrap();
+    assert_eq!(cut.document.holder, Some(Uuid::from_u128(5)));
+    assert_eq!(cut.document.container, Some(Uuid::from_u128(9)));
+}
+
+#[test]
+fn text_that_is_called_so_is_cut_as_a_table() {
+    let rows: String = (0..200).map(|row| format!("part {row},some euros and cents\n")).collect();
+    let mut document = guide();
+    document.content = format!("part,price\n{rows}");
+    document.format = Format::Text.into();
+    let headers = |title: &str, document: &Document| {
+        let document = Document { title: title.to_owned(), ..document.clone() };
+        let chunks = Cutter::forgetful().chunks(DOCUMENT, &document);
+        chunks.iter().skip(1).map(|(chunk, _)| chunk.table_header.clone()).collect::<Vec<_>>()
+    };
+    let table = headers("prices.CSV", &document);
+    assert!(!table.is_empty() && table.iter().all(|header| header == "part,price"), "{table:?}");
+    assert!(headers("prices.txt", &document).iter().all(String::is_empty));
+    document.format = Format::Markdown.into();
+    assert!(headers("prices.csv", &document).iter().all(String::is_empty));
 }

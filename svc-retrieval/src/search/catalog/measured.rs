@@ -113,6 +113,7 @@ async fn engine(folder: &Path, titles: &[Title]) -> EmbeddedEngine {
             workspace: partition::of(WORKSPACE, true),
             document: id(place),
             container: Some(SOURCE),
+            holder: None,
             kind: String::new(),
             title: cairn_index::chunk::stem(&document.title).to_owned(),
             path: String::new(),

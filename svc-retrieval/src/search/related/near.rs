@@ -234,6 +234,7 @@ mod tests {
                 workspace: WORKSPACE,
                 document: Uuid::from_u128(document),
                 container: container.map(Uuid::from_u128),
+                holder: None,
                 kind: String::new(),
                 title: String::new(),
                 path: String::new(),

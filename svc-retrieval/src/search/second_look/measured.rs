@@ -142,6 +142,7 @@ fn document(id: Uuid, line: &Value, rows: &StaticRows) -> IndexedDocument {
         workspace: WORKSPACE.0,
         document: id,
         container: None,
+        holder: None,
         kind: "file".to_owned(),
         title: chunk::stem(&name).to_owned(),
         path: format!("/{name}"),

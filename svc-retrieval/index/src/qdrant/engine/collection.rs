@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_deployment_knows_its_own_collections() {
         let slug = "static-minilm-1_01ab23cd";
-        assert_eq!(name("cairn", slug), "cairn_v2_static-minilm-1_01ab23cd");
+        assert_eq!(name("cairn", slug), "cairn_v3_static-minilm-1_01ab23cd");
         assert!(is_generation("cairn", &name("cairn", slug)));
         assert!(is_generation("cairn", "cairn_v12_x_01ab23cd"));
         let foreign =

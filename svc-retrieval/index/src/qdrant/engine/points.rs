@@ -349,6 +349,7 @@ mod tests {
                 workspace: Uuid::from_u128(workspace),
                 document: Uuid::from_u128(document),
                 container: container.map(Uuid::from_u128),
+                holder: None,
                 kind: "KIND_FILE".to_owned(),
                 title,
                 path: String::new(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Raised whenever what a point holds or a collection's settings change: it is part of the collection's name, so that
 /// two versions of Cairn never share one.
-pub(super) const LAYOUT: u32 = 2;
+pub(super) const LAYOUT: u32 = 3;
 
 /// The first server that counts over given points how rare a word is: major and minor version.
 pub(super) const OLDEST_SERVER: (u32, u32) = (1, 19);

@@ -38,7 +38,7 @@ impl Words {
             title: &document.title,
             path: &document.path,
             tags: &document.tags,
-            container: document.container,
+            container: document.named_by(),
             headings: &chunk.heading_path,
             table_header: &chunk.table_header,
             text: &chunk.text,

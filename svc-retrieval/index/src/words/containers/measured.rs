@@ -98,7 +98,7 @@ impl Tree {
             if path.is_dir() && !name.starts_with('.') {
                 let id = Uuid::from_u128(1 + self.containers.len() as u128);
                 let parent = parent.map(|(id, _)| id);
-                self.containers.push(Container { id, parent, name: name.clone() });
+                self.containers.push(Container { id, parent, name: name.clone(), is_holder: false });
                 self.read(root, &path, Some((id, &name)));
             } else if name.ends_with(".md")
                 && let Ok(content) = fs_err::read_to_string(&path)
@@ -135,6 +135,7 @@ impl Tree {
             workspace: WORKSPACE,
             document: id,
             container: parent.map(|(id, _)| id),
+            holder: None,
             kind: "KIND_FILE".to_owned(),
             title: stem(name).to_owned(),
             path: format!("/{place}"),

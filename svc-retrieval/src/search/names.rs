@@ -1,22 +1,22 @@
-//! The names of the folders of workspaces, as searches read them.
+//! The names of the folders and databases of workspaces, as searches read them.
 //!
-//! They are asked of their owner when a folder may have changed, and kept: chunks know the folder that they stand in and not
-//! what it is called, so that to rename one is to index nothing.
+//! They are asked of their owner when one may have changed, and kept: chunks know the folder or database that they stand in and
+//! not what it is called, so that to rename one is to index nothing.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use cairn_index::words::{Container, ContainerNames};
-use cairn_proto::content::v1::TreeFolder;
+use cairn_proto::content::v1::{NamedDatabase, TreeFolder};
 use cairn_proto::ids::WorkspaceId;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use super::tuning::{FOLDER_NAMES_BYTES, MOST_FOLDERS};
+use super::tuning::MOST_NAMES;
 use crate::error::Error;
-use crate::owners::Owner;
+use crate::owners::{Names, Owner};
 
 /// Workspaces that the cache makes room for at first.
 const WORKSPACES_EXPECTED: usize = 64;
@@ -41,7 +41,7 @@ impl Weighter<WorkspaceId, Known> for Bytes {
 
 /// The names that searches read last; cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Folders(Arc<Inner>);
+pub(crate) struct KnownNames(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -49,16 +49,15 @@ struct Inner {
     turns: [Mutex<()>; TURNS],
 }
 
-impl Default for Folders {
-    fn default() -> Self {
-        let known = Cache::with_weighter(WORKSPACES_EXPECTED, FOLDER_NAMES_BYTES, Bytes);
+impl KnownNames {
+    /// Of all workspaces, so many bytes stay in memory; names that do not fit are asked for by each search.
+    pub(crate) fn new(most_bytes: u64) -> Self {
+        let known = Cache::with_weighter(WORKSPACES_EXPECTED, most_bytes, Bytes);
         Self(Arc::new(Inner { known, turns: std::array::from_fn(|_| Mutex::default()) }))
     }
-}
 
-impl Folders {
     /// The names as of that position of the feed, where it has one, or later ones.
-    pub(super) async fn names(
+    pub(super) async fn read(
         &self,
         owner: &Owner,
         workspace: WorkspaceId,
@@ -74,10 +73,10 @@ impl Folders {
         }
         let before = self.0.known.get(&workspace);
         let after = before.as_ref().map_or(0, |known| known.position);
-        let (folders, of) = owner.read_folders(workspace, after, MOST_FOLDERS).await?;
-        let names = match (folders, before) {
+        let (read, of) = owner.read_names(workspace, after, MOST_NAMES).await?;
+        let names = match (read, before) {
             (None, Some(before)) => before.names,
-            (folders, _) => Arc::new(named(folders.unwrap_or_default())),
+            (read, _) => Arc::new(containers(read.unwrap_or_default())),
         };
         let known = Known { names: Arc::clone(&names), position: of };
         self.0.known.insert(workspace, known);
@@ -98,10 +97,18 @@ impl Folders {
     }
 }
 
-fn named(folders: Vec<TreeFolder>) -> ContainerNames {
-    let container = |folder: TreeFolder| {
-        let parent = folder.parent_id.and_then(|id| Uuid::try_parse(&id).ok());
-        Some(Container { id: Uuid::try_parse(&folder.id).ok()?, parent, name: folder.name })
-    };
-    ContainerNames::new(folders.into_iter().filter_map(container).collect())
+fn containers(names: Names) -> ContainerNames {
+    let folders = names.folders.into_iter().filter_map(of_folder);
+    ContainerNames::new(folders.chain(names.databases.into_iter().filter_map(of_database)).collect())
+}
+
+fn of_folder(folder: TreeFolder) -> Option<Container> {
+    let parent = folder.parent_id.and_then(|id| Uuid::try_parse(&id).ok());
+    Some(Container { id: Uuid::try_parse(&folder.id).ok()?, parent, name: folder.name, is_holder: false })
+}
+
+/// Records are looked for in the folder of their database.
+fn of_database(database: NamedDatabase) -> Option<Container> {
+    let parent = database.folder_id.and_then(|id| Uuid::try_parse(&id).ok());
+    Some(Container { id: Uuid::try_parse(&database.id).ok()?, parent, name: database.name, is_holder: true })
 }
