@@ -9,6 +9,8 @@ const SCRIPTS_MB: u64 = 320;
 const FEWEST_SCRIPTS_MB: u64 = 16;
 /// Of sources that are asked while somebody waits, when nothing is said.
 const PROVIDER_BODIES_MB: u64 = 16;
+/// Of names of files, when nothing is said: about a million of them.
+const NAMES_MB: u64 = 128;
 
 /// The bound, and its shares.
 #[derive(Debug, Clone, Args)]
@@ -35,6 +37,11 @@ impl MemoryOptions {
         self.share(1, 20, PROVIDER_BODIES_MB)
     }
 
+    /// Bytes for names of files that are looked for: a tenth, and never more than by default.
+    pub(crate) fn names(&self) -> usize {
+        usize::try_from(self.share(1, 10, NAMES_MB)).unwrap_or(usize::MAX)
+    }
+
     /// Bytes that the process should stay within.
     pub(crate) fn bound(&self) -> Option<u64> {
         self.memory_mb.map(|megabytes| megabytes.saturating_mul(MEBIBYTE))
@@ -54,11 +61,12 @@ mod tests {
     fn a_bound_is_divided() {
         let of = |memory_mb| {
             let options = MemoryOptions { memory_mb };
-            (options.scripts() / MEBIBYTE, options.provider_bodies() / MEBIBYTE)
+            let names = options.names() as u64 / MEBIBYTE;
+            (options.scripts() / MEBIBYTE, options.provider_bodies() / MEBIBYTE, names)
         };
-        assert_eq!(of(None), (320, 16));
-        assert_eq!(of(Some(200)), (80, 10));
-        assert_eq!(of(Some(128)), (51, 6));
-        assert_eq!(of(Some(100_000)), (320, 16), "nobody wanted more than usual");
+        assert_eq!(of(None), (320, 16, 128));
+        assert_eq!(of(Some(200)), (80, 10, 20));
+        assert_eq!(of(Some(128)), (51, 6, 12));
+        assert_eq!(of(Some(100_000)), (320, 16, 128), "nobody wanted more than usual");
     }
 }
