@@ -9,8 +9,8 @@ const SCRIPTS_MB: u64 = 320;
 const FEWEST_SCRIPTS_MB: u64 = 16;
 /// Of sources that are asked while somebody waits, when nothing is said.
 const PROVIDER_BODIES_MB: u64 = 16;
-/// Of names of files, when nothing is said: about a million of them.
-const NAMES_MB: u64 = 128;
+/// Of names of files, when nothing is said: more than a million of them.
+const NAMES_MB: u64 = 192;
 
 /// The bound, and its shares.
 #[derive(Debug, Clone, Args)]
@@ -64,9 +64,9 @@ mod tests {
             let names = options.names() as u64 / MEBIBYTE;
             (options.scripts() / MEBIBYTE, options.provider_bodies() / MEBIBYTE, names)
         };
-        assert_eq!(of(None), (320, 16, 128));
+        assert_eq!(of(None), (320, 16, 192));
         assert_eq!(of(Some(200)), (80, 10, 20));
         assert_eq!(of(Some(128)), (51, 6, 12));
-        assert_eq!(of(Some(100_000)), (320, 16, 128), "nobody wanted more than usual");
+        assert_eq!(of(Some(100_000)), (320, 16, 192), "nobody wanted more than usual");
     }
 }

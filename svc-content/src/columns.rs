@@ -16,6 +16,7 @@ mod groups;
 mod names;
 mod order;
 mod page;
+mod remembered;
 mod select;
 mod shelf;
 mod texts;

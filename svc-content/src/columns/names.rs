@@ -1,19 +1,21 @@
 //! The names of the live files of a workspace in memory: what finds those that hold a text without reading all of them.
 //!
 //! Names are kept folded, with signatures of their trigrams, so that a text which stands in few of them is looked for in
-//! few blocks. What is found is put in the order that the engine has: names that are the text, names that begin with it,
+//! few blocks. What takes a look at most of them is remembered, and follows the changes as the names do. What is found is put in the order that the engine has: names that are the text, names that begin with it,
 //! all others; each of them by name and then by id.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 use uuid::Uuid;
 
-use super::bits::{Bits, LANES};
+use super::bits::Bits;
 use super::blocks::Blocks;
 use super::order::Order;
+use super::remembered::{Remembered, Selected};
 use super::shelf::Shelved;
 use super::texts::Texts;
 
@@ -21,6 +23,10 @@ use super::texts::Texts;
 const ROOT: u32 = 0;
 /// Of so many rows or fewer, all are put in order; of more, the order of all rows is walked until there are enough.
 const FEW: u64 = 4_096;
+/// Of fewer names, all are read sooner than it is worth to remember anything.
+const REMEMBERED_FROM: usize = 16_384;
+/// Signatures tell nothing of a text that has fewer bytes.
+const SHORT: usize = 3;
 
 /// What a file is called at a position, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +67,7 @@ pub(crate) struct Found {
 }
 
 /// The names of a workspace as of one position of its feed.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Names {
     position: u64,
     ids: Vec<u128>,
@@ -77,6 +83,7 @@ pub(crate) struct Names {
     free: Vec<u32>,
     by_id: Order,
     by_name: Order,
+    remembered: Mutex<Remembered>,
 }
 
 impl Shelved for Names {
@@ -105,6 +112,7 @@ impl Names {
             free: Vec::new(),
             by_id: Order::default(),
             by_name: Order::default(),
+            remembered: Mutex::default(),
         }
     }
 
@@ -151,6 +159,7 @@ impl Names {
                     let row = known.or_else(|| self.free.pop()).unwrap_or_else(|| self.next_row());
                     self.write(row, file);
                     self.each_order(row, |order, to| order.insert(row, to));
+                    self.tell_remembered(row);
                 }
                 NameChange::IsGone(_) => {
                     if let Some(row) = known {
@@ -158,6 +167,7 @@ impl Names {
                         self.folded.set(row, "");
                         self.live.remove(row);
                         self.free.push(row);
+                        self.tell_remembered(row);
                     }
                 }
             }
@@ -167,19 +177,17 @@ impl Names {
 
     /// The files whose names hold a text, the first ones and how many there are.
     pub(crate) fn search(&self, wanted: &NamesWanted) -> Found {
-        let mut holding = self.folded.holding(&wanted.folded, &self.live);
-        if let Some(folders) = &wanted.folders {
-            holding = self.within(&holding, folders);
-        }
-        let total = holding.count();
-        let (same, beginning) = self.beginning(&holding, wanted.folded.as_bytes());
-        holding.subtract(&same);
-        holding.subtract(&beginning);
+        let selected = self.selected(&wanted.folded);
+        let selected = match &wanted.folders {
+            Some(folders) => Arc::new(self.within(&selected, folders)),
+            None => selected,
+        };
         let mut rows = Vec::new();
-        for group in [&same, &beginning, &holding] {
+        for group in selected.groups() {
             self.take_first(group, wanted.limit, &mut rows);
         }
-        Found { ids: rows.into_iter().map(|row| FileId(Uuid::from_u128(self.id(row)))).collect(), total }
+        let ids = rows.into_iter().map(|row| FileId(Uuid::from_u128(self.id(row)))).collect();
+        Found { ids, total: selected.total() }
     }
 
     /// What they take, about.
@@ -188,7 +196,34 @@ impl Names {
         let rows = self.ids.capacity() * size_of::<u128>() + self.places.capacity() * size_of::<u32>();
         let texts = self.written.bytes() + self.folded.bytes();
         let orders = self.by_id.bytes() + self.by_name.bytes();
-        rows + texts + orders + self.live.bytes() + self.folders.capacity() * FOLDER
+        // Whether they are there already or not, so that names take no more once they are asked.
+        let remembered = if self.is_remembering() { Remembered::most_bytes(self.live.bytes()) } else { 0 };
+        rows + texts + orders + remembered + self.live.bytes() + self.folders.capacity() * FOLDER
+    }
+
+    /// The rows whose names hold a text.
+    fn selected(&self, text: &str) -> Arc<Selected> {
+        let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(selected) = remembered().get(text) {
+            return selected;
+        }
+        let holding = self.folded.holding(text, &self.live);
+        let is_slow = text.len() < SHORT || holding.count() > FEW;
+        let selected = Arc::new(Selected::of(holding, text.as_bytes(), |row| self.folded.text(row)));
+        if is_slow && self.is_remembering() {
+            remembered().put(text, &selected);
+        }
+        selected
+    }
+
+    fn is_remembering(&self) -> bool {
+        self.len() >= REMEMBERED_FROM
+    }
+
+    /// Tells what is remembered that a row has changed.
+    fn tell_remembered(&mut self, row: u32) {
+        let name = self.live.has(row).then(|| self.folded.text(row));
+        self.remembered.get_mut().unwrap_or_else(PoisonError::into_inner).follow(row, name);
     }
 
     fn next_row(&self) -> u32 {
@@ -217,33 +252,17 @@ impl Names {
     }
 
     /// Those of some rows that stand in one of these folders.
-    fn within(&self, rows: &Bits, folders: &[FolderId]) -> Bits {
+    fn within(&self, selected: &Selected, folders: &[FolderId]) -> Selected {
         let mut is_wanted = vec![false; self.folders.len() + 1];
         for number in folders.iter().filter_map(|folder| self.folders.get(folder)) {
             if let Some(is_wanted) = is_wanted.get_mut(*number as usize) {
                 *is_wanted = true;
             }
         }
-        self.passing(rows, |row| {
+        selected.passing(|row| {
             let folder = self.places.get(row as usize).copied().unwrap_or(ROOT);
             is_wanted.get(folder as usize) == Some(&true)
         })
-    }
-
-    /// Those of some rows whose names are a text, and those whose names begin with it and go on.
-    fn beginning(&self, rows: &Bits, text: &[u8]) -> (Bits, Bits) {
-        let mut beginning = self.passing(rows, |row| self.folded.text(row).starts_with(text));
-        let same = self.passing(&beginning, |row| self.folded.text(row).len() == text.len());
-        beginning.subtract(&same);
-        (same, beginning)
-    }
-
-    fn passing(&self, rows: &Bits, test: impl Fn(u32) -> bool) -> Bits {
-        let mut passing = Bits::none_of(rows);
-        for row in rows.rows().filter(|row| test(*row)) {
-            passing.add_word(row as usize / LANES, 1 << (row as usize % LANES));
-        }
-        passing
     }
 
     /// Adds the first of some rows, by name and id, until there are so many.
