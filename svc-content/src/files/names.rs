@@ -120,7 +120,7 @@ async fn in_names(
         false => store::names::changed(tx, workspace, then, position).await?,
     };
     let folders = match below {
-        Some(folders) => Some(store::names::below_of(tx, workspace, folders).await?),
+        Some(folders) => Some(store::folders::ids_below(tx.engine(), workspace, folders).await?),
         None => None,
     };
     let is_much = len > MUCH || changes.len() > MANY_CHANGES;

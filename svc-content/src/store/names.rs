@@ -1,12 +1,12 @@
 //! What the names of a workspace in memory are built of, and what they follow.
 
 use cairn_chassis::feed::Kind;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, Text, Tx, json_list};
+use cairn_chassis::sql::{Db, Engine, Error, Text, Tx};
 use cairn_chassis::{fetch, statements};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
-use super::page::{below, below_folders, to_column, to_count};
+use super::page::{to_column, to_count};
 use crate::columns::{NameChange, Named};
 
 statements! {
@@ -24,8 +24,6 @@ statements! {
          SELECT DISTINCT item_id FROM feed_changes \
          WHERE workspace_id = $1 AND position > $2 AND position <= $3 AND kind = $4) AS told \
          LEFT JOIN files f ON f.workspace_id = $1 AND f.id = told.item_id AND f.deleted_at IS NULL";
-
-    const BELOW: Dialect = below_folders!("$2", " SELECT id FROM below");
 }
 
 /// How far the feed of the workspace is, and how many files it has, about: those in trash count, too.
@@ -80,16 +78,6 @@ pub(crate) async fn changed(
         None => NameChange::IsGone(id.0),
     });
     Ok(changed.collect())
-}
-
-/// These folders and all below them, where they are live.
-pub(crate) async fn below_of(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    folders: &[FolderId],
-) -> Result<Vec<FolderId>, Error> {
-    let found: Vec<Text<FolderId>> = fetch!(scalars, tx, BELOW, Text(workspace), json_list(folders))?;
-    Ok(found.into_iter().map(|id| id.0).collect())
 }
 
 fn named(id: FileId, folder: Option<Text<FolderId>>, name: String, folded: String) -> Named {
