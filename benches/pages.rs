@@ -151,6 +151,8 @@ fn pages(workspace: &str, filled: &Filled) -> Vec<(&'static str, String)> {
         ("sync", format!("{w}/sync")),
         ("import", format!("{w}/import")),
         ("go to", format!("{w}/go?q=folder")),
+        ("go to, a name that is nowhere", format!("{w}/go?q=nowhere-at-all")),
+        ("go to, a letter", format!("{w}/go?q=e")),
         ("trash", format!("{w}/trash")),
         ("tokens", format!("{w}/tokens")),
         ("members", format!("{w}/members")),

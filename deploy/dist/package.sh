@@ -76,7 +76,11 @@ END
 
 tarball
 debian_package
-[ ! -f "$binary.cdx.json" ] || cp "$binary.cdx.json" "$out/cairn-$version-$target.cdx.json"
+if [ -f "$binary.cdx.json" ]; then
+    cp "$binary.cdx.json" "$out/cairn-$version-$target.cdx.json"
+else
+    echo "skipped: SBOM: there is no $binary.cdx.json"
+fi
 sed "s#@RELEASES@#${CAIRN_RELEASES:-}#; s#@VERSION@#$version#" deploy/dist/install.sh >"$out/install.sh"
 chmod 0755 "$out/install.sh"
 rm -f "$out/SHA256SUMS"

@@ -13,6 +13,8 @@ const RECORDS_MB: u64 = 256;
 const NAMES_MB: u64 = 32;
 /// Of sources that are asked while somebody waits, when nothing is said.
 const PROVIDER_BODIES_MB: u64 = 16;
+/// Of names of files, when nothing is said: more than a million of them.
+const FILE_NAMES_MB: u64 = 192;
 
 /// The bound, and its shares.
 #[derive(Debug, Clone, Args)]
@@ -49,6 +51,11 @@ impl MemoryOptions {
         self.share(1, 20, PROVIDER_BODIES_MB)
     }
 
+    /// Bytes for names of files that are looked for: a twentieth, and never more than by default.
+    pub(crate) fn file_names(&self) -> usize {
+        usize::try_from(self.share(1, 20, FILE_NAMES_MB)).unwrap_or(usize::MAX)
+    }
+
     /// Bytes that the process should stay within.
     pub(crate) fn bound(&self) -> Option<u64> {
         self.memory_mb.map(|megabytes| megabytes.saturating_mul(MEBIBYTE))
@@ -68,17 +75,24 @@ mod tests {
     fn a_bound_is_divided() {
         let of = |memory_mb| {
             let options = MemoryOptions { memory_mb };
-            [options.scripts(), options.records(), options.names(), options.provider_bodies()]
-                .map(|bytes| bytes / MEBIBYTE)
+            let file_names = options.file_names() as u64;
+            let all = [
+                options.scripts(),
+                options.records(),
+                options.names(),
+                options.provider_bodies(),
+                file_names,
+            ];
+            all.map(|bytes| bytes / MEBIBYTE)
         };
-        assert_eq!(of(None), [320, 256, 32, 16]);
-        assert_eq!(of(Some(200)), [80, 40, 10, 10]);
-        assert_eq!(of(Some(128)), [51, 25, 6, 6]);
-        assert_eq!(of(Some(100_000)), [320, 256, 32, 16], "nobody wanted more than usual");
+        assert_eq!(of(None), [320, 256, 32, 16, 192]);
+        assert_eq!(of(Some(200)), [80, 40, 10, 10, 10]);
+        assert_eq!(of(Some(128)), [51, 25, 6, 6, 6]);
+        assert_eq!(of(Some(100_000)), [320, 256, 32, 16, 192], "nobody wanted more than usual");
         for bound in [128, 512, 4_096] {
             let all: u64 = of(Some(bound)).iter().sum();
             assert!(
-                all * 10 <= bound * 7,
+                all * 4 <= bound * 3,
                 "{all} of {bound}: vectors and what a process is made of need the rest"
             );
         }

@@ -136,6 +136,7 @@ impl ServiceOptions {
             assets: self.content.assets_or(site.folder.join(ASSETS_FOLDER)),
             limits: self.content.asset_limits.clone().unwrap_or_default(),
             columns_bytes: self.content.columns_bytes(&self.memory),
+            names_bytes: self.memory.file_names(),
         })
     }
 

@@ -159,7 +159,7 @@ impl Activities {
     async fn below(&self, caller: &Caller, text: &str) -> Result<HashSet<FolderId>, Error> {
         let db = &self.context.db;
         let folder = folders::readable(db, caller, "folderId", text).await?;
-        Ok(store::folders::ids_below(db, caller.workspace, &[folder]).await?.into_iter().collect())
+        Ok(store::folders::ids_below(db.engine(), caller.workspace, &[folder]).await?.into_iter().collect())
     }
 
     /// Forgets some of what is older than it is kept; answers how many entries.

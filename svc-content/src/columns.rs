@@ -5,14 +5,18 @@
 //! of all of them. A selection is a set of bits, a page a walk along an order. They know nothing of SQL, of callers, and of
 //! how they came to be: `records/columns.rs` builds them, has them follow the feed, and says when they may answer.
 //!
-//! [`Shelf`] keeps those of the databases that were asked for last, within a budget of bytes.
+//! [`Names`] holds the names of all live files of a workspace in the same way, and finds those that hold a text.
+//!
+//! A [`Shelf`] keeps those that were asked for last, within a budget of bytes.
 
 mod bits;
 mod blocks;
 mod column;
 mod groups;
+mod names;
 mod order;
 mod page;
+mod remembered;
 mod select;
 mod shelf;
 mod texts;
@@ -21,13 +25,14 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_proto::ids::RecordId;
+use cairn_proto::ids::{DatabaseId, RecordId, WorkspaceId};
 
 use self::bits::Bits;
 use self::column::{Column, Described};
+pub(crate) use self::names::{Found, NameChange, Named, Names, NamesWanted};
 use self::order::Order;
 pub(crate) use self::page::Place;
-pub(crate) use self::shelf::{Builder, Held, Shelf, Standing};
+pub(crate) use self::shelf::{Builder, Held, Shelf, Shelved, Standing};
 use crate::model::{Cell, Database};
 
 /// What a record is at a position.
@@ -64,6 +69,18 @@ pub(crate) struct Columns {
     by_creation: Order,
     /// Whether the orders are kept; while a database is read for the first time, they are not.
     is_ordered: bool,
+}
+
+impl Shelved for Columns {
+    type Key = (WorkspaceId, DatabaseId);
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn size(&self) -> usize {
+        self.bytes()
+    }
 }
 
 impl Columns {

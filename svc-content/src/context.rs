@@ -10,7 +10,7 @@ use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::Db;
 
-use crate::columns::Shelf;
+use crate::columns::{Columns, Names, Shelf};
 use crate::outside::Outside;
 
 /// What every rule stands on; cheap to clone.
@@ -27,5 +27,7 @@ pub(crate) struct Context {
     /// Where documents of connected sources are asked for.
     pub(crate) outside: Outside,
     /// Databases that are in use, in memory.
-    pub(crate) columns: Shelf,
+    pub(crate) columns: Shelf<Columns>,
+    /// Names of files of workspaces in which they are looked for, in memory.
+    pub(crate) names: Shelf<Names>,
 }

@@ -1,6 +1,7 @@
 //! The rules of files (spec 2.1, 4.1).
 
 pub(crate) mod many;
+mod names;
 mod tags;
 mod wanted;
 
@@ -182,18 +183,18 @@ impl Files {
             Some(text) => Some(vec![folders::readable(&self.context.db, caller, "folderId", text).await?]),
             None => caller.listed().map(<[FolderId]>::to_vec),
         };
-        let db = &self.context.db;
-        let _turn = db.reading_fairly(caller.workspace).await?;
-        let found = store::files::search(
-            db,
-            caller.workspace,
-            &fold(query),
-            below.as_deref(),
-            &tags,
-            i64::from(limit),
-        )
-        .await?;
-        Ok(found)
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let folded = fold(query);
+        // Tags are not among what stands in memory.
+        if tags.is_empty()
+            && let Some(found) =
+                names::search(&self.context, workspace, &folded, below.as_deref(), limit).await?
+        {
+            return Ok(found);
+        }
+        let _turn = db.reading_fairly(workspace).await?;
+        let limit = i64::from(limit);
+        Ok(store::files::search(db, workspace, &folded, below.as_deref(), &tags, limit).await?)
     }
 
     /// Changes a file. A change that changes nothing leaves version and feed alone and answers the feed's head, which

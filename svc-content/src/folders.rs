@@ -197,7 +197,7 @@ impl Folders {
         match caller.listed() {
             None => Ok(None),
             Some(listed) => {
-                Ok(Some(store::folders::ids_below(&self.context.db, caller.workspace, listed).await?))
+                Ok(Some(store::folders::ids_below(self.context.db.engine(), caller.workspace, listed).await?))
             }
         }
     }

@@ -89,6 +89,8 @@ pub struct Config {
     pub limits: PlanLimits,
     /// How many bytes databases that are in use may take in memory; 0 for none, so that the engine answers every page.
     pub columns_bytes: usize,
+    /// How many bytes the names of files may take in memory, of workspaces in which they are looked for; 0 for none.
+    pub names_bytes: usize,
 }
 
 /// The service.
@@ -198,12 +200,13 @@ impl Service {
     }
 }
 
-/// Drops databases from memory that nobody asks for any more.
+/// Drops from memory what nobody asks for any more.
 async fn run_sweeps(context: &Context) {
     let mut ticks = tokio::time::interval(SWEEP_PERIOD);
     loop {
         ticks.tick().await;
         context.columns.sweep(context.clock.now());
+        context.names.sweep(context.clock.now());
     }
 }
 
@@ -214,6 +217,6 @@ async fn open(config: &Config, ambient: &Ambient) -> Result<Context, Error> {
     let limits = Arc::new(config.limits.clone());
     let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
     let (outside, storage) = (Outside::default(), SharedStorage::new(Arc::clone(&clock)));
-    let columns = Shelf::new(config.columns_bytes);
-    Ok(Context { db, feed, suspensions, clock, ids, limits, storage, outside, columns })
+    let (columns, names) = (Shelf::new(config.columns_bytes), Shelf::new(config.names_bytes));
+    Ok(Context { db, feed, suspensions, clock, ids, limits, storage, outside, columns, names })
 }

@@ -15,6 +15,7 @@ mod kinds;
 pub(crate) mod locations;
 pub(crate) mod memories;
 pub(crate) mod memory_versions;
+pub(crate) mod names;
 pub(crate) mod overview;
 pub(crate) mod page;
 pub(crate) mod query;
@@ -84,6 +85,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(memories::statements());
     all.extend(memories::contents::statements());
     all.extend(memory_versions::statements());
+    all.extend(names::statements());
     all.extend(overview::statements());
     all.extend(removal::statements());
     all.extend(states::statements());

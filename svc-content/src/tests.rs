@@ -27,6 +27,8 @@ mod memory_databases;
 mod memory_rules;
 mod memory_trash;
 mod memory_versions;
+mod names_follow;
+mod names_model;
 mod over_grpc;
 mod overview_rules;
 mod past_model;
@@ -90,6 +92,7 @@ struct Bench {
 }
 
 const COLUMNS_BYTES: usize = 64 << 20;
+const NAMES_BYTES: usize = 16 << 20;
 
 /// Seeds differ, so that benches never share an id.
 static SEED: AtomicU64 = AtomicU64::new(1);
@@ -115,6 +118,7 @@ fn config(test: &TestDb) -> Config {
         assets: AssetLocation::Memory,
         limits: PlanLimits::default(),
         columns_bytes: COLUMNS_BYTES,
+        names_bytes: NAMES_BYTES,
     }
 }
 
@@ -132,8 +136,8 @@ impl Bench {
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
         let (limits, outside) = Default::default();
         let storage = SharedStorage::new(Arc::clone(&clock));
-        let columns = Shelf::new(COLUMNS_BYTES);
-        let context = Context { feed, suspensions, db, clock, ids, limits, storage, outside, columns };
+        let (columns, names) = (Shelf::new(COLUMNS_BYTES), Shelf::new(NAMES_BYTES));
+        let context = Context { feed, suspensions, db, clock, ids, limits, storage, outside, columns, names };
         Self {
             test,
             files: Files::new(context.clone()),

@@ -103,6 +103,7 @@ mod record_pages;
 mod related;
 mod rolling;
 mod run_kills;
+mod scaling_out;
 mod schema_changes;
 mod scope;
 mod search;

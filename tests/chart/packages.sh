@@ -34,6 +34,8 @@ diff -r "$work/one" "$work/two" || fail "two runs differ"
 release="$work/one/v0.1.0"
 (cd "$release" && sha256sum --quiet -c SHA256SUMS) || fail "the checksums are wrong"
 [ -f "$release/cairn-0.1.0-$target.cdx.json" ] || fail "the SBOM is missing"
+cp "$work/cairn" "$work/bare"
+deploy/dist/package.sh "$work/bare" 0.1.0 "$target" "$work/bare.out" | grep -q '^skipped: SBOM' || fail "nobody is told that there is no SBOM"
 tar -tzf "$release/cairn-0.1.0-$target.tar.gz" >"$work/names"
 for name in cairn LICENSE NOTICE CHANGELOG.md cairn.service man/cairn.1 completions/cairn.zsh; do
     grep -qx "cairn-0.1.0-$target/$name" "$work/names" || fail "the tar ball lacks $name"

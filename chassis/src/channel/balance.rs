@@ -1,6 +1,8 @@
 //! Which address of a service a call goes to: the one with the fewest calls of ours under way, among those that answer.
 
 use std::collections::{BTreeSet, HashMap};
+use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +14,7 @@ use tokio::time::Instant;
 use tonic::transport::{Channel, Endpoint};
 
 use super::connect::{Connector, Secured, Standing};
-use super::names::{self, Known, Name};
+use super::names::{self, Known, Name, Pace};
 
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -94,6 +96,14 @@ struct Peers {
 impl Balance {
     /// Spreads calls over all addresses of these names. Names are followed in a task of its own, until this is dropped.
     pub(super) fn over(targets: Vec<Target>) -> Self {
+        Self::asking(targets, names::ask_system, names::PACE)
+    }
+
+    fn asking<A, F>(targets: Vec<Target>, ask: A, pace: Pace) -> Self
+    where
+        A: Fn(Name) -> F + Send + Sync + 'static,
+        F: Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static,
+    {
         let sooner = Arc::new(Notify::new());
         let names: Vec<_> = targets.iter().map(|target| target.name.clone()).collect();
         let literal: Option<Known> =
@@ -102,7 +112,7 @@ impl Balance {
         let is_known = literal.is_some();
         let (told, known) = watch::channel(literal);
         if !is_known {
-            tokio::spawn(names::follow(names, names::ask_system, names::PACE, told, Arc::clone(&sooner)));
+            tokio::spawn(names::follow(names, ask, pace, told, Arc::clone(&sooner)));
         }
         Self { targets, known, sooner, peers: Mutex::default(), turn: AtomicUsize::new(0) }
     }
@@ -243,5 +253,43 @@ mod tests {
         assert_eq!(peers.all.len(), 2);
         assert!(Arc::ptr_eq(&kept, &peers.by_address[&(0, address(1))]));
         assert!(!peers.by_address.contains_key(&(1, address(2))));
+    }
+
+    /// Where some calls go, by the last number of the address.
+    async fn called(balance: &Balance) -> BTreeSet<u8> {
+        let mut called = BTreeSet::new();
+        for _ in 0..8 {
+            let peer = balance.peer(None).await.unwrap();
+            let peers = balance.peers.lock().unwrap();
+            let address =
+                peers.by_address.iter().find(|(_, one)| Arc::ptr_eq(one, &peer)).map(|(key, _)| key.1);
+            let SocketAddr::V4(address) = address.unwrap() else { panic!("these are none of version 6") };
+            called.insert(address.ip().octets()[3]);
+        }
+        called
+    }
+
+    #[tokio::test]
+    async fn an_address_that_a_name_gets_is_called_and_one_that_it_loses_is_not() {
+        let pace = Pace { interval: Duration::from_millis(5), ..names::PACE };
+        let answer = Arc::new(Mutex::new(vec![1_u8]));
+        let asked = Arc::clone(&answer);
+        let ask = move |_: Name| {
+            let found = asked.lock().unwrap().clone();
+            let address = |last| SocketAddr::from(([127, 0, 0, last], 8712));
+            std::future::ready(Ok(found.into_iter().map(address).collect()))
+        };
+        let balance = Balance::asking(vec![target("content")], ask, pace);
+        // Added, taken away, and replaced as a whole.
+        for now in [vec![1], vec![1, 2], vec![2], vec![3, 4]] {
+            answer.lock().unwrap().clone_from(&now);
+            let expected = BTreeSet::from_iter(now);
+            let follows = async {
+                while called(&balance).await != expected {
+                    tokio::time::sleep(pace.interval).await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(60), follows).await.unwrap();
+        }
     }
 }

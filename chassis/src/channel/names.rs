@@ -15,11 +15,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     /// How often.
-    interval: Duration,
+    pub(super) interval: Duration,
     /// How soon again when an address does not answer.
-    soonest: Duration,
+    pub(super) soonest: Duration,
     /// How long a look-up may take.
-    patience: Duration,
+    pub(super) patience: Duration,
 }
 
 pub(super) const PACE: Pace = Pace {
@@ -152,6 +152,12 @@ mod tests {
         fn known(&self) -> Vec<SocketAddr> {
             self.known.borrow().iter().flat_map(|known| known[0].clone()).collect()
         }
+    }
+
+    #[test]
+    fn a_process_that_is_added_is_known_within_ten_seconds() {
+        // It came just after a look-up, and the next one takes as long as it may.
+        assert!(PACE.interval + PACE.patience <= Duration::from_secs(10), "{PACE:?}");
     }
 
     #[tokio::test]

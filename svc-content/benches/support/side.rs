@@ -77,6 +77,7 @@ async fn open(storage: sql::Config) -> anyhow::Result<(Service, Issuer)> {
         assets: AssetLocation::Memory,
         limits: PlanLimits::default(),
         columns_bytes: COLUMNS_BYTES,
+        names_bytes: COLUMNS_BYTES,
     };
     Ok((Service::open(config, issuer.ambient()).await?, issuer))
 }

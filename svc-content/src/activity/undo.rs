@@ -226,7 +226,7 @@ impl Undoing {
                 continue;
             };
             let below: HashSet<FolderId> =
-                store::folders::ids_below(db, workspace, &[folder]).await?.into_iter().collect();
+                store::folders::ids_below(db.engine(), workspace, &[folder]).await?.into_iter().collect();
             let last = ActivityId::before(Timestamp::from_micros(i64::MAX));
             let since = store::activity::list(db, workspace, None, last, LOOKED_THROUGH).await?;
             let is_all = since.last().is_none_or(|one| one.id <= back)

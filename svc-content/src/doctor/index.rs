@@ -66,6 +66,7 @@ fn read_only(db: &Db) -> Context {
         storage: SharedStorage::new(Arc::clone(&clock)),
         outside: Outside::default(),
         columns: Shelf::new(0),
+        names: Shelf::new(0),
         clock,
     }
 }

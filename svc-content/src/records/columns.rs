@@ -78,8 +78,8 @@ impl Records {
         if caller.listed().is_some() {
             return None;
         }
-        let held =
-            self.context.columns.held_of(caller.workspace, id.parse().ok()?, self.context.clock.now())?;
+        let of = (caller.workspace, id.parse().ok()?);
+        let held = self.context.columns.held_of(of, self.context.clock.now())?;
         let columns = held.read().ok()?;
         Some(Arc::clone(columns.database()))
     }
@@ -95,7 +95,7 @@ impl Records {
         limit: u32,
     ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
         let of = (database.workspace_id, database.id);
-        let Some(held) = self.context.columns.held_of(of.0, of.1, self.context.clock.now()) else {
+        let Some(held) = self.context.columns.held_of(of, self.context.clock.now()) else {
             return Ok(None);
         };
         let (position, place) = {
@@ -137,7 +137,7 @@ impl Records {
         F: Fn(&Columns) -> Option<T> + Send + 'static,
     {
         let (shelf, of) = (&self.context.columns, (database.workspace_id, database.id));
-        let standing = shelf.ask(of.0, of.1, database.record_count, self.context.clock.now());
+        let standing = shelf.ask(of, database.record_count, self.context.clock.now());
         if matches!(standing, Standing::Absent) {
             return Ok(Answer::Absent);
         }
@@ -168,14 +168,14 @@ impl Records {
             }
         };
         let Ok((then, len)) = held.read().map(|columns| (columns.position(), columns.len())) else {
-            shelf.forget(of.0, of.1);
+            shelf.forget(of);
             return Ok(Answer::Absent);
         };
         if then > position {
             return Ok(Answer::Ahead);
         }
         if position - then > MAX_FOLLOWED {
-            shelf.forget(of.0, of.1);
+            shelf.forget(of);
             return Ok(Answer::Absent);
         }
         let changes = match then == position {
@@ -197,12 +197,12 @@ impl Records {
 /// Has columns answer for one position, after they were told what has changed up to it.
 fn answer<T>(
     context: &Context,
-    held: &Held,
+    held: &Held<Columns>,
     question: Question<impl Fn(&Columns) -> Option<T>>,
 ) -> Result<Answer<T>, Error> {
     let of = (question.database.workspace_id, question.database.id);
     let spoilt = || {
-        context.columns.forget(of.0, of.1);
+        context.columns.forget(of);
         Ok(Answer::Absent)
     };
     {
@@ -226,7 +226,7 @@ fn answer<T>(
             return spoilt();
         }
         columns.follow(changes, question.position);
-        context.columns.followed(of.0, of.1, columns.len(), || columns.bytes());
+        context.columns.followed(of, &columns);
     }
     // Under the lock, so that no other request moves them on before this one is answered.
     Ok(told(&columns, question.position, &question.ask))
@@ -257,14 +257,14 @@ fn decode(database: &Database, stored: Vec<Stored>) -> Result<Vec<Row>, Error> {
 }
 
 /// Reads a database into columns, a part at a time, while others write.
-async fn build(context: Context, builder: Builder, database: Database) {
+async fn build(context: Context, builder: Builder<Columns>, database: Database) {
     let Ok(_permit) = Arc::clone(context.columns.builds()).acquire_owned().await else { return };
     if let Err(error) = try_to_build(&context, builder, database).await {
         tracing::warn!(%error, "a database is not read into memory; the engine answers");
     }
 }
 
-async fn try_to_build(context: &Context, builder: Builder, database: Database) -> Result<(), Error> {
+async fn try_to_build(context: &Context, builder: Builder<Columns>, database: Database) -> Result<(), Error> {
     let (of, database) = ((database.workspace_id, database.id), Arc::new(database));
     let Some(position) = position_of(context, &database).await? else { return Ok(()) };
     let (mut columns, mut last) = (Columns::new(&database, position), None);

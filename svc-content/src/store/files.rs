@@ -247,6 +247,16 @@ pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) ->
     into_files(rows, workspace)
 }
 
+/// The same within a transaction.
+pub(crate) async fn get_many_in(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    ids: &[FileId],
+) -> Result<Vec<File>, Error> {
+    let rows = fetch!(all, tx, GET_MANY, Text(workspace), json_list(ids))?;
+    into_files(rows, workspace)
+}
+
 /// Live files that bear all of these tags, in the order of name, then id, from after the cursor on.
 pub(crate) async fn list(
     db: &Db,

@@ -201,12 +201,16 @@ pub(crate) async fn count(db: &Db, workspace: WorkspaceId, scope: &ListScope) ->
 }
 
 /// The live ones of these folders and all live ones below them.
-pub(crate) async fn ids_below(
-    db: &Db,
+pub(crate) async fn ids_below<'e, S, P>(
+    on: Engine<S, P>,
     workspace: WorkspaceId,
     folders: &[FolderId],
-) -> Result<Vec<FolderId>, Error> {
-    let rows: Vec<Text<FolderId>> = fetch!(scalars, db, IDS_BELOW, Text(workspace), json_list(folders))?;
+) -> Result<Vec<FolderId>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let rows: Vec<Text<FolderId>> = fetch!(scalars, on, IDS_BELOW, Text(workspace), json_list(folders))?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 

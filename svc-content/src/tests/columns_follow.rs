@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::tables::Table;
 use super::*;
+use crate::columns::Columns;
 use crate::databases::properties::PropertyPatch;
 use crate::databases::views::ViewDraft;
 use crate::records::{RecordListRequest, Records, TableDraft};
@@ -17,7 +18,7 @@ const WRITERS: usize = 6;
 const WRITES: usize = 12;
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
-fn with(bench: &Bench, bytes: usize) -> (Records, Shelf) {
+fn with(bench: &Bench, bytes: usize) -> (Records, Shelf<Columns>) {
     let columns = Shelf::new(bytes);
     (Records::new(Context { columns: columns.clone(), ..bench.context.clone() }), columns)
 }
@@ -39,7 +40,7 @@ async fn large(bench: &Bench) -> Table {
 }
 
 /// Asks until the database is held: a database that is written to while it is read may be given up, and read anew later.
-async fn ready(bench: &Bench, table: &Table, records: &Records, shelf: &Shelf) {
+async fn ready(bench: &Bench, table: &Table, records: &Records, shelf: &Shelf<Columns>) {
     let began = tokio::time::Instant::now();
     while shelf.held() == 0 {
         assert!(began.elapsed() < READY_LIMIT, "the database is never read");
@@ -52,7 +53,7 @@ async fn ready(bench: &Bench, table: &Table, records: &Records, shelf: &Shelf) {
 async fn everybody_reads_what_was_written_through_any_process() {
     for bench in benches().await {
         let table = Table::new(&bench, None).await;
-        let processes: Vec<(Records, Shelf)> = (0..3).map(|_| with(&bench, COLUMNS_BYTES)).collect();
+        let processes: Vec<(Records, Shelf<Columns>)> = (0..3).map(|_| with(&bench, COLUMNS_BYTES)).collect();
         let write = async |writer: usize| {
             for number in 0..WRITES {
                 let (mine, other) = (&processes[writer % 3].0, &processes[(writer + 1) % 3].0);

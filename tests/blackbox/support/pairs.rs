@@ -1,5 +1,5 @@
-//! Two of each service, as a mesh is while its processes are replaced one after the other. Each caller knows both addresses
-//! of a service, as it would know those behind a name.
+//! Two of each service, as a mesh is while its processes are replaced one after the other; or one of each, and room for
+//! another of one service. Each caller knows all addresses of a service, as it would know those behind a name.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const GATEWAY: &str = "gateway";
 /// From the moment when a gateway's readiness says no until it takes nobody any more.
 const GATEWAY_DELAY_SECONDS: &str = "1";
 
-/// Twelve running processes.
+/// Running processes, and places of some that may come.
 #[derive(Debug)]
 pub(crate) struct Pairs {
     replicas: Vec<Replica>,
@@ -45,12 +45,29 @@ struct Replica {
 }
 
 impl Pairs {
-    /// Starts all twelve, or says why this machine cannot run a mesh.
+    /// Starts two of each, or says why this machine cannot run a mesh.
     pub(crate) async fn start() -> Result<Self, String> {
+        let mut pairs = Self::places(|_| 2).await?;
+        let all: Vec<usize> = (0..pairs.len()).collect();
+        pairs.start_all(&all).await;
+        Ok(pairs)
+    }
+
+    /// Starts one of each, with a place for another of one service, which does not run yet; answers that place, too.
+    pub(crate) async fn with_room_for(service: &'static str) -> Result<(Self, usize), String> {
+        let mut pairs = Self::places(|one| if one == service { 2 } else { 1 }).await?;
+        let room = pairs.replicas.iter().rposition(|replica| replica.service == service).unwrap();
+        let running: Vec<usize> = (0..pairs.len()).filter(|place| *place != room).collect();
+        pairs.start_all(&running).await;
+        Ok((pairs, room))
+    }
+
+    /// Places for so many of each service, and addresses for them.
+    async fn places(count: impl Fn(&str) -> usize) -> Result<Self, String> {
         let (folder, mut held, mut replicas) = (Scratch::new(), Vec::new(), Vec::new());
         for service in SERVICES.into_iter().chain([GATEWAY]) {
             let database = if service == GATEWAY { None } else { Some(database().await?) };
-            for number in 1..=2 {
+            for number in 1..=count(service) {
                 let data = folder.path().join(format!("{service}-{number}"));
                 std::fs::create_dir_all(&data).unwrap();
                 let ((one, address), (other, admin)) = (ports::reserve().unwrap(), ports::reserve().unwrap());
@@ -71,17 +88,19 @@ impl Pairs {
             token: token_format::generate(&OsEntropy),
         };
         let mesh_secret = token_format::generate(&OsEntropy);
-        let mut pairs = Self { replicas, owner, mesh_secret, urls, _folder: folder, _held: held };
-        // The first of them makes the first account.
-        pairs.start_one(0);
-        pairs.ready(0).await;
-        for place in 1..pairs.len() {
-            pairs.start_one(place);
+        Ok(Self { replicas, owner, mesh_secret, urls, _folder: folder, _held: held })
+    }
+
+    /// Starts the processes of these places. The first of them makes the first account, and is waited for.
+    async fn start_all(&mut self, places: &[usize]) {
+        let (first, others) = places.split_first().unwrap();
+        self.add(*first).await;
+        for place in others {
+            self.start_one(*place);
         }
-        for place in 1..pairs.len() {
-            pairs.ready(place).await;
+        for place in others {
+            self.ready(*place).await;
         }
-        Ok(pairs)
     }
 
     /// How many processes there are.
@@ -104,15 +123,42 @@ impl Pairs {
         gateways.map(|it| (format!("http://{}", it.address), format!("http://{}", it.admin))).collect()
     }
 
-    /// Asks a process to stop, waits until it has ended well, and starts another in its place.
-    pub(crate) async fn replace(&mut self, place: usize) {
+    /// Where else a service runs.
+    pub(crate) fn other_than(&self, place: usize) -> usize {
+        let service = self.service(place);
+        (0..self.len()).find(|other| *other != place && self.service(*other) == service).unwrap()
+    }
+
+    /// Starts a process in its place, and waits until it is ready.
+    pub(crate) async fn add(&mut self, place: usize) {
+        self.start_one(place);
+        self.ready(place).await;
+    }
+
+    /// Asks a process to stop, and waits until it has ended well.
+    pub(crate) async fn remove(&mut self, place: usize) {
         let replica = &mut self.replicas[place];
         let mut old = replica.process.take().unwrap();
         old.ask_to_stop();
         let status = old.exit().await;
         assert_eq!(status.code(), Some(0), "{} ended badly: {}", replica.service, old.said());
-        self.start_one(place);
-        self.ready(place).await;
+    }
+
+    /// Removes a process, and adds another in its place.
+    pub(crate) async fn replace(&mut self, place: usize) {
+        self.remove(place).await;
+        self.add(place).await;
+    }
+
+    /// How many calls of a method a process has answered, as its own metrics tell.
+    pub(crate) async fn calls(&self, place: usize, method: &str) -> u64 {
+        let admin = Http::new(&format!("http://{}", self.replicas[place].admin));
+        let metrics = admin.request(reqwest::Method::GET, "/metrics").await.expect(200).text();
+        let of_method = format!("method=\"{method}\"");
+        let counted = metrics.lines().filter(|line| {
+            line.starts_with("cairn_grpc_server_requests_total{") && line.contains(&of_method)
+        });
+        counted.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
     }
 
     pub(crate) fn show_logs(&self) {

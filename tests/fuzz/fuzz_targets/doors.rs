@@ -116,6 +116,7 @@ async fn open(folder: &TempDir) -> (Router, Routes) {
         assets: cairn_content::AssetLocation::Memory,
         limits: cairn_chassis::limits::PlanLimits::default(),
         columns_bytes: 16 << 20,
+        names_bytes: 16 << 20,
     };
     let content = cairn_content::Service::open(content, ambient.clone()).await.expect("content");
 

@@ -1,0 +1,85 @@
+//! What the names of a workspace in memory are built of, and what they follow.
+
+use cairn_chassis::feed::Kind;
+use cairn_chassis::sql::{Db, Engine, Error, Text, Tx};
+use cairn_chassis::{fetch, statements};
+use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
+use sqlx::{Executor, Postgres, Sqlite};
+
+use super::page::{to_column, to_count};
+use crate::columns::{NameChange, Named};
+
+statements! {
+    pub(super) fn statements;
+
+    const STANDING: &str = "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), \
+         COALESCE((SELECT files FROM workspace_usage WHERE workspace_id = $1), 0)";
+
+    /// By the key of the table.
+    const PART: &str = "SELECT id, folder_id, name, folded_name FROM files \
+         WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
+
+    /// $2 is the position before the first, $3 the last, $4 the kind of files.
+    const CHANGED: &str = "SELECT told.item_id, f.folder_id, f.name, f.folded_name FROM (\
+         SELECT DISTINCT item_id FROM feed_changes \
+         WHERE workspace_id = $1 AND position > $2 AND position <= $3 AND kind = $4) AS told \
+         LEFT JOIN files f ON f.workspace_id = $1 AND f.id = told.item_id AND f.deleted_at IS NULL";
+}
+
+/// How far the feed of the workspace is, and how many files it has, about: those in trash count, too.
+pub(crate) async fn standing<'e, S, P>(on: Engine<S, P>, workspace: WorkspaceId) -> Result<(u64, u64), Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let (position, files): (i64, i64) = fetch!(one, on, STANDING, Text(workspace))?;
+    Ok((to_count(position), to_count(files)))
+}
+
+/// Live files of a workspace in the order of their ids, after one of them.
+pub(crate) async fn part<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    after: Option<FileId>,
+    limit: u32,
+) -> Result<Vec<Named>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let after = after.map(|id| id.to_string()).unwrap_or_default();
+    let rows: Vec<(Text<FileId>, Option<Text<FolderId>>, String, String)> =
+        fetch!(all, on, PART, Text(workspace), &after, i64::from(limit))?;
+    Ok(rows.into_iter().map(|(id, folder, name, folded)| named(id.0, folder, name, folded)).collect())
+}
+
+/// The same outside of a transaction.
+pub(crate) async fn part_of(
+    db: &Db,
+    workspace: WorkspaceId,
+    after: Option<FileId>,
+    limit: u32,
+) -> Result<Vec<Named>, Error> {
+    part(db.engine(), workspace, after, limit).await
+}
+
+/// The files that the feed names after a position, up to another, as they are now.
+pub(crate) async fn changed(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    after: u64,
+    until: u64,
+) -> Result<Vec<NameChange>, Error> {
+    let kind = i64::from(i32::from(Kind::File));
+    let rows: Vec<(Text<FileId>, Option<Text<FolderId>>, Option<String>, Option<String>)> =
+        fetch!(all, tx, CHANGED, Text(workspace), to_column(after), to_column(until), kind)?;
+    let changed = rows.into_iter().map(|(id, folder, name, folded)| match name.zip(folded) {
+        Some((name, folded)) => NameChange::Is(named(id.0, folder, name, folded)),
+        None => NameChange::IsGone(id.0),
+    });
+    Ok(changed.collect())
+}
+
+fn named(id: FileId, folder: Option<Text<FolderId>>, name: String, folded: String) -> Named {
+    Named { id, folder_id: folder.map(|folder| folder.0), name, folded }
+}
