@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::base::{Base, Fixed, Item, Slot};
 use super::lens::Lens;
 use super::memories::{Held as HeldByMemory, Member, MemoryFolder, member_of, place_of};
+use super::past::Past;
 use super::rows::{Outside, Text, What};
 use crate::Indexed;
 use crate::bodies::{Held, Key};
@@ -24,6 +25,8 @@ pub(crate) struct View {
     pub(super) workspace: WorkspaceId,
     pub(super) base: Arc<Base>,
     pub(super) lens: Arc<Lens>,
+    /// Of a tree as it was.
+    pub(super) past: Option<Past>,
 }
 
 /// What a record's file is made of.
@@ -69,6 +72,11 @@ enum Source {
 }
 
 impl View {
+    /// When that is, and what is not told of then; none for a tree of now.
+    pub(crate) const fn past(&self) -> Option<&Past> {
+        self.past.as_ref()
+    }
+
     /// The node that a member of a memory shows; any other is itself.
     fn shown(&self, node: Node) -> Node {
         self.member(node).map_or(node, |member| member.target)
