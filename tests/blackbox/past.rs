@@ -1,5 +1,6 @@
 //! Files as they were: `asOf` and `hash` of a read (docs/API.md, "Beyond the spec").
 
+use crate::support::browse::exec_with;
 use crate::support::http::{each, id, items, text};
 use crate::support::mcp;
 use crate::support::prelude::*;
@@ -10,6 +11,8 @@ scenarios![
     the_past_shows_no_more_than_the_present,
     moments_that_nobody_knows_are_refused,
     a_memory_is_read_as_it_stood,
+    a_script_walks_the_workspace_as_it_was,
+    a_script_sees_no_more_of_then_than_of_now,
 ];
 
 async fn a_file_is_read_as_it_stood_after_each_write(deployment: &Deployment) {
@@ -167,4 +170,78 @@ async fn a_memory_is_read_as_it_stood(deployment: &Deployment) {
     token.delete(&format!("/api/v1/files/{inside}")).await.expect(204);
     let later = token.get(&format!("{path}?asOf={first}")).await.expect(200).json();
     assert_eq!(contents(&later), ["one\n"], "{later}");
+}
+
+async fn a_script_walks_the_workspace_as_it_was(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let folder = workspace.folder("plans", None).await;
+    let file = workspace.file_id("a.md", Some(&folder), "one\nkept\n").await;
+    let deleted = workspace.file_id("deleted.md", Some(&folder), "deleted\n").await;
+    let members = json!([{"kind": "file", "fileId": file}]);
+    let body = json!({"name": "Guide", "slug": "guide", "useWhen": "then", "members": members});
+    let memory = id(&token.post("/api/v1/memories").json(body).await.expect(201).json());
+    let last = workspace.file("b.md", None, "b\n").await;
+    let (first, at) = (last.change(), text(&last.json(), "updatedAt"));
+    let change = json!({"name": "renamed.md", "content": "two\n"});
+    token.patch(&format!("/api/v1/files/{file}")).json(change).await.expect(200);
+    token.patch(&format!("/api/v1/folders/{folder}")).json(json!({"name": "ideas"})).await.expect(200);
+    token.patch(&format!("/api/v1/memories/{memory}")).json(json!({"useWhen": "now"})).await.expect(200);
+    token.delete(&format!("/api/v1/files/{deleted}")).await.expect(204);
+    workspace.file("later.md", Some(&folder), "later\n").await;
+
+    let script = "find /files -type f; cat /files/plans/a.md; grep -h Use /memories/guide/README.md";
+    for moment in [&first, &at] {
+        let then = exec_with(token, json!({"script": script, "asOf": moment})).await;
+        let expected = "/files/b.md\n/files/plans/a.md\none\nkept\nUse when: then\n";
+        assert_eq!((text(&then, "output").as_str(), &then["failed"]), (expected, &json!(false)), "{then}");
+        let cited = &then["citations"][0];
+        assert_eq!(text(cited, "path"), "/plans/a.md", "{then}");
+        let hash = format!("blake3:{}", blake3::hash(b"one\nkept\n").to_hex());
+        assert_eq!(text(cited, "contentHash"), hash, "{then}");
+        assert_eq!(each(&then["coverage"], "code"), ["not_kept"], "{then}");
+    }
+    let now = exec_with(token, json!({"script": "find /files -type f; cat /files/ideas/renamed.md"})).await;
+    let expected = "/files/b.md\n/files/ideas/later.md\n/files/ideas/renamed.md\ntwo\n";
+    assert_eq!((text(&now, "output").as_str(), &now["coverage"]), (expected, &Value::Null), "{now}");
+    let write = json!({"script": "echo x > /files/b.md", "asOf": first});
+    assert_eq!(exec_with(token, write).await["failed"], json!(true));
+    let walked = json!({"script": "cat /files/plans/a.md", "asOf": first});
+    let walked = mcp::text_of(&mcp::call(token, "browse_context", walked).await);
+    assert!(walked.starts_with("one\nkept\n") && walked.contains("[note: "), "{walked}");
+
+    for odd in ["nonsense", "c1-zzzzzz", "2999-01-01T00:00:00Z"] {
+        let body = json!({"script": "ls", "asOf": odd});
+        let refused = token.post("/api/v1/vfs/exec").json(body).await.expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(each(&refused["errors"], "path"), ["asOf"], "{refused}");
+    }
+    let old = json!({"script": "ls", "asOf": "2020-01-01T00:00:00Z"});
+    token.post("/api/v1/vfs/exec").json(old).await.expect_error(410, "GONE");
+}
+
+async fn a_script_sees_no_more_of_then_than_of_now(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (inside, outside) = (workspace.folder("inside", None).await, workspace.folder("outside", None).await);
+    let stays = workspace.file_id("stays.md", Some(&inside), "as it was\n").await;
+    let leaves = workspace.file_id("leaves.md", Some(&inside), "secret now\n").await;
+    let comes = workspace.file_id("comes.md", Some(&outside), "secret then\n").await;
+    let first = workspace.file("b.md", None, "b\n").await.change();
+    let token = &workspace.token;
+    for (file, change) in [
+        (stays, json!({"content": "edited\n"})),
+        (leaves, json!({"folderId": outside})),
+        (comes, json!({"folderId": inside})),
+    ] {
+        token.patch(&format!("/api/v1/files/{file}")).json(change).await.expect(200);
+    }
+    let scoped = workspace.token_for(&[&inside]).await;
+    let script = "find / -type f -path '/files/*'; grep -rh . /files";
+    let then = exec_with(&scoped, json!({"script": script, "asOf": first})).await;
+    assert_eq!(text(&then, "output"), "/files/inside/stays.md\nas it was\n", "{then}");
+    let whole = exec_with(token, json!({"script": "find /files -type f", "asOf": first})).await;
+    let expected = "/files/b.md\n/files/inside/leaves.md\n/files/inside/stays.md\n/files/outside/comes.md\n";
+    assert_eq!(text(&whole, "output"), expected, "{whole}");
+    let blind = workspace.token_with(&["write"]).await;
+    let body = json!({"script": "ls", "asOf": first});
+    blind.post("/api/v1/vfs/exec").json(body).await.expect_error(403, "FORBIDDEN");
 }
