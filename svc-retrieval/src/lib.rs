@@ -142,7 +142,8 @@ impl Service {
             Arc::new(generations.clone()),
             clock(),
         );
-        let searcher = Searcher::new(generations.clone(), (content, ingest), clock(), ranking, model);
+        let searcher =
+            Searcher::new((generations.clone(), browser.clone()), (content, ingest), clock(), ranking, model);
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
         Ok(Self { verifier, searcher, browser, generations, analytics, questions, golden })
     }

@@ -37,15 +37,18 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 
+use cairn_browse::{Browser, PastWorkspace};
 use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{Identity, Scope};
+use cairn_chassis::status::Problem;
 use cairn_embed::StaticRows;
 use cairn_index::words::ContainerNames;
 use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::domain::Feed;
+use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::LiveDocument;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextResponse, Trace};
@@ -66,7 +69,7 @@ use self::providers::{Asking, Consulted};
 use self::rank::{QueryVectors, Ranker, Ranking, Within};
 pub(crate) use self::related::RelatedRequest;
 use self::request::After;
-pub(crate) use self::request::{SearchRequest, Strategy};
+pub(crate) use self::request::{SearchRequest, Strategy, unsupported_moment};
 use self::rerank::Reranker;
 use self::shown::Shown;
 pub(crate) use self::source_query::{SourceQuery, require_whole_workspace};
@@ -106,6 +109,7 @@ impl Default for Preferences {
 #[derive(Debug, Clone)]
 pub(crate) struct Searcher {
     generations: Generations,
+    browser: Browser,
     content: ServiceChannel,
     ingest: ServiceChannel,
     clock: Arc<dyn Clock>,
@@ -116,22 +120,23 @@ pub(crate) struct Searcher {
 }
 
 impl Searcher {
-    /// A searcher over the current generation; `content` resolves folder scopes, `ingest` knows the connected sources.
+    /// A searcher over the current generation; `browser` knows the workspace as it was, `content` resolves folder scopes, `ingest` knows the connected sources.
     pub(crate) fn new(
-        generations: Generations,
+        (generations, browser): (Generations, Browser),
         (content, ingest): (ServiceChannel, ServiceChannel),
         clock: Arc<dyn Clock>,
         preferences: Preferences,
         rows: Arc<StaticRows>,
     ) -> Self {
         let folders = Folders::default();
-        Self { generations, content, ingest, clock, preferences, rows, folders }
+        Self { generations, browser, content, ingest, clock, preferences, rows, folders }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
     ///
     /// # Errors
-    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when an owner cannot confirm.
+    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when an owner cannot confirm; GONE for a moment that is longer ago
+    /// than it is known how things stood.
     pub(crate) async fn search(
         &self,
         identity: &Identity,
@@ -147,16 +152,31 @@ impl Searcher {
             self.plan(&generation, identity, call, &request),
         );
         coverage.extend(plan.notes.iter().cloned());
+        let past = self.past(identity, call, &request).await?;
+        coverage.extend(past.as_ref().and_then(PastWorkspace::at).map(answer::as_it_was));
+        let past = past.as_ref();
         let asking = Asking { generation: &generation, workspace, call, began };
         // What is retained is found while providers think.
         let (ranked, consulted) =
-            tokio::try_join!(self.retained(&generation, identity, call, &request, &plan), async {
+            tokio::try_join!(self.retained(&generation, identity, call, (&request, past), &plan), async {
                 Ok(self.consult(asking, &request, &plan).await)
             },)?;
-        let mut answered = self.answered(asking, &request, ranked, consulted).await?;
+        let mut answered = self.answered(asking, (&request, past), ranked, consulted).await?;
         coverage.append(&mut answered.coverage);
         let response = answer::response(answered.results, coverage, request.mode);
         Ok(Searched { response, is_cached: answered.is_cached, provider_operations: answered.used })
+    }
+
+    /// The workspace as it was, where the request is for that.
+    async fn past(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        request: &SearchRequest,
+    ) -> Result<Option<PastWorkspace>, Error> {
+        let Some(moment) = request.moment else { return Ok(None) };
+        let past = self.browser.past(identity, call, moment).await;
+        Ok(Some(past.map_err(Problem::from)?))
     }
 
     /// What of the retained documents answers the request, ranked.
@@ -165,14 +185,19 @@ impl Searcher {
         generation: &Generation,
         identity: &Identity,
         call: &Call,
-        request: &SearchRequest,
+        (request, past): (&SearchRequest, Option<&PastWorkspace>),
         plan: &Plan,
     ) -> Result<Ranked, Error> {
         let workspace = identity.workspace_id()?;
         if !plan.searches_the_index() {
             return Ok(Ranked::default());
         }
-        let (within, notes) = self.within(generation, identity, call, plan, request).await?;
+        let (mut within, notes) = self.within(generation, identity, call, plan, request).await?;
+        if let Some(past) = past {
+            // Folders are known to the index by their names of now, and what has changed by its text of now.
+            within.names = None;
+            within.documents.iter_mut().for_each(|ids| ids.retain(|id| !past.has_changed(*id)));
+        }
         if within.documents.as_ref().is_some_and(HashSet::is_empty) {
             return Ok(Ranked { notes, ..Ranked::default() });
         }
@@ -223,11 +248,11 @@ impl Searcher {
         }
     }
 
-    /// The best of what is retained and of what providers gave, cited.
+    /// The best of what is retained and of what is ranked beside it, cited.
     async fn answered(
         &self,
         asking: Asking<'_>,
-        request: &SearchRequest,
+        (request, past): (&SearchRequest, Option<&PastWorkspace>),
         mut ranked: Ranked,
         consulted: Consulted,
     ) -> Result<Answered, Error> {
@@ -235,24 +260,34 @@ impl Searcher {
         let used = consulted.used();
         let mut coverage = std::mem::take(&mut ranked.notes);
         coverage.extend(consulted.notes);
-        let mut fetched = Fetched::default();
-        if !consulted.documents.is_empty() {
-            match self.beside(generation, workspace, request, &mut ranked, consulted.documents).await {
-                Ok(texts) => fetched = texts,
+        let fetched = match past {
+            Some(past) => {
+                let may_be_files = request.narrowing.may_name(Kind::File);
+                let (then, left_out) = match may_be_files {
+                    true => Fetched::of_past(generation, workspace, call, past).await?,
+                    false => (Fetched::default(), 0),
+                };
+                coverage.extend(answer::past_not_searched(left_out));
+                self.beside(generation, workspace, request, &mut ranked, then).await?
+            }
+            None => match self.live(generation, workspace, request, &mut ranked, consulted.documents).await {
+                Ok(texts) => texts,
                 Err(error) => {
                     tracing::warn!(%workspace, %error, "texts from providers are left out");
                     coverage.push(answer::not_ranked());
+                    Fetched::default()
                 }
-            }
-        }
-        let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now() };
+            },
+        };
+        let now = past.and_then(PastWorkspace::at).unwrap_or_else(|| self.clock.now());
+        let site = Site { generation, workspace, call, fetched: &fetched, now, past };
         let (results, notes) = self.results(site, request, &ranked.ranking).await?;
         coverage.extend(notes);
         Ok(Answered { results, coverage, is_cached: ranked.is_cached, used })
     }
 
     /// Ranks texts that providers gave just now beside what is retained.
-    async fn beside(
+    async fn live(
         &self,
         generation: &Generation,
         workspace: WorkspaceId,
@@ -260,7 +295,22 @@ impl Searcher {
         ranked: &mut Ranked,
         documents: Vec<LiveDocument>,
     ) -> Result<Fetched, Error> {
+        if documents.is_empty() {
+            return Ok(Fetched::default());
+        }
         let fetched = Fetched::cut(generation, workspace, request, documents).await?;
+        self.beside(generation, workspace, request, ranked, fetched).await
+    }
+
+    /// Ranks texts that are not in the index beside what is.
+    async fn beside(
+        &self,
+        generation: &Generation,
+        workspace: WorkspaceId,
+        request: &SearchRequest,
+        ranked: &mut Ranked,
+        fetched: Fetched,
+    ) -> Result<Fetched, Error> {
         if fetched.is_empty() {
             return Ok(fetched);
         }
@@ -269,9 +319,10 @@ impl Searcher {
             // Nothing was looked for in the index. Where this fails, words are an answer.
             None => rank::embed_queries(request, &generation.queries).await.unwrap_or_default(),
         };
-        let live = fetched.ranked(workspace, request, vectors, self.preferences.word_weight).await?;
+        let beside = fetched.ranked(workspace, request, vectors, self.preferences.word_weight).await?;
+        let kind = if fetched.are_live { "live" } else { "past" };
         let retained = std::mem::take(&mut ranked.ranking);
-        ranked.ranking = retained.beside(live, &request.query.given, request.min_score);
+        ranked.ranking = retained.beside((kind, beside), &request.query.given, request.min_score);
         Ok(fetched)
     }
 

@@ -24,6 +24,8 @@ use crate::{Error, store};
 
 /// Entries of activity that are gone back through; of a moment before more of them no tree is told.
 const MOST_ENTRIES: usize = 20_000;
+/// What a write names in the feed is more than what it notes: a folder that goes to trash names all that is in it.
+const MOST_FEED_ENTRIES: usize = 100_000;
 /// Entries that are read at once.
 const PAGE: usize = 1_000;
 /// The clocks of processes that write differ by less.
@@ -49,15 +51,10 @@ impl Trees {
         let workspace = parse(workspace)?;
         let at = time_of(&self.context, workspace, moment).await?;
         let _turn = self.context.db.reading_fairly(workspace).await?;
-        let entries = since(&self.context, workspace, moment, at).await?;
+        let (entries, seen) = since(&self.context, workspace, moment, at).await?;
+        let untold = untold(&self.context, workspace, seen).await?;
         let histories = Histories::of(entries);
-        let past = PastTree {
-            at,
-            items: TreeItems::default(),
-            gone: Vec::new(),
-            untold: [histories.ids(Kind::Database), histories.ids(Kind::Record)].concat(),
-            unknown: 0,
-        };
+        let past = PastTree { at, items: TreeItems::default(), gone: Vec::new(), untold, unknown: 0 };
         let mut reader = Reader { context: &self.context, workspace, moment, histories: &histories, past };
         reader.files().await?;
         reader.memories().await?;
@@ -66,28 +63,31 @@ impl Trees {
     }
 }
 
-/// The entries since a moment, the latest first.
+/// The entries since a moment, the latest first, and the position of the last write that was made by then.
 async fn since(
     context: &Context,
     workspace: WorkspaceId,
     moment: Moment,
     at: Timestamp,
-) -> Result<Vec<ActivityEntry>, Error> {
+) -> Result<(Vec<ActivityEntry>, u64), Error> {
     let clocks = i64::try_from(CLOCKS.as_micros()).unwrap_or(i64::MAX);
     let far_enough = Timestamp::from_micros(at.as_micros().saturating_sub(clocks));
     let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
     let mut before = ActivityId::before(Timestamp::from_micros(i64::MAX));
-    let mut entries = Vec::new();
+    let (mut entries, mut seen) = (Vec::new(), 0);
     loop {
         let page = store::activity::list(&context.db, workspace, None, before, limit).await?;
         let is_last = page.len() < PAGE;
         let Some(oldest) = page.last().map(|entry| entry.id) else { break };
-        entries.extend(page.into_iter().filter(|entry| !moment.has_seen(entry)));
+        for entry in page {
+            if moment.has_seen(&entry) {
+                seen = entry.id.position.max(seen);
+            } else {
+                entries.push(entry);
+            }
+        }
         if entries.len() > MOST_ENTRIES {
-            return Err(Error::Gone(format!(
-                "more than {MOST_ENTRIES} changes were made since then, and scripts and searches go back no further: take a later \
-                 moment, or read files by their ids as of then"
-            )));
+            return Err(too_many());
         }
         if is_last || oldest.at < far_enough {
             break;
@@ -96,7 +96,36 @@ async fn since(
     }
     // Of one item in the order of the writes, whatever the clocks say.
     entries.sort_by_key(|entry| Reverse((entry.id.position, entry.id.place)));
-    Ok(entries)
+    Ok((entries, seen))
+}
+
+/// The databases and records that the feed names after a position: also those that changed along with something else, of which
+/// there is no entry.
+async fn untold(
+    context: &Context,
+    workspace: WorkspaceId,
+    after: u64,
+) -> Result<Vec<(Kind, DocumentId)>, Error> {
+    let limit = i64::try_from(MOST_FEED_ENTRIES.saturating_add(1)).unwrap_or(i64::MAX);
+    let mut tx = context.db.begin_read().await?;
+    let changed = store::tree::changed(&mut tx, workspace, after, limit).await?;
+    tx.rollback().await?;
+    if changed.len() > MOST_FEED_ENTRIES {
+        return Err(too_many());
+    }
+    let is_untold = |kind: Kind| matches!(kind, Kind::Database | Kind::Record);
+    let untold = changed.into_iter().filter(|(_, kind, _)| is_untold(*kind)).map(|(_, kind, id)| (kind, id));
+    let untold: HashSet<(Kind, DocumentId)> = untold.collect();
+    let mut untold: Vec<(Kind, DocumentId)> = untold.into_iter().collect();
+    untold.sort_unstable_by_key(|(_, id)| *id);
+    Ok(untold)
+}
+
+fn too_many() -> Error {
+    Error::Gone(format!(
+        "more than {MOST_ENTRIES} changes were made since then, and scripts and searches go back no further: take a later moment, or \
+         read files by their ids as of then"
+    ))
 }
 
 /// What was done since to each item, the latest first.

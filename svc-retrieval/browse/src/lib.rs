@@ -10,6 +10,7 @@ mod error;
 mod fast_path;
 mod request;
 mod run;
+mod then;
 mod tree;
 mod trigrams;
 
@@ -33,6 +34,7 @@ use self::bodies::{Bodies, Reader};
 pub use self::error::Error;
 pub use self::request::{Moment, Script};
 use self::run::{Ran, Watched};
+pub use self::then::{PastFile, PastWorkspace};
 use self::tree::{Content, Mounted, Outside, Past, Trees};
 
 /// What is left of a caller's time when its script is stopped, so that it gets what was printed until then.
@@ -127,6 +129,24 @@ impl Browser {
             return Ok(answer);
         }
         run::run(script, mounted, watched, permit, answer).await
+    }
+}
+
+impl Browser {
+    /// The identity's workspace as it was, as far as the identity may see it now and would have seen it then.
+    ///
+    /// # Errors
+    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when the owner does not tell what there is; GONE for a moment
+    /// that is longer ago than it is known how things stood.
+    pub async fn past(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        moment: Moment,
+    ) -> Result<PastWorkspace, Error> {
+        let view = self.trees.past(identity, call, moment).await?;
+        let holder = self.trees.holder(&view);
+        Ok(PastWorkspace::new(view, holder))
     }
 }
 

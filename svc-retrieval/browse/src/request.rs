@@ -4,7 +4,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::retrieval::v1::ExecuteScriptRequest;
-use cairn_proto::retrieval::v1::execute_script_request::When;
+use cairn_proto::retrieval::v1::{execute_script_request, search_context_request};
 use cairn_shell::Limits;
 
 use crate::error::Error;
@@ -24,11 +24,20 @@ pub enum Moment {
     After(u64),
 }
 
-impl From<When> for Moment {
-    fn from(when: When) -> Self {
+impl From<execute_script_request::When> for Moment {
+    fn from(when: execute_script_request::When) -> Self {
         match when {
-            When::AsOf(time) => Self::At(Timestamp::from_proto(&time)),
-            When::AfterChange(position) => Self::After(position),
+            execute_script_request::When::AsOf(time) => Self::At(Timestamp::from_proto(&time)),
+            execute_script_request::When::AfterChange(position) => Self::After(position),
+        }
+    }
+}
+
+impl From<search_context_request::When> for Moment {
+    fn from(when: search_context_request::When) -> Self {
+        match when {
+            search_context_request::When::AsOf(time) => Self::At(Timestamp::from_proto(&time)),
+            search_context_request::When::AfterChange(position) => Self::After(position),
         }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) use self::mounted::Mounted;
 pub(crate) use self::past::Past;
 pub(crate) use self::remote::{Content, Outside};
 pub(crate) use self::trees::Trees;
+pub(crate) use self::view::View;
 
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ inputs!(BrowseContext);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct BrowseContext {
-    /// Shell commands, joined by `|`, `;`, `&&`, `||` or line breaks. Nothing is kept between calls: no variables, no folder.
+    /// Shell commands, joined by `|`, `;`, `&&`, `||` or line breaks. Nothing is kept between calls.
     #[schema(min_length = 1, max_length = 16384)]
     script: String,
     /// The folder to begin in, absolute.

@@ -3,10 +3,11 @@
 //! Nobody sees more of the past than of the present (ADR 96): what is gone by now is not in it, and of what a scope does not show now
 //! there is nothing but the names of folders through which a path of then leads.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_proto::content::v1::ReadPastTreeResponse;
+use cairn_proto::content::v1::{FileType, ReadPastTreeResponse};
 use cairn_proto::ids::FolderId;
 use cairn_proto::retrieval::v1::CoverageNote;
 use cairn_shell::tree::Node;
@@ -22,10 +23,15 @@ use crate::error::Error;
 const MAX_DEPTH: usize = 256;
 
 /// When a tree is of, and what is not in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Past {
     pub(crate) at: Timestamp,
-    /// How many files and memories are left out, since what they were is not kept.
+    /// What has changed since, of every kind, whoever may see it.
+    pub(crate) changed: HashSet<Uuid>,
+    /// What kinds of text the files that have changed are.
+    pub(crate) types: HashMap<Uuid, FileType>,
+    /// How many files and memories are left out, since what they were is not kept; 0 for a caller of some folders, whom a number
+    /// would tell of others.
     unknown: u32,
 }
 
@@ -40,7 +46,7 @@ impl Past {
         };
         let shown = format!(
             "files, folders and memories that are there now are shown as they stood at {}; what was deleted since is left out, and so \
-             are databases, records and documents from outside, which are known as they are now only",
+             are what is kept no more, and databases, records and documents from outside, which are known as they are now only",
             self.at.to_rfc3339()
         );
         let mut notes = vec![note(shown, None)];
@@ -62,8 +68,14 @@ impl View {
     ) -> Result<Self, Error> {
         let at = told.at.as_ref().map(Timestamp::from_proto);
         let at = at.ok_or(Error::Answer("a tree of then without its time"))?;
+        let items = told.items.unwrap_or_default();
+        let types =
+            items.files.iter().filter_map(|file| Some((Uuid::try_parse(&file.id).ok()?, file.file_type())));
+        let types = types.collect();
+        let untold = told.untold.iter().filter_map(|reference| Uuid::try_parse(&reference.id).ok());
         let mut rows = Rows::default();
-        rows.take(told.items.unwrap_or_default(), told.gone)?;
+        rows.take(items, told.gone)?;
+        let changed = rows.0.keys().copied().chain(untold).collect();
         leave_out_lost(&self.base, &mut rows);
         let mut base = Base::clone(&self.base);
         put_over(&mut base, &rows)?;
@@ -75,7 +87,8 @@ impl View {
         base.positions.outside = None;
         base.newest = base.newest.min(at.as_micros());
         let lens = Arc::new(Lens::of_past(&base, scope));
-        let past = Some(Past { at, unknown: told.unknown });
+        let unknown = if scope.is_none() { told.unknown } else { 0 };
+        let past = Some(Past { at, changed, types, unknown });
         Ok(Self { workspace: self.workspace, base: Arc::new(base), lens, past })
     }
 

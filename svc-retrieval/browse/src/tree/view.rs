@@ -271,6 +271,24 @@ impl View {
         })
     }
 
+    /// A file that the caller sees, with the hash of its content, and how that is read.
+    pub(crate) fn file_then(&self, id: Uuid) -> Option<(ConfirmedDocument, Held)> {
+        let (node, _) = self.lens.file(&self.base, id)?;
+        let held = self.held(node)?;
+        let content_hash = format!("blake3:{}", blake3::Hash::from_bytes(held.key.0).to_hex());
+        Some((ConfirmedDocument { content_hash, ..self.document(node)? }, held))
+    }
+
+    /// A record of a database that the caller sees, or would if databases were shown, without the hash of its content.
+    pub(crate) fn record_then(&self, id: Uuid) -> Option<ConfirmedDocument> {
+        let (node, slot) = self.base.entity(id)?;
+        let (_, folder, _) = self.base.database(slot.parent)?;
+        if !self.lens.covers(&self.base, folder) {
+            return None;
+        }
+        self.document(node)
+    }
+
     /// The same of a document from outside; an entry of a catalog has nothing that could be cited.
     fn outside(&self, node: Node, slot: &Slot, document: &Outside) -> Option<ConfirmedDocument> {
         document.text?;
