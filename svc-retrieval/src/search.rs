@@ -120,7 +120,8 @@ pub(crate) struct Searcher {
 }
 
 impl Searcher {
-    /// A searcher over the current generation; `browser` knows the workspace as it was, `content` resolves folder scopes, `ingest` knows the connected sources.
+    /// A searcher over the current generation; `browser` knows the workspace as it was, `content` resolves folder scopes, `ingest`
+    /// knows the connected sources.
     pub(crate) fn new(
         (generations, browser): (Generations, Browser),
         (content, ingest): (ServiceChannel, ServiceChannel),
@@ -196,7 +197,9 @@ impl Searcher {
         if let Some(past) = past {
             // Folders are known to the index by their names of now, and what has changed by its text of now.
             within.names = None;
-            within.documents.iter_mut().for_each(|ids| ids.retain(|id| !past.has_changed(*id)));
+            if let Some(documents) = &mut within.documents {
+                documents.retain(|id| !past.has_changed(*id));
+            }
         }
         if within.documents.as_ref().is_some_and(HashSet::is_empty) {
             return Ok(Ranked { notes, ..Ranked::default() });

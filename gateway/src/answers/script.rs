@@ -29,6 +29,7 @@ pub(crate) struct ScriptAnswer {
     pub(crate) cwd: String,
     /// With `asOf`: what the tree of then does not show.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub(crate) coverage: Vec<CoverageNote>,
 }
 

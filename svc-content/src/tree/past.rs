@@ -230,11 +230,14 @@ impl Reader<'_> {
         for memory in live {
             let id = DocumentId(memory.id.0);
             let Some(facts) = self.stood(Kind::Memory, id, Facts::of(&memory.name, None)) else { continue };
-            let db = &self.context.db;
-            let kept = match facts.version {
-                Some(version) => store::memory_versions::get(db, self.workspace, memory.id, version).await?,
-                None => None,
+            let Some(version) = facts.version else {
+                // It was in trash since, and is otherwise what it was.
+                told.insert(id);
+                self.past.items.memories.push(memory);
+                continue;
             };
+            let db = &self.context.db;
+            let kept = store::memory_versions::get(db, self.workspace, memory.id, version).await?;
             let Some((version, state)) = kept else {
                 self.past.unknown += 1;
                 continue;

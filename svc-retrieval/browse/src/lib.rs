@@ -130,9 +130,7 @@ impl Browser {
         }
         run::run(script, mounted, watched, permit, answer).await
     }
-}
 
-impl Browser {
     /// The identity's workspace as it was, as far as the identity may see it now and would have seen it then.
     ///
     /// # Errors

@@ -67,14 +67,17 @@ impl Fetched {
             left.is_some()
         };
         let fitting = files.iter().take(MOST_PAST_FILES).take_while(fits).count();
-        let left_out = files.split_off(fitting).len();
+        let mut left_out = files.split_off(fitting).len();
         if files.is_empty() {
             return Ok((Self::default(), left_out));
         }
         let mut texts = past.texts(call, &files).await.map_err(Problem::from)?;
         let (mut known, mut documents) = (HashMap::new(), Vec::new());
         for file in files {
-            let Some(text) = texts.remove(&file.id) else { continue };
+            let Some(text) = texts.remove(&file.id) else {
+                left_out += 1;
+                continue;
+            };
             documents.push(of_file(&file, String::from_utf8_lossy(&text).into_owned()));
             known.insert(file.id, Arc::new(file.document));
         }
