@@ -2,6 +2,7 @@
 
 mod absence;
 mod answer;
+mod beside;
 mod catalog;
 mod citation;
 pub(crate) mod confirm;
@@ -48,15 +49,12 @@ use cairn_index::words::ContainerNames;
 use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::domain::Feed;
-use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
-use cairn_proto::ingest::v1::LiveDocument;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextResponse, Trace};
 use uuid::Uuid;
 
 pub(crate) use self::absence::{AbsenceRequest, Missed};
 use self::evidence::Evidence;
-use self::fetched::Fetched;
 use self::folders::Folders;
 pub(crate) use self::golden::{Edit, Outcome};
 use self::highlights::Marking;
@@ -65,7 +63,7 @@ use self::narrowing::Narrowing;
 use self::page::{Page, Passage};
 use self::plan::Plan;
 use self::pool::{Pool, Site};
-use self::providers::{Asking, Consulted};
+use self::providers::Asking;
 use self::rank::{QueryVectors, Ranker, Ranking, Within};
 pub(crate) use self::related::RelatedRequest;
 use self::request::After;
@@ -249,84 +247,6 @@ impl Searcher {
                 (None, Some(answer::without_folder_names()))
             }
         }
-    }
-
-    /// The best of what is retained and of what is ranked beside it, cited.
-    async fn answered(
-        &self,
-        asking: Asking<'_>,
-        (request, past): (&SearchRequest, Option<&PastWorkspace>),
-        mut ranked: Ranked,
-        consulted: Consulted,
-    ) -> Result<Answered, Error> {
-        let Asking { generation, workspace, call, .. } = asking;
-        let used = consulted.used();
-        let mut coverage = std::mem::take(&mut ranked.notes);
-        coverage.extend(consulted.notes);
-        let fetched = match past {
-            Some(past) => {
-                let may_be_files = request.narrowing.may_name(Kind::File);
-                let (then, left_out) = match may_be_files {
-                    true => Fetched::of_past(generation, workspace, call, past).await?,
-                    false => (Fetched::default(), 0),
-                };
-                coverage.extend(answer::past_not_searched(left_out));
-                self.beside(generation, workspace, request, &mut ranked, then).await?
-            }
-            None => match self.live(generation, workspace, request, &mut ranked, consulted.documents).await {
-                Ok(texts) => texts,
-                Err(error) => {
-                    tracing::warn!(%workspace, %error, "texts from providers are left out");
-                    coverage.push(answer::not_ranked());
-                    Fetched::default()
-                }
-            },
-        };
-        let now = past.and_then(PastWorkspace::at).unwrap_or_else(|| self.clock.now());
-        let site = Site { generation, workspace, call, fetched: &fetched, now, past };
-        let (results, notes) = self.results(site, request, &ranked.ranking).await?;
-        coverage.extend(notes);
-        Ok(Answered { results, coverage, is_cached: ranked.is_cached, used })
-    }
-
-    /// Ranks texts that providers gave just now beside what is retained.
-    async fn live(
-        &self,
-        generation: &Generation,
-        workspace: WorkspaceId,
-        request: &SearchRequest,
-        ranked: &mut Ranked,
-        documents: Vec<LiveDocument>,
-    ) -> Result<Fetched, Error> {
-        if documents.is_empty() {
-            return Ok(Fetched::default());
-        }
-        let fetched = Fetched::cut(generation, workspace, request, documents).await?;
-        self.beside(generation, workspace, request, ranked, fetched).await
-    }
-
-    /// Ranks texts that are not in the index beside what is.
-    async fn beside(
-        &self,
-        generation: &Generation,
-        workspace: WorkspaceId,
-        request: &SearchRequest,
-        ranked: &mut Ranked,
-        fetched: Fetched,
-    ) -> Result<Fetched, Error> {
-        if fetched.is_empty() {
-            return Ok(fetched);
-        }
-        let vectors = match ranked.vectors.take() {
-            Some(vectors) => vectors,
-            // Nothing was looked for in the index. Where this fails, words are an answer.
-            None => rank::embed_queries(request, &generation.queries).await.unwrap_or_default(),
-        };
-        let beside = fetched.ranked(workspace, request, vectors, self.preferences.word_weight).await?;
-        let kind = if fetched.are_live { "live" } else { "past" };
-        let retained = std::mem::take(&mut ranked.ranking);
-        ranked.ranking = retained.beside((kind, beside), &request.query.given, request.min_score);
-        Ok(fetched)
     }
 
     /// The best confirmed results, and notes for what is missing among them.
