@@ -181,7 +181,7 @@ async fn a_script_walks_the_workspace_as_it_was(deployment: &Deployment) {
     let file = workspace.file_id("a.md", Some(&folder), "one\nkept\n").await;
     let deleted = workspace.file_id("deleted.md", Some(&folder), "deleted\n").await;
     let members = json!([{"kind": "file", "fileId": file}]);
-    let body = json!({"name": "Guide", "slug": "guide", "useWhen": "then", "members": members});
+    let body = json!({"name": "Guide", "useWhen": "then", "members": members});
     let memory = id(&token.post("/api/v1/memories").json(body).await.expect(201).json());
     let first = workspace.file("b.md", None, "b\n").await.change();
     let change = json!({"name": "renamed.md", "content": "two\n"});

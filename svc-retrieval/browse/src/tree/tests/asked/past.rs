@@ -1,8 +1,10 @@
 //! Trees as they were.
 
 use cairn_chassis::clock::Timestamp;
+use cairn_proto::document::v1::ConfirmedDocument;
 
 use super::*;
+use crate::PastWorkspace;
 use crate::error::Error;
 use crate::request::Moment;
 
@@ -169,4 +171,45 @@ async fn a_moment_that_nobody_knows_is_the_owners_error() {
     let call = Call::within(Duration::from_secs(10));
     let asked = world.trees.past(&world.identity(1, Scope::All), &call, Moment::After(1)).await;
     assert!(matches!(asked, Err(Error::Upstream(_))), "{asked:?}");
+}
+
+#[tokio::test]
+async fn documents_are_told_as_they_stood() {
+    let world = World::new(PLENTY).await;
+    {
+        let mut state = world.state();
+        state.folder(1, None, "after");
+        state.file(3, Some(1), "3.md", "edited");
+        state.file(6, Some(1), "6.md", "new");
+        state.file(7, Some(1), "7.md", "as it is");
+        state.table(10, 1, 3);
+        state.stood(&[(1, None, "before")], &[(3, Some(1), "three.md", "as it was")]);
+        state.gone(Kind::File, 6);
+    }
+    let call = Call::within(Duration::from_secs(10));
+    let view = world.past(Scope::All).await;
+    let then = PastWorkspace::new(Arc::clone(&view), world.trees.holder(&view));
+    let now = |kind: Kind, number: u128| ConfirmedDocument {
+        r#ref: Some(DocumentRef { kind: kind.into(), id: id(number).to_string() }),
+        database_id: Some(id(10).to_string()),
+        ..ConfirmedDocument::default()
+    };
+    let path = |then: &PastWorkspace, kind, number| Some(then.stood(&now(kind, number))?.path);
+    assert_eq!(path(&then, Kind::File, 3).as_deref(), Some("/before/three.md"));
+    assert_eq!(path(&then, Kind::File, 7).as_deref(), Some("/before/7.md"));
+    assert_eq!(path(&then, Kind::Record, 11).as_deref(), Some("/before/d/a/b"));
+    assert_eq!(path(&then, Kind::File, 6), None);
+    assert_eq!(path(&then, Kind::Ingested, 7), None);
+    let changed = then.changed_files();
+    assert_eq!(changed.iter().map(|file| file.id).collect::<Vec<_>>(), [id(3)]);
+    let hash = format!("blake3:{}", blake3::hash(b"as it was").to_hex());
+    assert_eq!((&changed[0].document.content_hash, changed[0].size), (&hash, 9));
+    let texts = then.texts(&call, &changed).await.unwrap();
+    assert_eq!(texts[&id(3)], "as it was");
+
+    let untold = DocumentRef { kind: Kind::Database.into(), id: id(10).to_string() };
+    world.state().past.as_mut().unwrap().untold.push(untold);
+    let view = world.past(Scope::All).await;
+    let then = PastWorkspace::new(Arc::clone(&view), world.trees.holder(&view));
+    assert_eq!(path(&then, Kind::Record, 11), None, "its database has changed");
 }
