@@ -15,6 +15,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   cairn exec 'tree -L 2 /files'
   cairn exec 'grep -rniF \"rate limit\" . | head -20' --cwd /files/handbook
   cairn exec 'cat -n /memories/release-process/README.md' --citations
+  cairn exec 'ls -l /files/plans' --as-of 2026-11-23T14:00:00Z
   cairn exec 'find /databases -name \"*.md\" | wc -l' --json | jq .stats
 
 It ends with 1 when the last command of the script failed, as a shell does.";
@@ -31,6 +32,9 @@ pub(crate) struct ExecOptions {
     /// The output is cut to so many bytes: 1024 to 204800. Default: 61440.
     #[arg(long, value_name = "BYTES")]
     max_output_bytes: Option<u32>,
+    /// Show the workspace as it stood at a time (RFC 3339), or after the write that answered a change token.
+    #[arg(long, value_name = "TIME|TOKEN")]
+    as_of: Option<String>,
     /// Print on stderr whose content the output is, with lines and links.
     #[arg(long)]
     citations: bool,
@@ -43,6 +47,7 @@ pub(super) async fn run(options: ExecOptions) -> anyhow::Result<()> {
     // Null is the same as nothing.
     let body = json!({
         "script": options.script, "cwd": options.cwd, "maxOutputBytes": options.max_output_bytes,
+        "asOf": options.as_of,
     });
     let connection = Connection::open(&options.connection)?;
     let request = connection.request(Method::POST, "/api/v1/vfs/exec").json(&body);
@@ -51,6 +56,7 @@ pub(super) async fn run(options: ExecOptions) -> anyhow::Result<()> {
         print_json(&answer)?;
     } else {
         print_output(answer.get("output").and_then(Value::as_str).unwrap_or_default())?;
+        print_coverage(&answer)?;
     }
     if options.citations {
         print_citations(&answer)?;
@@ -74,6 +80,15 @@ fn print_output(output: &str) -> anyhow::Result<()> {
 
 fn harmless(output: &str) -> String {
     output.replace(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t'), " ")
+}
+
+/// What a workspace of then does not show.
+fn print_coverage(answer: &Value) -> anyhow::Result<()> {
+    let mut out = std::io::stderr().lock();
+    for note in answer["coverage"].as_array().into_iter().flatten() {
+        writeln!(out, "note: {}", harmless(note["message"].as_str().unwrap_or_default()))?;
+    }
+    Ok(out.flush()?)
 }
 
 fn print_citations(answer: &Value) -> anyhow::Result<()> {

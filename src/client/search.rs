@@ -28,6 +28,9 @@ pub(crate) struct SearchOptions {
     /// How many results at most: 1 to 50.
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: u32,
+    /// Search the workspace as it stood at a time (RFC 3339), or after the write that answered a change token.
+    #[arg(long, value_name = "TIME|TOKEN")]
+    as_of: Option<String>,
     /// Print the answer as the API gives it.
     #[arg(long)]
     json: bool,
@@ -35,7 +38,9 @@ pub(crate) struct SearchOptions {
 
 pub(super) async fn run(options: SearchOptions) -> anyhow::Result<()> {
     // Null is the same as nothing.
-    let body = json!({"query": options.query, "limit": options.limit, "strategy": options.strategy});
+    let body = json!({
+        "query": options.query, "limit": options.limit, "strategy": options.strategy, "asOf": options.as_of,
+    });
     let connection = Connection::open(&options.connection)?;
     let request = connection.request(Method::POST, "/api/v1/search_context").json(&body);
     let answer = connection.json(request).await?;

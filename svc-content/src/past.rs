@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_proto::ids::{FileId, FolderId};
+use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
 use crate::context::Context;
 use crate::model::{ACTIVITY_KEPT, ActivityEntry, File, FileVersion, Former, Operation};
@@ -42,7 +42,7 @@ impl Moment {
     }
 
     /// Whether a write was made by then.
-    fn has_seen(self, entry: &ActivityEntry) -> bool {
+    pub(crate) fn has_seen(self, entry: &ActivityEntry) -> bool {
         match self {
             Self::At(time) => entry.id.at <= time,
             Self::After(position) => entry.id.position <= position,
@@ -52,19 +52,26 @@ impl Moment {
 
 /// What an item is, apart from its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Facts {
-    name: String,
+pub(crate) struct Facts {
+    pub(crate) name: String,
     /// Absent: the root.
-    folder: Option<FolderId>,
+    pub(crate) folder: Option<FolderId>,
     tags: Vec<String>,
     description: Option<String>,
     /// Absent where no entry tells it.
-    version: Option<u64>,
+    pub(crate) version: Option<u64>,
+}
+
+impl Facts {
+    /// A name in a folder, and nothing more.
+    pub(crate) fn of(name: &str, folder: Option<FolderId>) -> Self {
+        Self { name: name.to_owned(), folder, tags: Vec::new(), description: None, version: None }
+    }
 }
 
 /// How an item stood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
+pub(crate) enum Standing {
     NotYet,
     InTrash,
     Gone,
@@ -163,30 +170,7 @@ impl Past {
 
     /// The time of a moment: it is past, and not so long ago that nobody knows.
     pub(crate) async fn check(&self, caller: &Caller, moment: Moment) -> Result<Timestamp, Error> {
-        let now = self.context.clock.now();
-        let time = match moment {
-            Moment::At(time) => Some(time),
-            Moment::After(position) => self.context.feed.time_of(caller.workspace, position).await?,
-        };
-        let Some(time) = time else {
-            return Err(Error::invalid(
-                "asOf",
-                "unknown",
-                "no write of this workspace has that change token",
-            ));
-        };
-        if time > now {
-            return Err(Error::invalid("asOf", "future", "lies in the future: leave it out for what is now"));
-        }
-        let kept = i64::try_from(ACTIVITY_KEPT.as_micros()).unwrap_or(i64::MAX);
-        let oldest = Timestamp::from_micros(now.as_micros().saturating_sub(kept));
-        if time < oldest {
-            return Err(Error::Gone(format!(
-                "how files stood is known from {} on; contents that are older are among a file's versions",
-                oldest.to_rfc3339()
-            )));
-        }
-        Ok(time)
+        time_of(&self.context, caller.workspace, moment).await
     }
 
     /// What was done to an item, the latest first.
@@ -221,20 +205,9 @@ impl Past {
         while let Some(folder) = next {
             let history = self.history(caller, &folder.to_string(), moment).await?;
             let known = store::states::folders(&self.context.db, caller.workspace, &[folder]).await?;
-            let present = known.into_iter().next().map(|known| Facts {
-                name: known.name,
-                folder: known.parent_id,
-                tags: Vec::new(),
-                description: None,
-                version: None,
-            });
-            let known_by_history = history.first().map(|entry| Facts {
-                name: entry.what.name.clone(),
-                folder: entry.what.folder_id,
-                tags: Vec::new(),
-                description: None,
-                version: None,
-            });
+            let present = known.into_iter().next().map(|known| Facts::of(&known.name, known.parent_id));
+            let known_by_history =
+                history.first().map(|entry| Facts::of(&entry.what.name, entry.what.folder_id));
             let gone = || Error::Gone(format!("a folder that held the file {id} then is gone for good"));
             let facts = match stood(&history, moment, present.or(known_by_history).ok_or_else(gone)?) {
                 Standing::Live(facts) => facts,
@@ -272,6 +245,34 @@ impl Past {
     }
 }
 
+/// The time of a moment: it is past, and not so long ago that nobody knows.
+pub(crate) async fn time_of(
+    context: &Context,
+    workspace: WorkspaceId,
+    moment: Moment,
+) -> Result<Timestamp, Error> {
+    let now = context.clock.now();
+    let time = match moment {
+        Moment::At(time) => Some(time),
+        Moment::After(position) => context.feed.time_of(workspace, position).await?,
+    };
+    let Some(time) = time else {
+        return Err(Error::invalid("asOf", "unknown", "no write of this workspace has that change token"));
+    };
+    if time > now {
+        return Err(Error::invalid("asOf", "future", "lies in the future: leave it out for what is now"));
+    }
+    let kept = i64::try_from(ACTIVITY_KEPT.as_micros()).unwrap_or(i64::MAX);
+    let oldest = Timestamp::from_micros(now.as_micros().saturating_sub(kept));
+    if time < oldest {
+        return Err(Error::Gone(format!(
+            "how files stood is known from {} on; contents that are older are among a file's versions",
+            oldest.to_rfc3339()
+        )));
+    }
+    Ok(time)
+}
+
 /// Whether a text has the looks of a content's hash; no content has another.
 fn is_hash(text: &str) -> bool {
     text.len() <= LONGEST_HASH && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b':')
@@ -282,7 +283,7 @@ fn not_then(id: &str, what: &str) -> Error {
 }
 
 /// How an item stood by its history, the latest entry first; `present` is what it is now, and live.
-fn stood(history: &[ActivityEntry], moment: Moment, present: Facts) -> Standing {
+pub(crate) fn stood(history: &[ActivityEntry], moment: Moment, present: Facts) -> Standing {
     let since = history.partition_point(|entry| !moment.has_seen(entry));
     let (later, earlier) = history.split_at_checked(since).unwrap_or((history, &[]));
     let turns = |entry: &&ActivityEntry| entry.what.operation != Operation::Update;

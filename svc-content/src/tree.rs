@@ -5,6 +5,7 @@
 //! told of an item is how it stands now.
 
 mod front_matter;
+mod past;
 mod schema;
 mod texts;
 

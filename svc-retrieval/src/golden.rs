@@ -19,7 +19,7 @@ use cairn_proto::retrieval::v1::{CreateGoldenQuestionRequest, Mode, SearchContex
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::search::SearchRequest;
+use crate::search::{SearchRequest, unsupported_moment};
 use crate::store;
 
 /// Golden questions of a workspace: all of them are asked at once, twice for an edit.
@@ -89,6 +89,7 @@ impl TryFrom<CreateGoldenQuestionRequest> for NewQuestion {
             Err(Error::Invalid(violations)) => violations,
             Err(error) => return Err(error),
         };
+        violations.extend(unsupported_moment(&search));
         let document = Uuid::try_parse(&request.document_id);
         if document.is_err() {
             let message = "must be the id of a document: a UUID";

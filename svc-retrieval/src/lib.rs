@@ -146,8 +146,8 @@ impl Service {
             clock(),
         );
         let names = KnownNames::new(config.names_bytes);
-        let searcher =
-            Searcher::new(generations.clone(), (content, ingest), clock(), ranking, (model, names));
+        let stores = (generations.clone(), browser.clone());
+        let searcher = Searcher::new(stores, (content, ingest), clock(), ranking, (model, names));
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
         Ok(Self { verifier, searcher, browser, generations, analytics, questions, golden })
     }

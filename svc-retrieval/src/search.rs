@@ -2,6 +2,7 @@
 
 mod absence;
 mod answer;
+mod beside;
 mod catalog;
 mod citation;
 pub(crate) mod confirm;
@@ -37,23 +38,23 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 
+use cairn_browse::{Browser, PastWorkspace};
 use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{Identity, Scope};
+use cairn_chassis::status::Problem;
 use cairn_embed::StaticRows;
 use cairn_index::words::ContainerNames;
 use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::domain::Feed;
 use cairn_proto::ids::WorkspaceId;
-use cairn_proto::ingest::v1::LiveDocument;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextResponse, Trace};
 use uuid::Uuid;
 
 pub(crate) use self::absence::{AbsenceRequest, Missed};
 use self::evidence::Evidence;
-use self::fetched::Fetched;
 pub(crate) use self::golden::{Edit, Outcome};
 use self::highlights::Marking;
 pub(crate) use self::known::KnownDocument;
@@ -62,11 +63,11 @@ use self::narrowing::Narrowing;
 use self::page::{Page, Passage};
 use self::plan::Plan;
 use self::pool::{Pool, Site};
-use self::providers::{Asking, Consulted};
+use self::providers::Asking;
 use self::rank::{QueryVectors, Ranker, Ranking, Within};
 pub(crate) use self::related::RelatedRequest;
 use self::request::After;
-pub(crate) use self::request::{SearchRequest, Strategy};
+pub(crate) use self::request::{SearchRequest, Strategy, unsupported_moment};
 use self::rerank::Reranker;
 use self::shown::Shown;
 pub(crate) use self::source_query::{SourceQuery, require_whole_workspace};
@@ -106,6 +107,7 @@ impl Default for Preferences {
 #[derive(Debug, Clone)]
 pub(crate) struct Searcher {
     generations: Generations,
+    browser: Browser,
     content: ServiceChannel,
     ingest: ServiceChannel,
     clock: Arc<dyn Clock>,
@@ -116,21 +118,23 @@ pub(crate) struct Searcher {
 }
 
 impl Searcher {
-    /// A searcher over the current generation; `content` resolves folder scopes, `ingest` knows the connected sources.
+    /// A searcher over the current generation; `browser` knows the workspace as it was, `content` resolves folder scopes, `ingest`
+    /// knows the connected sources.
     pub(crate) fn new(
-        generations: Generations,
+        (generations, browser): (Generations, Browser),
         (content, ingest): (ServiceChannel, ServiceChannel),
         clock: Arc<dyn Clock>,
         preferences: Preferences,
         (rows, names): (Arc<StaticRows>, KnownNames),
     ) -> Self {
-        Self { generations, content, ingest, clock, preferences, rows, names }
+        Self { generations, browser, content, ingest, clock, preferences, rows, names }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
     ///
     /// # Errors
-    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when an owner cannot confirm.
+    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when an owner cannot confirm; GONE for a moment that is longer ago
+    /// than it is known how things stood.
     pub(crate) async fn search(
         &self,
         identity: &Identity,
@@ -146,16 +150,31 @@ impl Searcher {
             self.plan(&generation, identity, call, &request),
         );
         coverage.extend(plan.notes.iter().cloned());
+        let past = self.past(identity, call, &request).await?;
+        coverage.extend(past.as_ref().and_then(PastWorkspace::at).map(answer::as_it_was));
+        let past = past.as_ref();
         let asking = Asking { generation: &generation, workspace, call, began };
         // What is retained is found while providers think.
         let (ranked, consulted) =
-            tokio::try_join!(self.retained(&generation, identity, call, &request, &plan), async {
+            tokio::try_join!(self.retained(&generation, identity, call, (&request, past), &plan), async {
                 Ok(self.consult(asking, &request, &plan).await)
             },)?;
-        let mut answered = self.answered(asking, &request, ranked, consulted).await?;
+        let mut answered = self.answered(asking, (&request, past), ranked, consulted).await?;
         coverage.append(&mut answered.coverage);
         let response = answer::response(answered.results, coverage, request.mode);
         Ok(Searched { response, is_cached: answered.is_cached, provider_operations: answered.used })
+    }
+
+    /// The workspace as it was, where the request is for that.
+    async fn past(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        request: &SearchRequest,
+    ) -> Result<Option<PastWorkspace>, Error> {
+        let Some(moment) = request.moment else { return Ok(None) };
+        let past = self.browser.past(identity, call, moment).await;
+        Ok(Some(past.map_err(Problem::from)?))
     }
 
     /// What of the retained documents answers the request, ranked.
@@ -164,14 +183,21 @@ impl Searcher {
         generation: &Generation,
         identity: &Identity,
         call: &Call,
-        request: &SearchRequest,
+        (request, past): (&SearchRequest, Option<&PastWorkspace>),
         plan: &Plan,
     ) -> Result<Ranked, Error> {
         let workspace = identity.workspace_id()?;
         if !plan.searches_the_index() {
             return Ok(Ranked::default());
         }
-        let (within, notes) = self.within(generation, identity, call, plan, request).await?;
+        let (mut within, notes) = self.within(generation, identity, call, plan, request).await?;
+        if let Some(past) = past {
+            // Folders are known to the index by their names of now, and what has changed by its text of now.
+            within.names = None;
+            if let Some(documents) = &mut within.documents {
+                documents.retain(|id| !past.has_changed(*id));
+            }
+        }
         if within.documents.as_ref().is_some_and(HashSet::is_empty) {
             return Ok(Ranked { notes, ..Ranked::default() });
         }
@@ -220,58 +246,6 @@ impl Searcher {
                 (None, Some(answer::without_names()))
             }
         }
-    }
-
-    /// The best of what is retained and of what providers gave, cited.
-    async fn answered(
-        &self,
-        asking: Asking<'_>,
-        request: &SearchRequest,
-        mut ranked: Ranked,
-        consulted: Consulted,
-    ) -> Result<Answered, Error> {
-        let Asking { generation, workspace, call, .. } = asking;
-        let used = consulted.used();
-        let mut coverage = std::mem::take(&mut ranked.notes);
-        coverage.extend(consulted.notes);
-        let mut fetched = Fetched::default();
-        if !consulted.documents.is_empty() {
-            match self.beside(generation, workspace, request, &mut ranked, consulted.documents).await {
-                Ok(texts) => fetched = texts,
-                Err(error) => {
-                    tracing::warn!(%workspace, %error, "texts from providers are left out");
-                    coverage.push(answer::not_ranked());
-                }
-            }
-        }
-        let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now() };
-        let (results, notes) = self.results(site, request, &ranked.ranking).await?;
-        coverage.extend(notes);
-        Ok(Answered { results, coverage, is_cached: ranked.is_cached, used })
-    }
-
-    /// Ranks texts that providers gave just now beside what is retained.
-    async fn beside(
-        &self,
-        generation: &Generation,
-        workspace: WorkspaceId,
-        request: &SearchRequest,
-        ranked: &mut Ranked,
-        documents: Vec<LiveDocument>,
-    ) -> Result<Fetched, Error> {
-        let fetched = Fetched::cut(generation, workspace, request, documents).await?;
-        if fetched.is_empty() {
-            return Ok(fetched);
-        }
-        let vectors = match ranked.vectors.take() {
-            Some(vectors) => vectors,
-            // Nothing was looked for in the index. Where this fails, words are an answer.
-            None => rank::embed_queries(request, &generation.queries).await.unwrap_or_default(),
-        };
-        let live = fetched.ranked(workspace, request, vectors, self.preferences.word_weight).await?;
-        let retained = std::mem::take(&mut ranked.ranking);
-        ranked.ranking = retained.beside(live, &request.query.given, request.min_score);
-        Ok(fetched)
     }
 
     /// The best confirmed results, and notes for what is missing among them.

@@ -1,5 +1,6 @@
 //! Files as they were: `asOf` and `hash` of a read (docs/API.md, "Beyond the spec").
 
+use crate::support::browse::exec_with;
 use crate::support::http::{each, id, items, text};
 use crate::support::mcp;
 use crate::support::prelude::*;
@@ -10,6 +11,10 @@ scenarios![
     the_past_shows_no_more_than_the_present,
     moments_that_nobody_knows_are_refused,
     a_memory_is_read_as_it_stood,
+    a_script_walks_the_workspace_as_it_was,
+    a_script_sees_no_more_of_then_than_of_now,
+    a_search_finds_what_was,
+    a_search_of_then_asks_for_what_is_known_of_then,
 ];
 
 async fn a_file_is_read_as_it_stood_after_each_write(deployment: &Deployment) {
@@ -167,4 +172,171 @@ async fn a_memory_is_read_as_it_stood(deployment: &Deployment) {
     token.delete(&format!("/api/v1/files/{inside}")).await.expect(204);
     let later = token.get(&format!("{path}?asOf={first}")).await.expect(200).json();
     assert_eq!(contents(&later), ["one\n"], "{later}");
+}
+
+async fn a_script_walks_the_workspace_as_it_was(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let folder = workspace.folder("plans", None).await;
+    let file = workspace.file_id("a.md", Some(&folder), "one\nkept\n").await;
+    let deleted = workspace.file_id("deleted.md", Some(&folder), "deleted\n").await;
+    let members = json!([{"kind": "file", "fileId": file}]);
+    let body = json!({"name": "Guide", "useWhen": "then", "members": members});
+    let memory = id(&token.post("/api/v1/memories").json(body).await.expect(201).json());
+    let first = workspace.file("b.md", None, "b\n").await.change();
+    let change = json!({"name": "renamed.md", "content": "two\n"});
+    token.patch(&format!("/api/v1/files/{file}")).json(change).await.expect(200);
+    token.patch(&format!("/api/v1/folders/{folder}")).json(json!({"name": "ideas"})).await.expect(200);
+    token.patch(&format!("/api/v1/memories/{memory}")).json(json!({"useWhen": "now"})).await.expect(200);
+    token.delete(&format!("/api/v1/files/{deleted}")).await.expect(204);
+    let last = workspace.file("later.md", Some(&folder), "later\n").await;
+
+    let script = "find /files -type f; cat /files/plans/a.md; grep -h Use /memories/guide/README.md";
+    let then = exec_with(token, json!({"script": script, "asOf": first})).await;
+    let expected = "/files/b.md\n/files/plans/a.md\none\nkept\nUse when: then\n";
+    assert_eq!((text(&then, "output").as_str(), &then["failed"]), (expected, &json!(false)), "{then}");
+    let cited = &then["citations"][0];
+    assert_eq!(text(cited, "path"), "/plans/a.md", "{then}");
+    let hash = format!("blake3:{}", blake3::hash(b"one\nkept\n").to_hex());
+    assert_eq!(text(cited, "contentHash"), hash, "{then}");
+    assert_eq!(each(&then["coverage"], "code"), ["not_kept"], "{then}");
+    let script = "find /files -type f; cat /files/ideas/renamed.md";
+    let expected = "/files/b.md\n/files/ideas/later.md\n/files/ideas/renamed.md\ntwo\n";
+    let now = exec_with(token, json!({"script": script})).await;
+    assert_eq!((text(&now, "output").as_str(), &now["coverage"]), (expected, &Value::Null), "{now}");
+    // By the time of the last write it is as it is.
+    let at = text(&last.json(), "updatedAt");
+    assert_eq!(text(&exec_with(token, json!({"script": script, "asOf": at})).await, "output"), expected);
+    let write = json!({"script": "echo x > /files/b.md", "asOf": first});
+    assert_eq!(exec_with(token, write).await["failed"], json!(true));
+    let walked = json!({"script": "cat /files/plans/a.md", "asOf": first});
+    let walked = mcp::text_of(&mcp::call(token, "browse_context", walked).await);
+    assert!(walked.starts_with("one\nkept\n") && walked.contains("[note: "), "{walked}");
+
+    for odd in ["nonsense", "c1-zzzzzz", "2999-01-01T00:00:00Z"] {
+        let body = json!({"script": "ls", "asOf": odd});
+        let refused = token.post("/api/v1/vfs/exec").json(body).await.expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(each(&refused["errors"], "path"), ["asOf"], "{refused}");
+    }
+    let old = json!({"script": "ls", "asOf": "2020-01-01T00:00:00Z"});
+    token.post("/api/v1/vfs/exec").json(old).await.expect_error(410, "GONE");
+}
+
+async fn a_script_sees_no_more_of_then_than_of_now(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (inside, outside) = (workspace.folder("inside", None).await, workspace.folder("outside", None).await);
+    let stays = workspace.file_id("stays.md", Some(&inside), "as it was\n").await;
+    let leaves = workspace.file_id("leaves.md", Some(&inside), "secret now\n").await;
+    let comes = workspace.file_id("comes.md", Some(&outside), "secret then\n").await;
+    let first = workspace.file("b.md", None, "b\n").await.change();
+    let token = &workspace.token;
+    for (file, change) in [
+        (stays, json!({"content": "edited\n"})),
+        (leaves, json!({"folderId": outside})),
+        (comes, json!({"folderId": inside})),
+    ] {
+        token.patch(&format!("/api/v1/files/{file}")).json(change).await.expect(200);
+    }
+    let scoped = workspace.token_for(&[&inside]).await;
+    let script = "find / -type f -path '/files/*'; grep -rh . /files";
+    let then = exec_with(&scoped, json!({"script": script, "asOf": first})).await;
+    assert_eq!(text(&then, "output"), "/files/inside/stays.md\nas it was\n", "{then}");
+    let whole = exec_with(token, json!({"script": "find /files -type f", "asOf": first})).await;
+    let expected = "/files/b.md\n/files/inside/leaves.md\n/files/inside/stays.md\n/files/outside/comes.md\n";
+    assert_eq!(text(&whole, "output"), expected, "{whole}");
+    let blind = workspace.token_with(&["write"]).await;
+    let body = json!({"script": "ls", "asOf": first});
+    blind.post("/api/v1/vfs/exec").json(body).await.expect_error(403, "FORBIDDEN");
+}
+
+/// The paths that a search by words cites.
+async fn found(workspace: &Workspace, change: &str, query: &str, moment: Option<&str>) -> Vec<String> {
+    let body = json!({"query": query, "strategy": "keyword", "asOf": moment});
+    let answer = workspace.search_after(change, body).await;
+    assert_eq!(each(&answer["coverage"], "code").contains(&"not_kept"), moment.is_some(), "{answer}");
+    items(&answer["results"]).iter().map(|result| text(&result["citation"], "path")).collect()
+}
+
+async fn a_search_finds_what_was(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let folder = workspace.folder("zoo", None).await;
+    workspace.file("kept.md", Some(&folder), "The zorilla is striped.\n").await;
+    let content = "# Horses\n\nThe quagga grazed on the veld.\n";
+    let file = workspace.file_id("animals.md", Some(&folder), content).await;
+    let deleted = workspace.file_id("deleted.md", None, "A quagga in a museum.\n").await;
+    let body = json!({"name": "Animals", "folderId": folder});
+    let database = token.post("/api/v1/databases").json(body).await.expect(201).json();
+    let primary = id(&items(&database["properties"])[0]);
+    let records = format!("/api/v1/databases/{}/records", id(&database));
+    let mut made = Vec::new();
+    for name in ["Vaquita", "Numbat"] {
+        let values = json!({"values": {&primary: name}});
+        made.push(id(&token.post(&records).json(values).await.expect(201).json()));
+    }
+    let then = workspace.file("other.md", None, "Nothing of note.\n").await.change();
+
+    let change = json!({"content": "The okapi hides in the forest.\n", "name": "changed.md"});
+    token.patch(&format!("/api/v1/files/{file}")).json(change).await.expect(200);
+    token.patch(&format!("/api/v1/folders/{folder}")).json(json!({"name": "park"})).await.expect(200);
+    token.delete(&format!("/api/v1/files/{deleted}")).await.expect(204);
+    let values = json!({"values": {&primary: "Numbat, banded"}});
+    token.patch(&format!("{records}/{}", made[1])).json(values).await.expect(200);
+    let now = workspace.file("late.md", None, "A quagga was seen again.\n").await.change();
+
+    assert_eq!(found(&workspace, &now, "quagga", None).await, ["/late.md"]);
+    assert_eq!(found(&workspace, &now, "quagga", Some(&then)).await, ["/zoo/animals.md"]);
+    assert_eq!(found(&workspace, &now, "okapi", None).await, ["/park/changed.md"]);
+    assert_eq!(found(&workspace, &now, "okapi", Some(&then)).await, Vec::<String>::new());
+    assert_eq!(found(&workspace, &now, "zorilla", Some(&then)).await, ["/zoo/kept.md"]);
+    assert_eq!(found(&workspace, &now, "vaquita", Some(&then)).await, ["/zoo/Animals/Vaquita"]);
+    assert_eq!(found(&workspace, &now, "numbat", Some(&then)).await, Vec::<String>::new());
+
+    let body = json!({"query": "quagga", "strategy": "keyword", "asOf": then});
+    let answer = workspace.search_after(&now, body.clone()).await;
+    let cited = &answer["results"][0]["citation"];
+    let hash = format!("blake3:{}", blake3::hash(content.as_bytes()).to_hex());
+    assert_eq!((id(cited), text(cited, "contentHash")), (file.clone(), hash.clone()), "{answer}");
+    let opened = token.get(&format!("/api/v1/files/{file}?hash={hash}")).await.expect(200).json();
+    assert_eq!(text(&opened, "content"), content);
+    let over_mcp = mcp::text_of(&mcp::call(token, "search_context", body).await);
+    assert!(over_mcp.contains("The quagga grazed"), "{over_mcp}");
+
+    // Nobody sees more of the past than of the present.
+    let elsewhere = workspace.folder("elsewhere", None).await;
+    let into = json!({"folderId": elsewhere});
+    let moved = token.patch(&format!("/api/v1/files/{file}")).json(into).await.expect(200).change();
+    for folder in [&folder, &elsewhere] {
+        let scoped = workspace.token_for(&[folder]).await;
+        let body = json!({"query": "quagga", "strategy": "keyword", "asOf": then});
+        let answer = scoped.post("/api/v1/search_context").after(&moved).json(body).await.expect(200).json();
+        assert!(items(&answer["results"]).is_empty(), "{answer}");
+    }
+}
+
+async fn a_search_of_then_asks_for_what_is_known_of_then(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let then = workspace.file("a.md", None, "x").await.change();
+    let token = &workspace.token;
+    let refused = async |path: &str, body: Value, expected: &str| {
+        let error = token.post(path).json(body).await.expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(each(&error["errors"], "path"), [expected], "{error}");
+    };
+    let search = "/api/v1/search_context";
+    for odd in ["nonsense", "c1-zzzzzz", "2999-01-01T00:00:00Z"] {
+        refused(search, json!({"query": "x", "asOf": odd}), "asOf").await;
+    }
+    for (name, value) in [
+        ("tags", json!(["a"])),
+        ("updatedAfter", json!("2026-01-01T00:00:00Z")),
+        ("sourceIds", json!(["x"])),
+        ("kinds", json!(["ingested"])),
+    ] {
+        refused(search, json!({"query": "x", "asOf": then, name: value}), name).await;
+    }
+    let absence =
+        json!({"query": "x", "asOf": then, "documentId": workspace.file_id("b.md", None, "x").await});
+    refused("/api/v1/search_context/absence", absence, "asOf").await;
+    let old = json!({"query": "x", "asOf": "2020-01-01T00:00:00Z"});
+    token.post(search).json(old).await.expect_error(410, "GONE");
 }

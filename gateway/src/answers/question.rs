@@ -2,11 +2,12 @@
 
 use cairn_proto::domain::{DocumentKind, Mode, QuestionOutcome, Strategy, SubqueryType};
 use cairn_proto::retrieval::v1::question_details::Asked;
-use cairn_proto::retrieval::v1::{self as proto, CoverageNote};
+use cairn_proto::retrieval::v1::{self as proto, CoverageNote, search_context_request};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Citation, SearchAnswer, SearchResult, optional_time, time};
+use crate::change;
 
 /// What was asked, by whom, and how it went.
 #[derive(Debug, Serialize, ToSchema)]
@@ -117,6 +118,9 @@ pub(crate) struct QuestionArguments {
     pub(crate) min_score: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) token_budget: Option<u32>,
+    /// A time or a change token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) as_of: Option<String>,
 }
 
 /// A further angle on a query.
@@ -211,8 +215,16 @@ impl From<Asked> for QuestionArguments {
                 limit: given(request.limit),
                 min_score: request.min_score,
                 token_budget: given(request.token_budget),
+                as_of: request.when.and_then(moment),
             },
         }
+    }
+}
+
+fn moment(when: search_context_request::When) -> Option<String> {
+    match when {
+        search_context_request::When::AsOf(time) => optional_time(Some(&time)),
+        search_context_request::When::AfterChange(position) => Some(change::of_content(position).to_string()),
     }
 }
 

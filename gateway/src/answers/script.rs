@@ -6,8 +6,8 @@ use cairn_proto::retrieval::v1 as proto;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Links;
 use super::search::Citation;
+use super::{CoverageNote, Links};
 
 /// What a script printed, and what it took.
 #[derive(Debug, Serialize, ToSchema)]
@@ -27,6 +27,10 @@ pub(crate) struct ScriptAnswer {
     pub(crate) stats: ScriptStats,
     /// The folder that the script ended in: where the next one may begin.
     pub(crate) cwd: String,
+    /// With `asOf`: what the tree of then does not show.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) coverage: Vec<CoverageNote>,
 }
 
 /// What a script took of its budget.
@@ -51,6 +55,7 @@ impl ScriptAnswer {
             truncated: answer.truncated,
             stats: answer.stats.unwrap_or_default().into(),
             cwd: answer.cwd,
+            coverage: answer.coverage,
         }
     }
 }

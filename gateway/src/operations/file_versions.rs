@@ -6,6 +6,7 @@ use cairn_proto::content::v1 as proto;
 use cairn_proto::content::v1::get_past_file_request::When;
 use cairn_proto::content::v1::resolve_memory_request;
 use cairn_proto::ids::FileId;
+use cairn_proto::retrieval::v1::{execute_script_request, search_context_request};
 
 use super::changes::Place;
 use super::{Context, Page, Paging, Written, answered, files, present};
@@ -39,7 +40,7 @@ pub(crate) async fn get(context: &Context, id: FileId, version: u64) -> Result<F
     present(found.version).map(FileVersion::from)
 }
 
-/// When a file or a memory is wanted as it was.
+/// When a file, a memory or the whole workspace is wanted as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PastMoment(When);
 
@@ -73,6 +74,24 @@ impl PastMoment {
         match self.0 {
             When::AsOf(time) => Some(resolve_memory_request::When::AsOf(time)),
             When::AfterChange(position) => Some(resolve_memory_request::When::AfterChange(position)),
+            When::ContentHash(_) => None,
+        }
+    }
+
+    /// As searches are asked for; what is looked for has no content yet that a hash could name.
+    pub(crate) fn of_search(self) -> Option<search_context_request::When> {
+        match self.0 {
+            When::AsOf(time) => Some(search_context_request::When::AsOf(time)),
+            When::AfterChange(position) => Some(search_context_request::When::AfterChange(position)),
+            When::ContentHash(_) => None,
+        }
+    }
+
+    /// As scripts are asked for; a tree has no content that a hash could name.
+    pub(crate) fn of_script(self) -> Option<execute_script_request::When> {
+        match self.0 {
+            When::AsOf(time) => Some(execute_script_request::When::AsOf(time)),
+            When::AfterChange(position) => Some(execute_script_request::When::AfterChange(position)),
             When::ContentHash(_) => None,
         }
     }

@@ -9,6 +9,7 @@ use cairn_proto::retrieval::v1 as proto;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::file_versions::PastMoment;
 use super::{Context, answered};
 use crate::answers::SearchAnswer;
 use crate::change;
@@ -25,7 +26,7 @@ pub(crate) struct SearchContext {
     /// A question or keywords, such as `"release process" -draft`.
     #[schema(min_length = 1, max_length = 10000, examples("how do we roll back a release"))]
     query: String,
-    /// Does not apply when `searches` are given.
+    /// Not with `searches`.
     #[schema(default = "hybrid")]
     strategy: Option<Strategy>,
     /// Further angles on the query, fused with it; it counts double. `lex`: words for full-text
@@ -35,7 +36,7 @@ pub(crate) struct SearchContext {
     /// `fast`: stored content only. `balanced`: also catalogs of connected sources. `fresh`: also live sources.
     #[schema(default = "balanced")]
     mode: Option<Mode>,
-    /// Only results of these connected sources.
+    /// Only these connected sources.
     #[schema(max_items = 100)]
     source_ids: Option<Vec<String>>,
     /// Only in this folder and below it.
@@ -47,13 +48,13 @@ pub(crate) struct SearchContext {
     /// Only these kinds.
     #[schema(max_items = 8)]
     kinds: Option<Vec<DocumentKind>>,
-    /// Only what changed after this time.
+    /// Changed after this time.
     #[schema(format = DateTime)]
     updated_after: Option<String>,
-    /// Only what changed before this time.
+    /// Changed before this time.
     #[schema(format = DateTime)]
     updated_before: Option<String>,
-    /// How many results at most.
+    /// Results at most.
     #[schema(minimum = 1, maximum = 50, default = 10)]
     limit: Option<u32>,
     /// Drops results that score below it.
@@ -62,12 +63,14 @@ pub(crate) struct SearchContext {
     /// `lines`: only lines that answer. `documents`: each document once.
     #[schema(default = "passages")]
     detail: Option<Detail>,
-    /// About how many tokens of content at most.
+    /// Tokens of content at most, about.
     #[schema(minimum = 1)]
     token_budget: Option<u32>,
-    /// Adds to each result how it was scored.
+    /// Adds how each result was scored.
     #[schema(default = false)]
     explain: Option<bool>,
+    /// As of a time or change token.
+    as_of: Option<String>,
 }
 
 /// One angle on the query.
@@ -139,6 +142,7 @@ pub(super) fn message(input: SearchContext) -> Result<proto::SearchContextReques
         .map(|angle| proto::Subquery { r#type: angle.r#type.into(), text: angle.text });
     let updated_after = time(input.updated_after.as_deref(), "updatedAfter")?;
     let updated_before = time(input.updated_before.as_deref(), "updatedBefore")?;
+    let moment = PastMoment::read(input.as_of.as_deref(), None)?;
     let kinds = input.kinds.unwrap_or_default().into_iter();
     Ok(proto::SearchContextRequest {
         folder_id: input.folder_id,
@@ -158,6 +162,7 @@ pub(super) fn message(input: SearchContext) -> Result<proto::SearchContextReques
         explain: input.explain.unwrap_or_default(),
         after: Vec::new(),
         max_wait: None,
+        when: moment.and_then(PastMoment::of_search),
     })
 }
 

@@ -30,7 +30,10 @@ const WAIT: &str = "x-cairn-wait-ms";
             description = "How long to wait for that write at most; 2000 when left out. After it the answer comes \
                            with the coverage note `index_behind`."),
     ),
-    responses((status = 200, description = "The evidence, best first.", body = SearchAnswer)),
+    responses(
+        (status = 200, description = "The evidence, best first.", body = SearchAnswer),
+        (status = 410, description = "`asOf` is longer ago, or more changes ago, than it is known how things stood.", body = crate::error::ErrorBody),
+    ),
 )]
 pub(super) async fn search_context(
     context: Context,

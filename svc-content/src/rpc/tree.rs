@@ -1,19 +1,26 @@
 //! `cairn.content.v1.TreeService`.
 
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
 use cairn_chassis::identity::Verifier;
+use cairn_proto::content::v1::read_past_tree_request::When;
 use cairn_proto::content::v1::text_ref::Text as NamedText;
 use cairn_proto::content::v1::tree_service_server::{TreeService, TreeServiceServer};
 use cairn_proto::content::v1::{
     self as proto, ListTreeRequest, ListTreeResponse, ReadFoldersRequest, ReadFoldersResponse,
-    ReadTextsRequest, ReadTextsResponse, ReadTreeChangesRequest, ReadTreeChangesResponse, TreeItems,
+    ReadPastTreeRequest, ReadPastTreeResponse, ReadTextsRequest, ReadTextsResponse, ReadTreeChangesRequest,
+    ReadTreeChangesResponse, TreeItems,
 };
 use cairn_proto::document::v1::DocumentRef;
+use cairn_proto::ids::DocumentId;
 use tonic::{Request, Response, Status};
 
+use crate::Error;
 use crate::model::{
     NamedDatabase, TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText,
 };
+use crate::past::Moment;
 use crate::tree::{self, TextRef, Trees};
 
 pub(crate) fn server(trees: Trees, verifier: Verifier) -> TreeServiceServer<Rpc> {
@@ -51,12 +58,32 @@ impl TreeService for Rpc {
         self.verifier.authenticate(request.metadata()).await?.require_service()?;
         let asked = request.into_inner();
         let changes = self.trees.changes(&asked.workspace_id, asked.after).await?;
-        let gone = changes.gone.into_iter();
         Ok(Response::new(ReadTreeChangesResponse {
             position: changes.position,
             head: changes.head,
             items: Some(items(changes.items)),
-            gone: gone.map(|(kind, id)| DocumentRef { kind: kind.into(), id: id.to_string() }).collect(),
+            gone: references(changes.gone),
+        }))
+    }
+
+    async fn read_past_tree(
+        &self,
+        request: Request<ReadPastTreeRequest>,
+    ) -> Result<Response<ReadPastTreeResponse>, Status> {
+        self.verifier.authenticate(request.metadata()).await?.require_service()?;
+        let asked = request.into_inner();
+        let moment = match asked.when {
+            Some(When::AsOf(time)) => Moment::at(Timestamp::from_proto(&time)),
+            Some(When::AfterChange(position)) => Moment::After(position),
+            None => return Err(Error::invalid("asOf", "required", "say when").into()),
+        };
+        let past = self.trees.past(&asked.workspace_id, moment).await?;
+        Ok(Response::new(ReadPastTreeResponse {
+            at: Some(past.at.to_proto()),
+            items: Some(items(past.items)),
+            gone: references(past.gone),
+            untold: references(past.untold),
+            unknown: u32::try_from(past.unknown).unwrap_or(u32::MAX),
         }))
     }
 
@@ -95,6 +122,10 @@ impl TreeService for Rpc {
         let texts = read.texts.into_iter().map(text).collect();
         Ok(Response::new(ReadTextsResponse { texts, read: count(read.read) }))
     }
+}
+
+fn references(items: Vec<(Kind, DocumentId)>) -> Vec<DocumentRef> {
+    items.into_iter().map(|(kind, id)| DocumentRef { kind: kind.into(), id: id.to_string() }).collect()
 }
 
 /// A text that is no id names nothing.

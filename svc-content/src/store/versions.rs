@@ -4,6 +4,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{FileId, WorkspaceId};
+use serde_json::json;
 
 use super::page::{to_column, to_count};
 use crate::model::{Author, Body, FileVersion};
@@ -47,6 +48,25 @@ statements! {
         " FROM file_versions v WHERE v.workspace_id = $1 AND v.file_id = $2 AND v.content_hash = $3 \
          ORDER BY v.version DESC LIMIT 1"
     );
+
+    /// $2 is a JSON array of `[file, version]`: of each file the newest content from before that version. CROSS JOIN keeps SQLite
+    /// from walking the list for each version of the workspace.
+    const BEFORE: Dialect = Dialect {
+        sqlite: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM json_each($2) AS asked CROSS JOIN file_versions v WHERE v.workspace_id = $1 \
+             AND v.file_id = asked.value ->> 0 AND v.version = (SELECT MAX(n.version) FROM file_versions n \
+             WHERE n.workspace_id = $1 AND n.file_id = asked.value ->> 0 AND n.version < asked.value ->> 1)"
+        ),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM jsonb_array_elements(CAST(CAST($2 AS TEXT) AS JSONB)) AS asked (entry) CROSS JOIN LATERAL \
+             (SELECT n.* FROM file_versions n WHERE n.workspace_id = $1 AND n.file_id = asked.entry ->> 0 \
+             AND n.version < CAST(asked.entry ->> 1 AS BIGINT) ORDER BY n.version DESC LIMIT 1) v"
+        ),
+    };
 
     const GET: &str = concat!(
         "SELECT ",
@@ -119,6 +139,21 @@ pub(crate) async fn list(
     limit: i64,
 ) -> Result<Vec<FileVersion>, Error> {
     let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), Text(file), to_column(before), limit)?;
+    Ok(rows.into_iter().map(Row::into_version).collect())
+}
+
+/// Of each of these files the newest version from before that one, in no order, in one statement.
+pub(crate) async fn before(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    asked: &[(FileId, u64)],
+) -> Result<Vec<FileVersion>, Error> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let pair = |(file, before): &(FileId, u64)| json!([file, to_column(*before)]);
+    let list = serde_json::Value::from(asked.iter().map(pair).collect::<Vec<_>>()).to_string();
+    let rows: Vec<Row> = fetch!(all, tx, BEFORE, Text(workspace), &list)?;
     Ok(rows.into_iter().map(Row::into_version).collect())
 }
 

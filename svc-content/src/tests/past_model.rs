@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::past::{Moment, Past};
+use crate::tree::Trees;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -170,6 +171,61 @@ impl World<'_> {
     }
 }
 
+/// The tree of now with what has changed since a moment put over it: the path and the content's hash of each file; none where
+/// nothing was ever written.
+async fn tree_then(
+    trees: &Trees,
+    caller: &Caller,
+    moment: Moment,
+) -> Option<BTreeMap<FileId, (String, String)>> {
+    let workspace = caller.workspace.to_string();
+    let past = match trees.past(&workspace, moment).await {
+        Ok(past) => past,
+        Err(Error::Invalid(_)) if moment == Moment::After(0) => return None,
+        Err(error) => panic!("{moment:?}: {error:?}"),
+    };
+    let now = trees.list(&workspace, "").await.unwrap().items;
+    let (mut folders, mut files) = (BTreeMap::new(), BTreeMap::new());
+    let is_told = |id: Uuid| !past.gone.iter().any(|(_, gone)| gone.0 == id);
+    for folder in now.folders.iter().filter(|one| is_told(one.id.0)).chain(&past.items.folders) {
+        folders.insert(folder.id, (folder.parent_id, folder.name.clone()));
+    }
+    for file in now.files.iter().filter(|one| is_told(one.id.0)).chain(&past.items.files) {
+        files.insert(file.id, (file.folder_id, file.name.clone(), file.content_hash.clone()));
+    }
+    let placed = files.into_iter().filter_map(|(id, (folder, name, hash))| {
+        let (mut next, mut path) = (folder, format!("/{name}"));
+        while let Some(folder) = next {
+            let (above, name) = folders.get(&folder)?;
+            path = format!("/{name}{path}");
+            next = *above;
+        }
+        Some((id, (path, hash)))
+    });
+    Some(placed.collect())
+}
+
+/// The trees of then against what was read then, of the files that live now.
+async fn check_trees(context: &Context, caller: &Caller, stood: &[Stood], has_lost_folders: bool) {
+    let trees = Trees::new(context.clone());
+    let Some(last) = stood.last() else { return };
+    for then in stood {
+        for moment in [Moment::After(then.position), Moment::At(then.at)] {
+            let Some(found) = tree_then(&trees, caller, moment).await else { continue };
+            for id in last.files.keys() {
+                let expected = then.files.get(id).map(|(path, _, _, content)| {
+                    (path.clone(), format!("blake3:{}", blake3::hash(content.as_bytes()).to_hex()))
+                });
+                match (found.get(id), expected) {
+                    (None, Some(_)) if has_lost_folders => {}
+                    (found, expected) => assert_eq!(found, expected.as_ref(), "{moment:?} {id}"),
+                }
+            }
+            assert!(found.keys().all(|id| last.files.contains_key(id)), "{moment:?}: {found:?}");
+        }
+    }
+}
+
 async fn run(bench: &Bench, caller: &Caller, steps: &[Step]) {
     let start = Timestamp::from_seconds(1_800_000_000);
     let clock = Arc::new(ManualClock::new(start));
@@ -188,6 +244,7 @@ async fn run(bench: &Bench, caller: &Caller, steps: &[Step]) {
         has_lost_folders |= world.apply(step).await;
         stood.push(world.stands(context.clock.now()).await);
     }
+    check_trees(&context, caller, &stood, has_lost_folders).await;
     let past = Past::new(context.clone());
     let Some(last) = stood.last() else { return };
     for id in last.files.keys() {

@@ -6,7 +6,8 @@ use cairn_chassis::testing::identity::Issuer;
 use cairn_proto::content::v1::text_ref::Text;
 use cairn_proto::content::v1::tree_service_client::TreeServiceClient;
 use cairn_proto::content::v1::{
-    ListTreeRequest, ReadFoldersRequest, ReadTextsRequest, ReadTreeChangesRequest, TextRef,
+    ListTreeRequest, ReadFoldersRequest, ReadPastTreeRequest, ReadTextsRequest, ReadTreeChangesRequest,
+    TextRef, read_past_tree_request::When,
 };
 use tonic::Code;
 
@@ -41,7 +42,7 @@ async fn services_of_the_mesh_read_it_and_nobody_else() {
         let listed = listed.into_inner();
         let items = listed.items.unwrap();
         assert_eq!((listed.position, listed.next_page_token.as_str()), (2, ""));
-        let told = &items.files[0];
+        let (told, file_id) = (&items.files[0], file.id.to_string());
         assert_eq!(
             (told.id.clone(), told.folder_id.clone()),
             (file.id.to_string(), Some(folder.id.to_string()))
@@ -82,6 +83,16 @@ async fn services_of_the_mesh_read_it_and_nobody_else() {
         assert_eq!(client.read_folders(request).await.unwrap_err().code(), Code::InvalidArgument);
         let request = issuer.request(bench.caller.workspace, asked(0)).unwrap();
         assert_eq!(client.read_folders(request).await.unwrap_err().code(), Code::PermissionDenied);
+        let past = |when| ReadPastTreeRequest { workspace_id: bench.caller.workspace.to_string(), when };
+        let first = past(Some(When::AfterChange(1)));
+        let told = client.read_past_tree(issuer.request_as(&mesh, first.clone()).unwrap()).await;
+        let told = told.unwrap().into_inner();
+        let gone: Vec<&str> = told.gone.iter().map(|one| one.id.as_str()).collect();
+        assert_eq!((gone, told.unknown, told.at.is_some()), (vec![file_id.as_str()], 0, true));
+        let unsaid = client.read_past_tree(issuer.request_as(&mesh, past(None)).unwrap()).await;
+        assert_eq!(unsaid.unwrap_err().code(), Code::InvalidArgument);
+        let request = issuer.request(bench.caller.workspace, first).unwrap();
+        assert_eq!(client.read_past_tree(request).await.unwrap_err().code(), Code::PermissionDenied);
         let read =
             client.read_texts(issuer.request_as(&mesh, texts.clone()).unwrap()).await.unwrap().into_inner();
         assert_eq!((read.read, read.texts.len(), &*read.texts[0].content), (4, 1, &b"content of one.md"[..]));

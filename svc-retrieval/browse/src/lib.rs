@@ -10,6 +10,7 @@ mod error;
 mod fast_path;
 mod request;
 mod run;
+mod then;
 mod tree;
 mod trigrams;
 
@@ -31,9 +32,10 @@ use tokio_util::sync::CancellationToken;
 pub use self::bodies::Memory;
 use self::bodies::{Bodies, Reader};
 pub use self::error::Error;
-pub use self::request::Script;
+pub use self::request::{Moment, Script};
 use self::run::{Ran, Watched};
-use self::tree::{Content, Mounted, Outside, Trees};
+pub use self::then::{PastFile, PastWorkspace};
+use self::tree::{Content, Mounted, Outside, Past, Trees};
 
 /// What is left of a caller's time when its script is stopped, so that it gets what was printed until then.
 const MARGIN: Duration = Duration::from_millis(500);
@@ -88,11 +90,13 @@ impl Browser {
         Self { trees, bodies, running, indexed, clock }
     }
 
-    /// Runs a script over the identity's workspace, as it is now, as far as the identity may see it.
+    /// Runs a script over the identity's workspace, as it is now or was at the script's moment, as far as the identity may see
+    /// it.
     ///
     /// # Errors
     /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when too many scripts wait, or the owner does not tell
-    /// what there is. What is wrong with the script is in the answer.
+    /// what there is; GONE for a moment that is longer ago than it is known how things stood. What is wrong with the script is in
+    /// the answer.
     pub async fn execute(
         &self,
         identity: &Identity,
@@ -101,7 +105,10 @@ impl Browser {
     ) -> Result<ExecuteScriptResponse, Error> {
         let workspace = identity.workspace_id()?;
         let permit = self.running.acquire(workspace).await.map_err(|Busy| Error::Busy)?;
-        let view = self.trees.view(identity).await?;
+        let view = match script.moment {
+            None => self.trees.view(identity).await?,
+            Some(moment) => self.trees.past(identity, call, moment).await?,
+        };
         let cancelled = CancellationToken::new();
         let reader = Reader::new(
             self.bodies.clone(),
@@ -110,18 +117,34 @@ impl Browser {
             cancelled.clone(),
             Handle::current(),
         );
-        let mounted = Mounted::new(
-            Arc::clone(&view),
-            reader,
-            self.indexed.position(workspace),
-            script.link_base.clone(),
-        );
+        // Whether what was is indexed, nobody asks.
+        let indexed = view.past().map_or_else(|| self.indexed.position(workspace), |_| Indexed::default());
+        let mounted = Mounted::new(Arc::clone(&view), reader, indexed, script.link_base.clone());
         let budget = call.remaining().saturating_sub(MARGIN);
-        let watched = Watched::begin(Arc::clone(&self.clock), budget, cancelled);
+        let mut watched = Watched::begin(Arc::clone(&self.clock), budget, cancelled);
+        if let Some(past) = view.past() {
+            watched = watched.as_of(past.at);
+        }
         if let Some(answer) = fast_path::run(&script, &mounted, &watched, answer) {
             return Ok(answer);
         }
         run::run(script, mounted, watched, permit, answer).await
+    }
+
+    /// The identity's workspace as it was, as far as the identity may see it now and would have seen it then.
+    ///
+    /// # Errors
+    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when the owner does not tell what there is; GONE for a moment
+    /// that is longer ago than it is known how things stood.
+    pub async fn past(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        moment: Moment,
+    ) -> Result<PastWorkspace, Error> {
+        let view = self.trees.past(identity, call, moment).await?;
+        let holder = self.trees.holder(&view);
+        Ok(PastWorkspace::new(view, holder))
     }
 }
 
@@ -141,5 +164,6 @@ fn answer(mounted: &Mounted, ran: Ran) -> ExecuteScriptResponse {
         }),
         cwd: outcome.cwd,
         uncited: cited.uncited,
+        coverage: mounted.view().past().map(Past::notes).unwrap_or_default(),
     }
 }

@@ -1,8 +1,10 @@
 //! A script to run, and its rules.
 
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::retrieval::v1::ExecuteScriptRequest;
+use cairn_proto::retrieval::v1::{execute_script_request, search_context_request};
 use cairn_shell::Limits;
 
 use crate::error::Error;
@@ -12,6 +14,33 @@ const MAX_SCRIPT_BYTES: usize = 16 * 1024;
 const MAX_CWD_BYTES: usize = 64 * 1024;
 const MAX_BASE_BYTES: usize = 2_048;
 const DEFAULT_OUTPUT: usize = 60 * 1024;
+
+/// A moment that is past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// At that time.
+    At(Timestamp),
+    /// After the write at that position of content's feed.
+    After(u64),
+}
+
+impl From<execute_script_request::When> for Moment {
+    fn from(when: execute_script_request::When) -> Self {
+        match when {
+            execute_script_request::When::AsOf(time) => Self::At(Timestamp::from_proto(&time)),
+            execute_script_request::When::AfterChange(position) => Self::After(position),
+        }
+    }
+}
+
+impl From<search_context_request::When> for Moment {
+    fn from(when: search_context_request::When) -> Self {
+        match when {
+            search_context_request::When::AsOf(time) => Self::At(Timestamp::from_proto(&time)),
+            search_context_request::When::AfterChange(position) => Self::After(position),
+        }
+    }
+}
 
 /// A checked request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +53,8 @@ pub struct Script {
     pub output_bytes: usize,
     /// The address before the paths of links; empty for none.
     pub link_base: String,
+    /// When the tree is shown as it was; none for now.
+    pub moment: Option<Moment>,
 }
 
 impl TryFrom<ExecuteScriptRequest> for Script {
@@ -47,7 +78,8 @@ impl TryFrom<ExecuteScriptRequest> for Script {
             return Err(Error::Invalid(violations));
         }
         let cwd = if request.cwd.is_empty() { "/".to_owned() } else { request.cwd };
-        Ok(Self { text: request.script, cwd, output_bytes, link_base: request.link_base })
+        let moment = request.when.map(Moment::from);
+        Ok(Self { text: request.script, cwd, output_bytes, link_base: request.link_base, moment })
     }
 }
 

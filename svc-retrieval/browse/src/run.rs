@@ -52,6 +52,8 @@ where
 pub(crate) struct Watched {
     clock: Arc<dyn Clock>,
     started: Timestamp,
+    /// What time it is to the script.
+    now: Timestamp,
     budget: Duration,
     cancelled: CancellationToken,
 }
@@ -59,7 +61,13 @@ pub(crate) struct Watched {
 impl Watched {
     /// A run that begins now and may take that long.
     pub(crate) fn begin(clock: Arc<dyn Clock>, budget: Duration, cancelled: CancellationToken) -> Self {
-        Self { started: clock.now(), clock, budget, cancelled }
+        let started = clock.now();
+        Self { started, now: started, clock, budget, cancelled }
+    }
+
+    /// The same for a script to which it is that time.
+    pub(crate) fn as_of(self, now: Timestamp) -> Self {
+        Self { now, ..self }
     }
 
     /// What the script is run with.
@@ -67,7 +75,7 @@ impl Watched {
         let limits = Limits::default();
         let wall_clock = limits.wall_clock.min(self.budget);
         let limits = Limits { output_bytes: script.output_bytes, wall_clock, ..limits };
-        Session { cwd: &script.cwd, now: self.started.as_micros(), limits, watch: self }
+        Session { cwd: &script.cwd, now: self.now.as_micros(), limits, watch: self }
     }
 }
 
@@ -150,6 +158,7 @@ mod tests {
             cwd: "/".to_owned(),
             output_bytes: 60 * 1024,
             link_base: String::new(),
+            moment: None,
         }
     }
 

@@ -18,7 +18,7 @@ use uuid::Uuid;
 pub(crate) use self::existence::Missed;
 use self::report::Report;
 use super::plan::Plan;
-use super::request::SearchRequest;
+use super::request::{SearchRequest, unsupported_moment};
 use super::{Searcher, catch_up};
 use crate::error::Error;
 use crate::generations::Generation;
@@ -37,7 +37,11 @@ impl TryFrom<ExplainAbsenceRequest> for AbsenceRequest {
     fn try_from(request: ExplainAbsenceRequest) -> Result<Self, Error> {
         let document = Uuid::try_parse(&request.document_id)
             .map_err(|_| Violation::new("documentId", "invalid_id", "must be the id of a document: a UUID"));
-        match (SearchRequest::try_from(request.search.unwrap_or_default()), document) {
+        let search = request.search.unwrap_or_default();
+        if let Some(violation) = unsupported_moment(&search) {
+            return Err(Error::Invalid(vec![violation]));
+        }
+        match (SearchRequest::try_from(search), document) {
             (Ok(search), Ok(document)) => Ok(Self { search, document }),
             (Err(Error::Invalid(mut violations)), document) => {
                 violations.extend(document.err());

@@ -1,5 +1,6 @@
 //! The shapes that leave: results with citations, and notes on what an answer does not cover.
 
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::wording::{self, Unit};
 use cairn_embed as embed;
 use cairn_proto::document::v1::ConfirmedDocument;
@@ -103,6 +104,24 @@ pub(super) fn without_names() -> CoverageNote {
     let message =
         "the names of folders and databases were not searched: the service that keeps them did not give them";
     note("provider_unavailable", message.to_owned(), None)
+}
+
+/// What a search as of a moment leaves out.
+pub(super) fn as_it_was(at: Timestamp) -> CoverageNote {
+    let message = format!(
+        "what is there now was searched as it stood at {}: what was deleted since is left out, and so are records and memories that have \
+         changed since, documents from outside, and the names of folders",
+        at.to_rfc3339()
+    );
+    note("not_kept", message, None)
+}
+
+/// So many files that have changed since the moment were not searched as they were.
+pub(super) fn past_not_searched(count: usize) -> Option<CoverageNote> {
+    let files = wording::count(count as u64, Unit::Documents);
+    let message =
+        format!("changed since and not searched as they were, since that is too much at once: {files}");
+    (count > 0).then(|| note("past_not_searched", message, u32::try_from(count).ok()))
 }
 
 /// Why a search by meaning was answered by words.

@@ -1,11 +1,16 @@
-//! Texts that providers gave just now, ranked like those of the index. They are held for one answer, and nowhere else.
+//! Texts that are not in the index, ranked like those that are: what providers gave just now, and files as they were. They are held
+//! for one answer, and nowhere else.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use cairn_browse::{PastFile, PastWorkspace};
+use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::status::Problem;
 use cairn_index::{ChunkId, IndexedDocument, StoredChunk};
-use cairn_proto::document::v1::{ConfirmedDocument, Document, DocumentRef};
+use cairn_proto::content::v1::FileType;
+use cairn_proto::document::v1::{ConfirmedDocument, Document, DocumentRef, Format};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::LiveDocument;
@@ -13,7 +18,7 @@ use uuid::Uuid;
 
 use super::rank::{self, QueryVectors, Ranking};
 use super::request::SearchRequest;
-use super::tuning::{MOST_LIVE_BYTES, PASSAGES_OF_A_LIVE_TEXT};
+use super::tuning::{MOST_LIVE_BYTES, MOST_PAST_FILES, PASSAGES_OF_A_LIVE_TEXT};
 use crate::error::Error;
 use crate::generations::Generation;
 
@@ -23,6 +28,8 @@ pub(super) struct Fetched {
     documents: Arc<Vec<IndexedDocument>>,
     known: HashMap<Uuid, Arc<ConfirmedDocument>>,
     has_vectors: bool,
+    /// Whether providers gave them just now.
+    pub(super) are_live: bool,
 }
 
 impl Fetched {
@@ -40,7 +47,43 @@ impl Fetched {
         let known = wanted.iter().map(|(id, document)| (*id, Arc::new(confirmed(document)))).collect();
         let texts = wanted.into_iter().map(|(_, document)| to_index(document)).collect();
         let documents = Arc::new(generation.indexer.index_now(workspace, texts).await?);
-        Ok(Self { documents, known, has_vectors: generation.indexer.embeds_at_once() })
+        Ok(Self { documents, known, has_vectors: generation.indexer.embeds_at_once(), are_live: true })
+    }
+
+    /// Cuts what files were that have changed since, as far as there is room for them, the smallest first; and how many there is
+    /// no room for.
+    pub(super) async fn of_past(
+        generation: &Generation,
+        workspace: WorkspaceId,
+        call: &Call,
+        past: &PastWorkspace,
+    ) -> Result<(Self, usize), Error> {
+        let mut files = past.changed_files();
+        files.sort_by_key(|file| (file.size, file.id));
+        let mut room = u64::try_from(MOST_LIVE_BYTES).unwrap_or(u64::MAX);
+        let fits = |file: &&PastFile| {
+            let left = room.checked_sub(file.size);
+            room = left.unwrap_or_default();
+            left.is_some()
+        };
+        let fitting = files.iter().take(MOST_PAST_FILES).take_while(fits).count();
+        let mut left_out = files.split_off(fitting).len();
+        if files.is_empty() {
+            return Ok((Self::default(), left_out));
+        }
+        let mut texts = past.texts(call, &files).await.map_err(Problem::from)?;
+        let (mut known, mut documents) = (HashMap::new(), Vec::new());
+        for file in files {
+            let Some(text) = texts.remove(&file.id) else {
+                left_out += 1;
+                continue;
+            };
+            documents.push(of_file(&file, String::from_utf8_lossy(&text).into_owned()));
+            known.insert(file.id, Arc::new(file.document));
+        }
+        let documents = Arc::new(generation.indexer.index_now(workspace, documents).await?);
+        let has_vectors = generation.indexer.embeds_at_once();
+        Ok((Self { documents, known, has_vectors, are_live: false }, left_out))
     }
 
     /// A document as it would be, cut and confirmed.
@@ -48,7 +91,7 @@ impl Fetched {
         documents: Arc<Vec<IndexedDocument>>,
         (id, known): (Uuid, Arc<ConfirmedDocument>),
     ) -> Self {
-        Self { documents, known: HashMap::from([(id, known)]), has_vectors: true }
+        Self { documents, known: HashMap::from([(id, known)]), has_vectors: true, are_live: true }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -144,6 +187,27 @@ fn to_index(document: LiveDocument) -> Document {
         updated_at: document.updated_at,
         path: document.path,
         source_id: Some(document.source_id),
+        ..Document::default()
+    }
+}
+
+fn of_file(file: &PastFile, content: String) -> Document {
+    let format = match file.file_type {
+        FileType::Markdown => Format::Markdown,
+        FileType::Json => Format::Json,
+        FileType::Yaml => Format::Yaml,
+        FileType::Text | FileType::Unspecified => Format::Text,
+    };
+    let document = file.document.clone();
+    Document {
+        r#ref: document.r#ref,
+        title: document.title,
+        format: format.into(),
+        content,
+        content_hash: document.content_hash,
+        folder_id: document.folder_id,
+        updated_at: document.updated_at,
+        path: document.path,
         ..Document::default()
     }
 }

@@ -163,7 +163,7 @@ impl Searcher {
             ),
         };
         add_notes(notes, more);
-        let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now() };
+        let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now(), past: None };
         let (pool, more) = self.gathered(site, request, &ranking).await?;
         add_notes(notes, more);
         Ok(judged(&Page::of(pool.evidence(), request), expected))

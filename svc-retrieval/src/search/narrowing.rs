@@ -11,6 +11,9 @@ use cairn_proto::retrieval::v1::SearchContextRequest;
 
 use crate::kinds;
 
+/// The kinds of documents of which it is known how they stood.
+const PAST_KINDS: [Kind; 3] = [Kind::File, Kind::Record, Kind::Memory];
+
 /// A document must meet all that is given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Narrowing {
@@ -36,6 +39,18 @@ impl Narrowing {
             updated_after: request.updated_after,
             updated_before: request.updated_before,
         }
+    }
+
+    /// The same among what is known as it was.
+    pub(super) fn of_past(self) -> Self {
+        let is_asked = |kind: &Kind| self.kinds.is_empty() || self.kinds.contains(&i32::from(*kind));
+        let kinds: Vec<i32> = PAST_KINDS.into_iter().filter(is_asked).map(i32::from).collect();
+        Self { kinds, ..self }
+    }
+
+    /// Whether documents of that kind may meet it.
+    pub(super) fn may_name(&self, kind: Kind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind.into())
     }
 
     /// Whether everything may be found.

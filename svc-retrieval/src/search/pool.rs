@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use cairn_browse::PastWorkspace;
 use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
 use cairn_index::{ChunkId, Hit, StoredChunk};
+use cairn_proto::document::v1::ConfirmedDocument;
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
@@ -27,6 +29,18 @@ pub(super) struct Site<'a> {
     /// What providers gave just now. It needs no confirmation: they answered for the caller.
     pub(super) fetched: &'a Fetched,
     pub(super) now: Timestamp,
+    /// The workspace as it was, where that is what is searched.
+    pub(super) past: Option<&'a PastWorkspace>,
+}
+
+impl Site<'_> {
+    /// What a confirmed document was when the workspace is searched as it was; none where it was not, or nobody knows.
+    fn shown(&self, document: &Arc<ConfirmedDocument>) -> Option<Arc<ConfirmedDocument>> {
+        match self.past {
+            None => Some(Arc::clone(document)),
+            Some(past) => past.stood(document).map(Arc::new),
+        }
+    }
 }
 
 /// Confirmed chunks, best first, and the hits that nobody looked at yet.
@@ -100,7 +114,8 @@ impl<'a> Pool<'a> {
                 hits.insert(hit.chunk, *hit);
                 continue;
             };
-            self.push(Evidence::new(*hit, chunk, document, site.now).read_live());
+            let evidence = Evidence::new(*hit, chunk, document, site.now);
+            self.push(if site.fetched.are_live { evidence.read_live() } else { evidence });
         }
         let is_read = |id: &ChunkId| self.read.iter().any(|chunk| chunk.id == *id);
         let (read, unread): (Vec<ChunkId>, Vec<ChunkId>) =
@@ -115,12 +130,13 @@ impl<'a> Pool<'a> {
             let (Some(document), Some(hit)) = (confirmed.get(chunk.id.document), hits.get(&chunk.id)) else {
                 continue;
             };
+            let Some(document) = site.shown(document) else { continue };
             if document.content_hash != chunk.content_hash {
                 // Its lines were counted in a text that is no longer there.
                 self.outdated.insert(chunk.id.document);
                 continue;
             }
-            self.push(Evidence::new(*hit, chunk, Arc::clone(document), site.now));
+            self.push(Evidence::new(*hit, chunk, document, site.now));
         }
         self.unanswered.extend(confirmed.unanswered);
         self.evidence.sort_by(Evidence::order);

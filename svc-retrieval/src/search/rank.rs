@@ -439,10 +439,15 @@ impl List {
 }
 
 impl Ranking {
-    /// This ranking of what is retained, and beside it one of what providers gave just now. Scores of both are not
+    /// This ranking of what is retained, and beside it one of texts that are not in the index. Scores of both are not
     /// comparable, since a word that is rare in the one is common in the other: they take turns. What scores below the
     /// least score in its own ranking is left out.
-    pub(super) fn beside(mut self, mut live: Self, text: &str, min_score: f64) -> Self {
+    pub(super) fn beside(
+        mut self,
+        (kind, mut live): (&'static str, Self),
+        text: &str,
+        min_score: f64,
+    ) -> Self {
         for hits in [&mut self.hits, &mut live.hits] {
             hits.retain(|hit| f64::from(hit.score) >= min_score);
         }
@@ -451,7 +456,7 @@ impl Ranking {
             contributions: Contributions::Ranks { greatest: 1.0 / (RRF_K + 1.0) },
             ..rank_list(text, kind, 1.0, hits)
         };
-        let lists = vec![list("indexed", self.hits), list("live", live.hits)];
+        let lists = vec![list("indexed", self.hits), list(kind, live.hits)];
         Self { hits, lists, seen: self.seen, second: None }
     }
 

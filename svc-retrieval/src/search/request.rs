@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_browse::Moment;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_index::ParsedQuery;
@@ -76,6 +77,8 @@ pub struct SearchRequest {
     pub max_wait: Duration,
     /// Which documents may be found.
     pub narrowing: Narrowing,
+    /// When the workspace is searched as it was; none for now.
+    pub moment: Option<Moment>,
 }
 
 impl TryFrom<SearchContextRequest> for SearchRequest {
@@ -85,9 +88,12 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
     fn try_from(request: SearchContextRequest) -> Result<Self, Error> {
         let (query, searches) = checked(&request).map_err(Error::Invalid)?;
         let strategy = Strategy::from_number(request.strategy).unwrap_or(Strategy::Hybrid);
-        let mode = Mode::from_number(request.mode).unwrap_or(Mode::Balanced);
         let max_wait = max_wait(request.max_wait.as_ref());
-        let narrowing = Narrowing::of(&request);
+        let (mode, narrowing) = match request.when {
+            None => (Mode::from_number(request.mode).unwrap_or(Mode::Balanced), Narrowing::of(&request)),
+            // No provider knows what it had then.
+            Some(_) => (Mode::Fast, Narrowing::of(&request).of_past()),
+        };
         Ok(Self {
             narrowing,
             strategy,
@@ -102,6 +108,7 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
             max_wait,
             query,
             source_ids: request.source_ids,
+            moment: request.when.map(Moment::from),
         })
     }
 }
@@ -151,6 +158,7 @@ fn checked(request: &SearchContextRequest) -> Result<(QueryText, Vec<Subquery>),
         violations.push(Violation::new("sourceIds", "too_many", message));
     }
     violations.extend(Narrowing::violations(request));
+    violations.extend(past_violations(request));
     if request.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
         violations.push(Violation::new(
             "minScore",
@@ -159,6 +167,30 @@ fn checked(request: &SearchContextRequest) -> Result<(QueryText, Vec<Subquery>),
         ));
     }
     query.filter(|_| violations.is_empty()).map(|query| (query, searches)).ok_or(violations)
+}
+
+/// What cannot be asked of a workspace of then: what is known as it is now only.
+fn past_violations(request: &SearchContextRequest) -> Vec<Violation> {
+    if request.when.is_none() {
+        return Vec::new();
+    }
+    let given = [
+        ("folderId", request.folder_id.is_some()),
+        ("tags", !request.tags.is_empty()),
+        ("sourceIds", !request.source_ids.is_empty()),
+        ("updatedAfter", request.updated_after.is_some()),
+        ("updatedBefore", request.updated_before.is_some()),
+        ("kinds", Narrowing::of(request).of_past().kinds.is_empty()),
+    ];
+    let message = "cannot be given with asOf: that is known as it is now only";
+    let given = given.into_iter().filter(|(_, is_given)| *is_given);
+    given.map(|(path, _)| Violation::new(path, "conflict", message)).collect()
+}
+
+/// What does not go with a moment at all.
+pub(crate) fn unsupported_moment(request: &SearchContextRequest) -> Option<Violation> {
+    let message = "is for searches by themselves: this asks about what is there now";
+    request.when.is_some().then(|| Violation::new("asOf", "unsupported", message))
 }
 
 fn text(path: &str, given: &str) -> Result<QueryText, Violation> {
@@ -182,6 +214,8 @@ fn text(path: &str, given: &str) -> Result<QueryText, Violation> {
 
 #[cfg(test)]
 mod tests {
+    use cairn_proto::feed::v1::Kind;
+
     use super::*;
 
     #[test]
@@ -202,6 +236,32 @@ mod tests {
         }
         // What is too many is not looked at.
         assert!(!paths.contains(&"searches[8].type"), "{paths:?}");
+    }
+
+    #[test]
+    fn of_then_only_what_is_known_can_be_asked() {
+        let of_then = |request: SearchContextRequest| {
+            let when = Some(proto::search_context_request::When::AfterChange(1));
+            SearchRequest::try_from(SearchContextRequest { query: "q".into(), when, ..request })
+        };
+        let kinds = |kinds: &[Kind]| SearchContextRequest {
+            kinds: kinds.iter().map(|kind| i32::from(*kind)).collect(),
+            mode: proto::Mode::Fresh.into(),
+            ..SearchContextRequest::default()
+        };
+        let asked = of_then(kinds(&[])).unwrap();
+        assert_eq!((asked.moment, asked.mode), (Some(Moment::After(1)), Mode::Fast));
+        assert_eq!(asked.narrowing.kinds.len(), 3);
+        let asked = of_then(kinds(&[Kind::Ingested, Kind::Record])).unwrap();
+        assert_eq!(asked.narrowing.kinds, [i32::from(Kind::Record)]);
+        let refused = SearchContextRequest {
+            folder_id: Some("x".into()),
+            source_ids: vec!["x".into()],
+            ..kinds(&[Kind::Ingested])
+        };
+        let Err(Error::Invalid(violations)) = of_then(refused) else { panic!("it was accepted") };
+        let paths: Vec<&str> = violations.iter().map(|violation| violation.path.as_str()).collect();
+        assert_eq!(paths, ["folderId", "sourceIds", "kinds"]);
     }
 
     #[test]

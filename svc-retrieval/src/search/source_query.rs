@@ -93,11 +93,11 @@ impl Searcher {
         let known = connected.source.as_ref().and_then(Source::read);
         let plan = Plan::of_one(known.ok_or(Error::Answer("a source is of no mode that is known"))?);
         let asking = Asking { generation: &generation, workspace, call, began };
-        let ranked = self.retained(&generation, identity, call, &search, &plan).await?;
+        let ranked = self.retained(&generation, identity, call, (&search, None), &plan).await?;
         let matches = self.matches(asking, &search, &plan).await?.best();
         let consulted = self.asked(asking, &search, &plan.live, matches).await;
         let spent = consulted.operations.get(&source.to_string()).copied();
-        let answered = self.answered(asking, &search, ranked, consulted).await?;
+        let answered = self.answered(asking, (&search, None), ranked, consulted).await?;
         let remaining = connected.budget.map_or(0, |budget| budget.remaining);
         Ok(QuerySourceResponse {
             results: answered.results,

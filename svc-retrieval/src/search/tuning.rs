@@ -145,6 +145,10 @@ pub(super) const PROVIDERS_ANSWERED_BY: Duration = Duration::from_secs(4);
 /// Bytes of texts from providers that one search cuts and ranks: a second of one core at the very most.
 pub(super) const MOST_LIVE_BYTES: usize = 4 << 20;
 
+/// Files that have changed since a moment, of which one search cuts and ranks what they were, within [`MOST_LIVE_BYTES`]: each costs
+/// some microseconds besides its bytes.
+pub(super) const MOST_PAST_FILES: usize = 1_000;
+
 /// Passages of one text from a provider that have a place in the answer's lists. A long text would fill them, since all of
 /// it is about what was asked for.
 pub(super) const PASSAGES_OF_A_LIVE_TEXT: usize = 3;

@@ -369,6 +369,13 @@ impl TreeService for Owner {
         unused()
     }
 
+    async fn read_past_tree(
+        &self,
+        _: Request<content::ReadPastTreeRequest>,
+    ) -> Result<Response<content::ReadPastTreeResponse>, Status> {
+        unused()
+    }
+
     async fn read_folders(
         &self,
         request: Request<content::ReadFoldersRequest>,

@@ -21,15 +21,16 @@ inputs!(BrowseContext);
 
 /// A script and where it begins.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct BrowseContext {
-    /// Shell commands, at most 16 KiB, joined by `|`, `;`, `&&`, `||` or line breaks: `find /files -name '*.md' | head`.
-    /// Nothing is kept between two calls: no variables, no folder.
+    /// Shell commands, joined by `|`, `;`, `&&`, `||` or line breaks. Nothing is kept between calls.
     #[schema(min_length = 1, max_length = 16384)]
     script: String,
-    /// The folder to begin in, as an absolute path.
+    /// The folder to begin in, absolute.
     #[schema(default = "/")]
     cwd: Option<String>,
+    /// As of a time or change token.
+    as_of: Option<String>,
 }
 
 pub(super) static BROWSE_CONTEXT: Tool = Tool {
@@ -51,7 +52,8 @@ pub(super) static BROWSE_CONTEXT: Tool = Tool {
 
 async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let input: BrowseContext = arguments.read()?;
-    let input = ExecuteScript { script: input.script, cwd: input.cwd, max_output_bytes: None };
+    let input =
+        ExecuteScript { script: input.script, cwd: input.cwd, max_output_bytes: None, as_of: input.as_of };
     let answer = browse::execute(context, input).await?;
     let cited = answer.citations.iter();
     let documents: Vec<(&str, &str)> =
@@ -76,6 +78,7 @@ fn about(answer: &ScriptAnswer) -> String {
         lines.push("[no output]".to_owned());
     }
     lines.push(if answer.failed { "[exit: failed]" } else { "[exit: ok]" }.to_owned());
+    lines.extend(answer.coverage.iter().map(|note| format!("[note: {}]", note.message)));
     if !answer.citations.is_empty() {
         lines.push("Citations:".to_owned());
     }

@@ -140,6 +140,7 @@ fn rows(given: &QuestionArguments) -> Vec<(&'static str, String)> {
         ("limit", given.limit.map(|limit| limit.to_string())),
         ("minScore", given.min_score.map(|score| score.to_string())),
         ("tokenBudget", given.token_budget.map(|budget| budget.to_string())),
+        ("asOf", given.as_of.clone()),
     ];
     let single = single.into_iter().filter_map(|(name, value)| Some((name, value?)));
     single.chain(lists.into_iter().filter(|(_, value)| !value.is_empty())).collect()

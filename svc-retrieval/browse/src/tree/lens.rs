@@ -18,11 +18,16 @@ use super::names::{self, Sibling};
 use super::rows::What;
 use super::texts;
 
+/// What is below the sources of a tree as it was.
+static ONLY_README: [Node; 1] = [Fixed::SourcesReadme.node()];
+
 /// What one scope sees.
 #[derive(Debug)]
 pub(super) struct Lens {
     /// Of the tree that it was made for.
     pub(super) shape: u64,
+    /// Whether it is of a tree as it was, of which databases and what comes from outside are not told.
+    pub(super) is_past: bool,
     /// None for the whole workspace.
     narrow: Option<Narrow>,
     memories: OnceLock<Vec<MemoryFolder>>,
@@ -48,11 +53,17 @@ impl Lens {
     pub(super) fn new(base: &Base, scope: Option<&[FolderId]>) -> Self {
         Self {
             shape: base.shape,
+            is_past: false,
             narrow: scope.map(|listed| Narrow::new(base, listed)),
             memories: OnceLock::new(),
             readme: OnceLock::new(),
             sources_readme: OnceLock::new(),
         }
+    }
+
+    /// The same of a tree as it was.
+    pub(super) fn of_past(base: &Base, scope: Option<&[FolderId]>) -> Self {
+        Self { is_past: true, ..Self::new(base, scope) }
     }
 
     /// Whether it is that of a caller of the whole workspace.
@@ -86,6 +97,12 @@ impl Lens {
 
     /// What is in a folder of the tree, besides what memories hold.
     pub(super) fn children<'a>(&'a self, base: &'a Base, node: Node) -> &'a [Node] {
+        if self.is_past && node == Fixed::Databases.node() {
+            return &[];
+        }
+        if self.is_past && node == Fixed::Sources.node() {
+            return &ONLY_README;
+        }
         match self.narrow.as_ref().and_then(|narrow| narrow.children.get(&node)) {
             Some(children) => children,
             None => base.children(node),
@@ -142,7 +159,8 @@ impl Lens {
     /// A document from outside, where it is seen.
     pub(super) fn document<'a>(&self, base: &'a Base, id: Uuid) -> Option<(Node, &'a Slot)> {
         let found = base.entity(id)?;
-        (self.is_whole() && matches!(found.1.what(), Some(What::Document(_)))).then_some(found)
+        (self.is_whole() && !self.is_past && matches!(found.1.what(), Some(What::Document(_))))
+            .then_some(found)
     }
 
     /// What the memory at that place among the memories holds.

@@ -12,13 +12,17 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::ServiceIdentitySource;
 use cairn_proto::content::v1::text_ref::Text as Named;
 use cairn_proto::content::v1::tree_service_client::TreeServiceClient;
-use cairn_proto::content::v1::{ListTreeRequest, ReadTextsRequest, ReadTreeChangesRequest, TextRef};
+use cairn_proto::content::v1::{
+    ListTreeRequest, ReadPastTreeRequest, ReadPastTreeResponse, ReadTextsRequest, ReadTreeChangesRequest,
+    TextRef, read_past_tree_request,
+};
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1 as ingest;
 use cairn_proto::ingest::v1::tree_service_client::TreeServiceClient as OutsideTreeClient;
 
 use super::rows::Rows;
 use crate::error::Error;
+use crate::request::Moment;
 
 /// Drawing up a tree is not cut off with the caller who happened to be the first to want it.
 const LIST_BUDGET: Duration = Duration::from_secs(60);
@@ -68,6 +72,22 @@ impl Content {
 
     async fn call(&self, budget: Duration) -> Result<Call, Error> {
         Ok(Call::within(budget).with_identity(&self.identity.identity().await?))
+    }
+
+    /// What has changed since a moment, as it stood then.
+    pub(super) async fn past(
+        &self,
+        call: &Call,
+        workspace: WorkspaceId,
+        moment: Moment,
+    ) -> Result<ReadPastTreeResponse, Error> {
+        let own = self.call(BUDGET.min(call.remaining())).await?;
+        let when = match moment {
+            Moment::At(time) => read_past_tree_request::When::AsOf(time.to_proto()),
+            Moment::After(position) => read_past_tree_request::When::AfterChange(position),
+        };
+        let request = ReadPastTreeRequest { workspace_id: workspace.to_string(), when: Some(when) };
+        Ok(self.client().read_past_tree(own.request(request)).await?.into_inner())
     }
 
     /// The texts of these names, in their order; none for what is not there.

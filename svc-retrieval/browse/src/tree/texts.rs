@@ -69,14 +69,15 @@ pub(super) fn root(base: &Base, lens: &Lens) -> String {
     let documents = below(base, lens, Fixed::Sources.node()).files.saturating_sub(1);
     let held_records: usize = databases.iter().map(|database| records(base, *database)).sum();
     let mut text = String::from("# This workspace\n\n");
-    text.push_str(match lens.is_whole() {
-        true => {
-            "Everything that this token may read, as it is now. Nothing here can be changed by a script.\n\n"
-        }
-        false => {
-            "What is in the folders of this token, as it is now. Nothing here can be changed by a script.\n\n"
-        }
-    });
+    let what = match lens.is_whole() {
+        true => "Everything that this token may read",
+        false => "What is in the folders of this token",
+    };
+    let when = match lens.is_past {
+        true => "as it was then, without what was deleted since",
+        false => "as it is now",
+    };
+    let _written = writeln!(text, "{what}, {when}. Nothing here can be changed by a script.\n");
     text.push_str("| Path | What | How much |\n|---|---|---|\n");
     let rows = [
         (
@@ -95,12 +96,18 @@ pub(super) fn root(base: &Base, lens: &Lens) -> String {
         (
             "/databases",
             "typed tables: _schema.md tells the fields, each record is a Markdown file",
-            format!("{}, {}", count(databases.len(), "database"), count(held_records, "record")),
+            match lens.is_past {
+                true => OF_NOW.to_owned(),
+                false => format!("{}, {}", count(databases.len(), "database"), count(held_records, "record")),
+            },
         ),
         (
             "/sources",
             "documents from outside: what was ingested, and a folder for each connected source",
-            format!("{}, {}", count(documents, "document"), count(sources, "source")),
+            match lens.is_past {
+                true => OF_NOW.to_owned(),
+                false => format!("{}, {}", count(documents, "document"), count(sources, "source")),
+            },
         ),
     ];
     for (path, what, much) in rows {
@@ -113,6 +120,9 @@ pub(super) fn root(base: &Base, lens: &Lens) -> String {
     text.push_str(WHICH_TOOL);
     text
 }
+
+/// Stands for how much there was of what is not told of then.
+const OF_NOW: &str = "known as they are now only";
 
 const WHICH_TOOL: &str = "\n## What to use when\n\n\
     - You know a word, a name or an identifier: `grep -rn 'text' /files`, `rg -l 'pattern' /`, `find /files -name '*.md'`.\n\
@@ -187,6 +197,10 @@ pub(super) fn sources(base: &Base, lens: &Lens) -> String {
     let folders = source_folders(base, lens);
     if !lens.is_whole() {
         text.push_str("They are outside the folders of this token.\n");
+        return text;
+    }
+    if lens.is_past {
+        text.push_str("They are known as they are now only.\n");
         return text;
     }
     if folders.is_empty() {
@@ -266,6 +280,10 @@ fn elsewhere(base: &Base, lens: &Lens, member: &super::rows::Member) -> Option<S
     if member.kind == MemberKind::SourceDocument && base.positions.outside.is_none() {
         // Nobody knows now.
         return None;
+    }
+    if member.kind == MemberKind::Database && lens.is_past {
+        let now = format!("- a database, which is known as it is now only (id {})\n", member.target);
+        return lens.is_whole().then_some(now);
     }
     let found = base.entity(member.target);
     let noun = match member.kind {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cairn_chassis::call::Call;
 use cairn_chassis::identity::{Identity, Scope};
 use cairn_proto::ids::{FolderId, WorkspaceId};
 use uuid::Uuid;
@@ -15,6 +16,7 @@ use super::rows::Rows;
 use super::view::View;
 use crate::bodies::Holder;
 use crate::error::Error;
+use crate::request::Moment;
 
 /// Changes that a tree follows; beyond that, and beyond its own size, drawing it up anew is cheaper.
 const MOST_CHANGES: u64 = 10_000;
@@ -79,14 +81,7 @@ impl Trees {
     /// When the identity names no workspace, or content does not answer.
     pub(crate) async fn view(&self, identity: &Identity) -> Result<Arc<View>, Error> {
         let id = identity.workspace_id().map_err(Error::Upstream)?;
-        let scope = match &identity.scope {
-            Scope::All => None,
-            Scope::Folders(listed) => {
-                let mut listed = listed.to_vec();
-                listed.sort();
-                Some(listed)
-            }
-        };
+        let scope = scope_of(identity);
         let workspace = self.workspace(id);
         // What comes from outside is in no folder.
         let sees_outside = scope.is_none();
@@ -97,7 +92,25 @@ impl Trees {
             base = self.renewed(id, &workspace, sees_outside).await?;
         }
         let lens = workspace.lens(&base, scope);
-        Ok(Arc::new(View { workspace: id, base, lens }))
+        Ok(Arc::new(View { workspace: id, base, lens, past: None }))
+    }
+
+    /// The tree as it was at a moment, as far as the caller sees it now and would have seen it then.
+    ///
+    /// # Errors
+    /// When the identity names no workspace, content does not answer, or does not know how things stood at that moment.
+    pub(crate) async fn past(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        moment: Moment,
+    ) -> Result<Arc<View>, Error> {
+        let now = self.view(identity).await?;
+        let scope = scope_of(identity);
+        // After the tree of now: what has changed since that was drawn up is told as it was, too.
+        let told = self.0.content.past(call, now.workspace, moment).await?;
+        let view = tokio::task::spawn_blocking(move || now.as_it_was(told, scope.as_deref())).await??;
+        Ok(Arc::new(view))
     }
 
     /// Who reads the texts of a view.
@@ -229,6 +242,18 @@ impl Trees {
             };
             let gone = kept.workspaces.remove(&oldest).map_or(0, |entry| entry.bytes);
             kept.bytes = kept.bytes.saturating_sub(gone);
+        }
+    }
+}
+
+/// The folders of a caller who does not see all, in order.
+fn scope_of(identity: &Identity) -> Option<Vec<FolderId>> {
+    match &identity.scope {
+        Scope::All => None,
+        Scope::Folders(listed) => {
+            let mut listed = listed.to_vec();
+            listed.sort();
+            Some(listed)
         }
     }
 }

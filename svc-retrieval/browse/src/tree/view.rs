@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::base::{Base, Fixed, Item, Slot};
 use super::lens::Lens;
 use super::memories::{Held as HeldByMemory, Member, MemoryFolder, member_of, place_of};
+use super::past::Past;
 use super::rows::{Outside, Text, What};
 use crate::Indexed;
 use crate::bodies::{Held, Key};
@@ -24,6 +25,8 @@ pub(crate) struct View {
     pub(super) workspace: WorkspaceId,
     pub(super) base: Arc<Base>,
     pub(super) lens: Arc<Lens>,
+    /// Of a tree as it was.
+    pub(super) past: Option<Past>,
 }
 
 /// What a record's file is made of.
@@ -69,6 +72,11 @@ enum Source {
 }
 
 impl View {
+    /// When that is, and what is not told of then; none for a tree of now.
+    pub(crate) const fn past(&self) -> Option<&Past> {
+        self.past.as_ref()
+    }
+
     /// The node that a member of a memory shows; any other is itself.
     fn shown(&self, node: Node) -> Node {
         self.member(node).map_or(node, |member| member.target)
@@ -261,6 +269,24 @@ impl View {
             database_id: database.map(|id: Uuid| id.to_string()),
             ..ConfirmedDocument::default()
         })
+    }
+
+    /// A file that the caller sees, with the hash of its content, and how that is read.
+    pub(crate) fn file_then(&self, id: Uuid) -> Option<(ConfirmedDocument, Held)> {
+        let (node, _) = self.lens.file(&self.base, id)?;
+        let held = self.held(node)?;
+        let content_hash = format!("blake3:{}", blake3::Hash::from_bytes(held.key.0).to_hex());
+        Some((ConfirmedDocument { content_hash, ..self.document(node)? }, held))
+    }
+
+    /// A record of a database that the caller sees, or would if databases were shown, without the hash of its content.
+    pub(crate) fn record_then(&self, id: Uuid) -> Option<ConfirmedDocument> {
+        let (node, slot) = self.base.entity(id)?;
+        let (_, folder, _) = self.base.database(slot.parent)?;
+        if !self.lens.covers(&self.base, folder) {
+            return None;
+        }
+        self.document(node)
     }
 
     /// The same of a document from outside; an entry of a catalog has nothing that could be cited.

@@ -51,7 +51,7 @@ impl Searcher {
             return Ok(());
         }
         let fetched = Fetched::default();
-        let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now() };
+        let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now(), past: None };
         let (mut pool, notes) = self.gathered(site, search, &ranked.ranking).await?;
         report.coverage.extend(notes);
         // Without the page's bounds every candidate has its place.

@@ -1,6 +1,7 @@
 //! Trees that ask a content service of the tests.
 
 mod beside;
+mod past;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -45,6 +46,8 @@ struct State {
     lists: u32,
     changes: u32,
     outside: Outside,
+    /// What has changed since the moment that is asked for.
+    past: Option<proto::ReadPastTreeResponse>,
 }
 
 /// The owner of documents from outside.
@@ -184,6 +187,14 @@ impl TreeService for Content {
             items: Some(items),
             gone,
         }))
+    }
+
+    async fn read_past_tree(
+        &self,
+        _: Request<proto::ReadPastTreeRequest>,
+    ) -> Result<Response<proto::ReadPastTreeResponse>, Status> {
+        let state = self.state.lock().unwrap();
+        state.past.clone().map(Response::new).ok_or_else(|| Status::unimplemented("no past was set"))
     }
 
     async fn read_folders(

@@ -23,7 +23,7 @@ fn view(base: &Arc<Base>, scope: Option<&[u128]>) -> View {
     let listed: Option<Vec<FolderId>> =
         scope.map(|numbers| numbers.iter().map(|number| FolderId(id(*number))).collect());
     let lens = Arc::new(Lens::new(base, listed.as_deref()));
-    View { workspace: WorkspaceId(id(99)), base: Arc::clone(base), lens }
+    View { workspace: WorkspaceId(id(99)), base: Arc::clone(base), lens, past: None }
 }
 
 /// Every path that the view shows, in the order of a walk.
@@ -311,7 +311,7 @@ proptest! {
         let listed: Vec<Uuid> = listed.iter().filter_map(|at| folders.get(*at).copied()).collect();
         let scope: Vec<FolderId> = listed.iter().map(|id| FolderId(*id)).collect();
         let lens = Arc::new(Lens::new(&base, Some(&scope)));
-        let narrow = View { workspace: WorkspaceId(id(99)), base: Arc::clone(&base), lens };
+        let narrow = View { workspace: WorkspaceId(id(99)), base: Arc::clone(&base), lens, past: None };
 
         let covers = |place: Option<Uuid>| listed.iter().any(|listed| model.is_below(place, *listed));
         let is_covered = |row: &Row| match (&row.what, row.place) {

@@ -1,0 +1,309 @@
+//! What makes a tree of now the tree of a moment (ADR 106).
+//!
+//! Entries of activity since then say which items have changed, and what each was before; versions keep what was in them. So a
+//! tree of then costs what has changed since, and not what the workspace holds. What does not live now is not told of (ADR 96), but for
+//! folders: a path of then leads through them.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{DocumentId, FileId, FolderId, WorkspaceId};
+
+use super::{TreeItems, Trees, parse};
+use crate::context::Context;
+use crate::model::{
+    ActivityEntry, ActivityId, FileVersion, FolderState, FormerMember, MemberTarget, MemoryState, TreeFile,
+    TreeFolder, TreeMember, TreeMemory,
+};
+use crate::past::{Facts, Moment, Standing, stood, time_of};
+use crate::store::tree::Which;
+use crate::{Error, store};
+
+/// Entries of activity that are gone back through; of a moment before more of them no tree is told.
+const MOST_ENTRIES: usize = 20_000;
+/// What a write names in the feed is more than what it notes: a folder that goes to trash names all that is in it.
+const MOST_FEED_ENTRIES: usize = 100_000;
+/// Entries that are read at once.
+const PAGE: usize = 1_000;
+/// The clocks of processes that write differ by less.
+const CLOCKS: Duration = Duration::from_secs(10);
+
+/// What has changed since a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PastTree {
+    pub(crate) at: Timestamp,
+    /// As it stood then.
+    pub(crate) items: TreeItems,
+    /// Folders, files and memories that did not live then, or do not now.
+    pub(crate) gone: Vec<(Kind, DocumentId)>,
+    /// Databases and records.
+    pub(crate) untold: Vec<(Kind, DocumentId)>,
+    /// How many of `gone` live now and lived then.
+    pub(crate) unknown: u64,
+}
+
+impl Trees {
+    /// What has changed since a moment, as it stood then.
+    pub(crate) async fn past(&self, workspace: &str, moment: Moment) -> Result<PastTree, Error> {
+        let workspace = parse(workspace)?;
+        let at = time_of(&self.context, workspace, moment).await?;
+        let _turn = self.context.db.reading_fairly(workspace).await?;
+        let (entries, seen) = since(&self.context, workspace, moment, at).await?;
+        let untold = untold(&self.context, workspace, seen).await?;
+        let histories = Histories::of(entries);
+        let past = PastTree { at, items: TreeItems::default(), gone: Vec::new(), untold, unknown: 0 };
+        let mut reader = Reader { context: &self.context, workspace, moment, histories: &histories, past };
+        reader.files().await?;
+        reader.memories().await?;
+        reader.folders().await?;
+        Ok(reader.past)
+    }
+}
+
+/// The entries since a moment, the latest first, and the position of the last write that was made by then.
+async fn since(
+    context: &Context,
+    workspace: WorkspaceId,
+    moment: Moment,
+    at: Timestamp,
+) -> Result<(Vec<ActivityEntry>, u64), Error> {
+    let clocks = i64::try_from(CLOCKS.as_micros()).unwrap_or(i64::MAX);
+    let far_enough = Timestamp::from_micros(at.as_micros().saturating_sub(clocks));
+    let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
+    let mut before = ActivityId::before(Timestamp::from_micros(i64::MAX));
+    let (mut entries, mut seen) = (Vec::new(), 0);
+    loop {
+        let page = store::activity::list(&context.db, workspace, None, before, limit).await?;
+        let is_last = page.len() < PAGE;
+        let Some(oldest) = page.last().map(|entry| entry.id) else { break };
+        for entry in page {
+            if moment.has_seen(&entry) {
+                seen = entry.id.position.max(seen);
+            } else {
+                entries.push(entry);
+            }
+        }
+        if entries.len() > MOST_ENTRIES {
+            return Err(too_many());
+        }
+        if is_last || oldest.at < far_enough {
+            break;
+        }
+        before = oldest;
+    }
+    // Of one item in the order of the writes, whatever the clocks say.
+    entries.sort_by_key(|entry| Reverse((entry.id.position, entry.id.place)));
+    Ok((entries, seen))
+}
+
+/// The databases and records that the feed names after a position: also those that changed along with something else, of which
+/// there is no entry.
+async fn untold(
+    context: &Context,
+    workspace: WorkspaceId,
+    after: u64,
+) -> Result<Vec<(Kind, DocumentId)>, Error> {
+    let limit = i64::try_from(MOST_FEED_ENTRIES.saturating_add(1)).unwrap_or(i64::MAX);
+    let mut tx = context.db.begin_read().await?;
+    let changed = store::tree::changed(&mut tx, workspace, after, limit).await?;
+    tx.rollback().await?;
+    if changed.len() > MOST_FEED_ENTRIES {
+        return Err(too_many());
+    }
+    let is_untold = |kind: Kind| matches!(kind, Kind::Database | Kind::Record);
+    let untold = changed.into_iter().filter(|(_, kind, _)| is_untold(*kind)).map(|(_, kind, id)| (kind, id));
+    let untold: HashSet<(Kind, DocumentId)> = untold.collect();
+    let mut untold: Vec<(Kind, DocumentId)> = untold.into_iter().collect();
+    untold.sort_unstable_by_key(|(_, id)| *id);
+    Ok(untold)
+}
+
+fn too_many() -> Error {
+    Error::Gone(format!(
+        "more than {MOST_ENTRIES} changes were made since then, and scripts and searches go back no further: take a later moment, or \
+         read files by their ids as of then"
+    ))
+}
+
+/// What was done since to each item, the latest first.
+#[derive(Debug, Default)]
+struct Histories(HashMap<(Kind, DocumentId), Vec<ActivityEntry>>);
+
+impl Histories {
+    fn of(entries: Vec<ActivityEntry>) -> Self {
+        let mut histories: HashMap<(Kind, DocumentId), Vec<ActivityEntry>> = HashMap::new();
+        for entry in entries {
+            if let Ok(id) = entry.what.item_id.parse() {
+                histories.entry((entry.what.kind, id)).or_default().push(entry);
+            }
+        }
+        Self(histories)
+    }
+
+    fn ids(&self, kind: Kind) -> Vec<(Kind, DocumentId)> {
+        let mut ids: Vec<(Kind, DocumentId)> = self.0.keys().filter(|(of, _)| *of == kind).copied().collect();
+        ids.sort_unstable_by_key(|(_, id)| *id);
+        ids
+    }
+
+    fn get(&self, kind: Kind, id: DocumentId) -> &[ActivityEntry] {
+        self.0.get(&(kind, id)).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Gathers what stood then.
+struct Reader<'a> {
+    context: &'a Context,
+    workspace: WorkspaceId,
+    moment: Moment,
+    histories: &'a Histories,
+    past: PastTree,
+}
+
+impl Reader<'_> {
+    /// How an item stood that is so now.
+    fn stood(&self, kind: Kind, id: DocumentId, present: Facts) -> Option<Facts> {
+        match stood(self.histories.get(kind, id), self.moment, present) {
+            Standing::Live(facts) => Some(facts),
+            Standing::NotYet | Standing::InTrash | Standing::Gone => None,
+        }
+    }
+
+    async fn files(&mut self) -> Result<(), Error> {
+        let changed = self.histories.ids(Kind::File);
+        let ids: Vec<DocumentId> = changed.iter().map(|(_, id)| *id).collect();
+        let mut tx = self.context.db.begin_read().await?;
+        let live = store::tree::files(&mut tx, self.workspace, Which::Some(&ids)).await?;
+        let then = live.into_iter().filter_map(|file| {
+            let facts =
+                self.stood(Kind::File, DocumentId(file.id.0), Facts::of(&file.name, file.folder_id))?;
+            Some((file, facts))
+        });
+        let then: Vec<(TreeFile, Facts)> = then.collect();
+        let asked: Vec<(FileId, u64)> = then
+            .iter()
+            .map(|(file, facts)| {
+                (file.id, facts.version.map_or(u64::MAX, |version| version.saturating_add(1)))
+            })
+            .collect();
+        let versions = store::versions::before(&mut tx, self.workspace, &asked).await?;
+        tx.rollback().await?;
+        let mut versions: HashMap<FileId, FileVersion> =
+            versions.into_iter().map(|version| (version.file_id, version)).collect();
+        let mut told = HashSet::new();
+        for (file, facts) in then {
+            let version = versions.remove(&file.id).filter(|version| match self.moment {
+                Moment::At(time) => version.created_at <= time,
+                Moment::After(_) => true,
+            });
+            let Some(version) = version else {
+                self.past.unknown += 1;
+                continue;
+            };
+            told.insert(DocumentId(file.id.0));
+            self.past.items.files.push(TreeFile {
+                folder_id: facts.folder,
+                name: facts.name,
+                size_bytes: version.size_bytes,
+                content_hash: version.content_hash,
+                updated_at: version.created_at,
+                ..file
+            });
+        }
+        self.past.gone.extend(changed.into_iter().filter(|(_, id)| !told.contains(id)));
+        Ok(())
+    }
+
+    async fn memories(&mut self) -> Result<(), Error> {
+        let changed = self.histories.ids(Kind::Memory);
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<DocumentId> = changed.iter().map(|(_, id)| *id).collect();
+        let mut tx = self.context.db.begin_read().await?;
+        let live = store::tree::memories(&mut tx, self.workspace, &ids).await?;
+        tx.rollback().await?;
+        let mut told = HashSet::new();
+        for memory in live {
+            let id = DocumentId(memory.id.0);
+            let Some(facts) = self.stood(Kind::Memory, id, Facts::of(&memory.name, None)) else { continue };
+            let Some(version) = facts.version else {
+                // It was in trash since, and is otherwise what it was.
+                told.insert(id);
+                self.past.items.memories.push(memory);
+                continue;
+            };
+            let db = &self.context.db;
+            let kept = store::memory_versions::get(db, self.workspace, memory.id, version).await?;
+            let Some((version, state)) = kept else {
+                self.past.unknown += 1;
+                continue;
+            };
+            told.insert(id);
+            self.past.items.memories.push(was(memory, state, version.created_at));
+        }
+        self.past.gone.extend(changed.into_iter().filter(|(_, id)| !told.contains(id)));
+        Ok(())
+    }
+
+    /// The folders that have changed and live, and those in which something told of stood, level by level upward.
+    async fn folders(&mut self) -> Result<(), Error> {
+        let changed = self.histories.ids(Kind::Folder);
+        let ids: Vec<DocumentId> = changed.iter().map(|(_, id)| *id).collect();
+        let mut tx = self.context.db.begin_read().await?;
+        let live = store::tree::folders(&mut tx, self.workspace, Which::Some(&ids)).await?;
+        tx.rollback().await?;
+        let mut wanted: Vec<FolderId> = live.into_iter().map(|folder| folder.id).collect();
+        wanted.extend(self.past.items.files.iter().filter_map(|file| file.folder_id));
+        let (mut asked, mut told) = (HashSet::new(), HashSet::new());
+        while !wanted.is_empty() {
+            wanted.retain(|id| asked.insert(*id));
+            let known = store::states::folders(&self.context.db, self.workspace, &wanted).await?;
+            let mut known: HashMap<FolderId, FolderState> =
+                known.into_iter().map(|state| (state.id, state)).collect();
+            let mut above = Vec::new();
+            for id in wanted {
+                let Some(facts) = self.folder(id, known.remove(&id)) else { continue };
+                above.extend(facts.folder);
+                told.insert(DocumentId(id.0));
+                let (parent_id, updated_at) = (facts.folder, self.past.at);
+                self.past.items.folders.push(TreeFolder { id, parent_id, name: facts.name, updated_at });
+            }
+            wanted = above;
+        }
+        self.past.gone.extend(changed.into_iter().filter(|(_, id)| !told.contains(id)));
+        Ok(())
+    }
+
+    /// How a folder stood; none where it did not, nobody knows, or it is as it is now.
+    fn folder(&self, id: FolderId, now: Option<FolderState>) -> Option<Facts> {
+        let id = DocumentId(id.0);
+        let history = self.histories.get(Kind::Folder, id);
+        if history.is_empty() && now.as_ref().is_some_and(|state| !state.in_trash) {
+            return None;
+        }
+        let by_state = now.map(|state| Facts::of(&state.name, state.parent_id));
+        let by_history = || history.first().map(|entry| Facts::of(&entry.what.name, entry.what.folder_id));
+        self.stood(Kind::Folder, id, by_state.or_else(by_history)?)
+    }
+}
+
+/// A memory that lives now, as it was at a version.
+fn was(memory: TreeMemory, state: MemoryState, updated_at: Timestamp) -> TreeMemory {
+    let member = |member: FormerMember| TreeMember {
+        target: MemberTarget::of(member.kind, member.id),
+        is_query: member.query.is_some(),
+    };
+    TreeMemory {
+        id: memory.id,
+        slug: state.slug,
+        name: state.name,
+        description: state.description,
+        use_when: state.use_when,
+        members: state.members.into_iter().map(member).collect(),
+        updated_at,
+    }
+}

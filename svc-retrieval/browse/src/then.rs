@@ -1,0 +1,97 @@
+//! A workspace as it was, for who searches it: what each document was, and the texts of files that have changed since.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cairn_chassis::call::Call;
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::content::v1::FileType;
+use cairn_proto::document::v1::ConfirmedDocument;
+use cairn_proto::feed::v1::Kind;
+use uuid::Uuid;
+
+use crate::bodies::{Held, Holder, Key};
+use crate::error::Error;
+use crate::tree::{Past, View};
+
+/// A workspace as one caller sees it at a moment that is past. It never changes.
+#[derive(Debug, Clone)]
+pub struct PastWorkspace {
+    view: Arc<View>,
+    holder: Arc<dyn Holder>,
+}
+
+/// A file as it was, which has changed since.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastFile {
+    /// What it was to a reader, with the hash of its content.
+    pub document: ConfirmedDocument,
+    /// What kind of text it is.
+    pub file_type: FileType,
+    /// The bytes of its content.
+    pub size: u64,
+    /// Which file.
+    pub id: Uuid,
+}
+
+impl PastWorkspace {
+    pub(crate) fn new(view: Arc<View>, holder: Arc<dyn Holder>) -> Self {
+        Self { view, holder }
+    }
+
+    /// When that is.
+    pub fn at(&self) -> Option<Timestamp> {
+        self.view.past().map(|past| past.at)
+    }
+
+    /// Whether something has changed since, of whatever kind.
+    pub fn has_changed(&self, id: Uuid) -> bool {
+        self.view.past().is_some_and(|past| past.changed.contains(&id))
+    }
+
+    /// What a document that lives now, and is so, was then: a file with its content of then, and what has not changed since. None
+    /// for what was not there, what the caller may not see of then, and what nobody knows.
+    pub fn stood(&self, now: &ConfirmedDocument) -> Option<ConfirmedDocument> {
+        let reference = now.r#ref.as_ref()?;
+        let id = Uuid::try_parse(&reference.id).ok()?;
+        match reference.kind() {
+            Kind::File => self.view.file_then(id).map(|(document, _)| document),
+            Kind::Record => {
+                let database = now.database_id.as_ref().and_then(|id| Uuid::try_parse(id).ok())?;
+                let is_so = !self.has_changed(id) && !self.has_changed(database);
+                let then = self.view.record_then(id).filter(|_| is_so)?;
+                Some(ConfirmedDocument { path: then.path, folder_id: then.folder_id, ..now.clone() })
+            }
+            Kind::Memory => (!self.has_changed(id)).then(|| now.clone()),
+            Kind::Unspecified | Kind::Folder | Kind::Database | Kind::SourceDocument | Kind::Ingested => None,
+        }
+    }
+
+    /// The files of then that have changed since, by their ids.
+    pub fn changed_files(&self) -> Vec<PastFile> {
+        let Some(past) = self.view.past() else { return Vec::new() };
+        let mut files: Vec<PastFile> =
+            past.types.keys().filter_map(|id| self.changed_file(past, *id)).collect();
+        files.sort_by_key(|file| file.id);
+        files
+    }
+
+    fn changed_file(&self, past: &Past, id: Uuid) -> Option<PastFile> {
+        let (document, held) = self.view.file_then(id)?;
+        Some(PastFile { document, file_type: *past.types.get(&id)?, size: held.size, id })
+    }
+
+    /// The contents that files had, where they are kept.
+    ///
+    /// # Errors
+    /// When their owner does not answer.
+    pub async fn texts(&self, call: &Call, files: &[PastFile]) -> Result<HashMap<Uuid, Bytes>, Error> {
+        let held = files.iter().filter_map(|file| self.view.file_then(file.id));
+        let held: Vec<Held> = held.map(|(_, held)| held).collect();
+        let fetched = self.holder.fetch(call, &held).await?;
+        let fetched: HashMap<Key, Bytes> = fetched.into_iter().collect();
+        let text = |held: &Held| Some((held.id, fetched.get(&held.key)?.clone()));
+        Ok(held.iter().filter_map(text).collect())
+    }
+}
