@@ -31,7 +31,8 @@ mod pages {
         let (first, text) = input.split_once('\n').unwrap_or_default();
         let folder = Relative::Folder { workspace: "w1", path: "/notes" };
         let relative = if first.contains('p') { Relative::Page } else { folder };
-        let cited = Lines::parse(first.trim_matches(|letter: char| !letter.is_ascii_digit() && letter != '-'));
+        let cited =
+            Lines::parse(first.trim_matches(|letter: char| !letter.is_ascii_digit() && letter != '-'));
         let style = Style { top_level: 2, first_line: 1, cited, relative, ids: "" };
         let shown = render(text, style);
         let html = shown.markup.into_string();
@@ -82,7 +83,8 @@ mod pages {
             match token {
                 Token::StartTag(tag) => {
                     let name: &[u8] = &tag.name;
-                    let is_ours = !matches!(name, b"script" | b"style" | b"iframe" | b"object" | b"form" | b"svg");
+                    let is_ours =
+                        !matches!(name, b"script" | b"style" | b"iframe" | b"object" | b"form" | b"svg");
                     assert!(is_ours, "{html}");
                     for (attribute, value) in &tag.attributes {
                         let attribute: &[u8] = attribute;
