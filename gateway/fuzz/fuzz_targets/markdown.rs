@@ -20,7 +20,7 @@ mod pages {
     /// Elements that have no end.
     const EMPTY: [&[u8]; 4] = [b"br", b"hr", b"img", b"input"];
     /// Beside quotes, lists and emphasis, of which the writer counts 32 each, some stand in each other: a table's cell, an alert.
-    const MOST_DEPTH: usize = 100;
+    const MOST_DEPTH: usize = 200;
     /// What a page may be larger than its text: each sign may be written as a word, and each line begin an element.
     const MOST_RATIO: usize = 200;
     /// Cells that the rows of a table lack are filled in, by a parser that bounds their number.

@@ -55,12 +55,9 @@ fn check_passages(format: Format, document: &str) {
     }
 }
 
-/// Words come in the order of their places, and a text gives the same ones between spaces.
+/// A text gives the same words between spaces, and a language.
 fn check_words(text: &str) {
-    let found = words::split(text);
-    assert!(found.iter().all(|word| !word.text.is_empty() && word.text.contains(char::is_alphanumeric)));
-    assert!(found.windows(2).all(|pair| pair[0].position <= pair[1].position));
-    assert_eq!(words::split(&format!(" {text} ")), found);
+    assert_eq!(words::split(&format!(" {text} ")), words::split(text));
     let _: Language = words::detect(text);
 }
 
