@@ -230,6 +230,10 @@ async fn hostile_archives_are_refused_and_leave_the_service_alone(deployment: &D
     let fields = [("provider", "obsidian_zip"), ("archive", "x.zip")];
     let error = send(&workspace.session, "/api/import/preview", &fields, &whole).await;
     assert_eq!(each(&error.expect_error(400, "VALIDATION_ERROR")["errors"], "path"), ["workspaceId"]);
+    for unreadable in ["", "?workspaceId=", "?workspaceId=x", "?workspaceId=%FF"] {
+        let error = workspace.session.get(&format!("/api/import{unreadable}")).await;
+        assert_eq!(each(&error.expect_error(400, "VALIDATION_ERROR")["errors"], "path"), ["workspaceId"]);
+    }
 }
 
 async fn rights_and_states_of_imports_are_told_apart(deployment: &Deployment) {

@@ -7,13 +7,17 @@
 //! What is held cannot be taken back, so nobody may hold more than [`SHARE`] times what is free ("dynamic threshold"): one
 //! tenant gets three quarters, two get three sevenths each, and something is always left for whoever comes next.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+mod queue;
+
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Identity;
 use cairn_proto::ids::WorkspaceId;
+
+use self::queue::{Queue, Waiting};
 
 /// How long a request waits in a burst.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
@@ -23,6 +27,13 @@ pub(super) const TARGET: Duration = Duration::from_millis(50);
 
 /// How many times what is free a tenant may hold.
 const SHARE: u32 = 3;
+
+/// How many units of a tenant wait, in capacities: enough to take its share again when all is given back at once.
+const LINE: u32 = 2;
+/// How many units of a tenant wait at least.
+const SHORTEST_LINE: u32 = 1_024;
+/// How many requests wait, in lines of requests of one unit.
+const LINES: usize = 2;
 
 /// Who shares the capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,16 +66,19 @@ pub(super) struct Shares {
     capacity: u32,
     /// Of those, of all addresses together: anybody may have many.
     of_strangers: u32,
-    /// How many requests wait.
+    /// Units of one tenant that wait. In units, so that whoever asks for little at a time has as much ready as others; as no
+    /// request has less than one, it bounds the requests, too.
+    waiting_of_tenant: u32,
+    /// Requests that wait: each takes memory, whatever it costs.
     waiting: usize,
-    /// Of those, of one tenant.
-    waiting_of_tenant: usize,
 }
 
 impl Shares {
     pub(super) fn of(capacity: u32) -> Self {
         let capacity = capacity.max(1);
-        Self { capacity, of_strangers: (capacity / 4).max(1), waiting: 1_024, waiting_of_tenant: 128 }
+        let waiting_of_tenant = capacity.saturating_mul(LINE).max(SHORTEST_LINE);
+        let waiting = usize::try_from(waiting_of_tenant).unwrap_or(usize::MAX).saturating_mul(LINES);
+        Self { capacity, of_strangers: (capacity / 4).max(1), waiting_of_tenant, waiting }
     }
 
     /// What a request counts: at most what its tenant has when nobody else is there.
@@ -121,17 +135,9 @@ struct Standing<W> {
     used: u32,
     /// Grows with every request that was admitted: the smaller one has not been for longer.
     turn: u64,
-    waiting: VecDeque<Waiting<W>>,
+    waiting: Queue<W>,
     /// Since when somebody waits without a break.
     crowded_since: Timestamp,
-}
-
-#[derive(Debug)]
-struct Waiting<W> {
-    number: u64,
-    units: u32,
-    since: Timestamp,
-    who: W,
 }
 
 impl<W> Standing<W> {
@@ -172,8 +178,8 @@ impl<W> Line<W> {
         true
     }
 
-    /// Puts a request into line; [`Self::call`] says who is next. Where the line is full, somebody of the tenant of whom
-    /// most wait makes room.
+    /// Puts a request into line; [`Self::call`] says who is next. Where no more requests may wait, one of the tenant that has most
+    /// in line makes room.
     pub(super) fn queue(
         &mut self,
         tenant: &Tenant,
@@ -181,8 +187,9 @@ impl<W> Line<W> {
         now: Timestamp,
         who: W,
     ) -> Result<(Ticket, Option<(W, Word)>), Full> {
-        let own = self.tenants.get(tenant).map_or(0, |standing| standing.waiting.len());
-        if own >= self.shares.waiting_of_tenant {
+        let own = self.tenants.get(tenant).map(|standing| &standing.waiting);
+        let (own, own_units) = own.map_or((0, 0), |waiting| (waiting.len(), waiting.units()));
+        if own_units.saturating_add(units) > self.shares.waiting_of_tenant {
             return Err(Full);
         }
         let displaced = if self.waiting < self.shares.waiting { None } else { Some(self.displace(own)?) };
@@ -192,7 +199,7 @@ impl<W> Line<W> {
         if standing.waiting.is_empty() {
             standing.crowded_since = now;
         }
-        standing.waiting.push_back(Waiting { number, units, since: now, who });
+        standing.waiting.push(Waiting { number, units, since: now, who });
         let rank = standing.rank();
         self.waiting += 1;
         self.order(tenant).insert(rank, tenant.clone());
@@ -202,10 +209,9 @@ impl<W> Line<W> {
     /// Takes a request out of line; tells whether it was in it.
     pub(super) fn leave(&mut self, ticket: &Ticket) -> bool {
         let Some(standing) = self.tenants.get_mut(&ticket.tenant) else { return false };
-        let Some(place) = standing.waiting.iter().position(|waiting| waiting.number == ticket.number) else {
+        if !standing.waiting.remove(ticket.number) {
             return false;
-        };
-        standing.waiting.remove(place);
+        }
         self.waiting -= 1;
         self.tidy(&ticket.tenant);
         true
@@ -260,7 +266,7 @@ impl<W> Line<W> {
         let first = |order: &Order| {
             let (rank, tenant) = order.first_key_value()?;
             let standing = self.tenants.get(tenant)?;
-            let front = standing.waiting.front()?;
+            let front = standing.waiting.first()?;
             let is_late = now.since(front.since) > standing.patience(now);
             Some((*rank, tenant.clone(), front.units, is_late))
         };
@@ -291,18 +297,18 @@ impl<W> Line<W> {
         used.saturating_add(units) <= free.saturating_mul(SHARE)
     }
 
-    /// Takes the last one in the longest line out of it, where that is longer than `own` will be.
+    /// Takes the last one in the line of most requests out of it, where that has more than `own` will be.
     fn displace(&mut self, own: usize) -> Result<W, Full> {
         let longest = self.tenants.iter().max_by_key(|(_, standing)| standing.waiting.len());
         let longest = longest.filter(|(_, standing)| standing.waiting.len() > own + 1);
         let tenant = longest.map(|(tenant, _)| tenant.clone()).ok_or(Full)?;
-        let last = self.tenants.get_mut(&tenant).and_then(|standing| standing.waiting.pop_back());
+        let last = self.tenants.get_mut(&tenant).and_then(|standing| standing.waiting.pop_last());
         self.waiting -= usize::from(last.is_some());
         last.map(|last| last.who).ok_or(Full)
     }
 
     fn pop(&mut self, tenant: &Tenant) -> Option<Waiting<W>> {
-        let front = self.tenants.get_mut(tenant)?.waiting.pop_front()?;
+        let front = self.tenants.get_mut(tenant)?.waiting.pop_first()?;
         self.waiting -= 1;
         Some(front)
     }
@@ -311,7 +317,7 @@ impl<W> Line<W> {
         self.tenants.entry(tenant.clone()).or_insert_with(|| Standing {
             used: 0,
             turn,
-            waiting: VecDeque::new(),
+            waiting: Queue::new(),
             crowded_since: Timestamp::from_micros(0),
         })
     }

@@ -41,6 +41,7 @@ const SUCCESSOR: HeaderValue = HeaderValue::from_static("</api/import>; rel=\"su
 pub(super) struct ListImports {
     /// The workspace.
     #[schema(format = "uuid")]
+    #[param(format = "uuid")]
     #[expect(dead_code, reason = "who is let in goes by it, before the handler")]
     workspace_id: String,
     /// How many at once: 1 to 1000, 50 when left out.
@@ -101,8 +102,9 @@ pub(super) async fn preview(
 pub(super) async fn list(
     State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
-    person: Person,
+    // Before the person: without a workspace that can be read, nobody is let in, and this says why.
     Query(query): Query<ListImports>,
+    person: Person,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
     Ok(paging::respond(imports::list(&person, page).await?, &uri, &links))

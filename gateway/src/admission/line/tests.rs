@@ -128,24 +128,44 @@ fn a_line_that_stands_sheds_early_and_a_burst_does_not() {
 }
 
 #[test]
-fn a_tenants_line_is_bounded_and_so_is_that_of_all() {
-    let mut line = Line::new(Shares::of(2));
-    line.take(&tenant(0), 2);
-    for who in 0..128 {
-        line.queue(&tenant(1), 1, START, who).unwrap();
-    }
-    assert_eq!(line.queue(&tenant(1), 1, START, 128).err(), Some(Full));
-    for number in 2..9 {
-        for who in 0..128 {
-            line.queue(&tenant(number), 1, START, number * 1_000 + who).unwrap();
+fn a_tenants_line_is_bounded_by_its_units() {
+    for (capacity, most) in [(2, 1_024), (512, 1_024), (600, 1_200)] {
+        for units in [1, 3, 10] {
+            let mut line = Line::new(Shares::of(capacity));
+            line.take(&tenant(0), capacity);
+            // So it is not forgotten when nobody of it waits.
+            line.take(&tenant(1), 1);
+            let units = line.shares().units(&tenant(1), units);
+            let fitting = usize::try_from(most / units).unwrap();
+            let queue = |line: &mut Line<usize>| line.queue(&tenant(1), units, START, 0);
+            let mut tickets: Vec<Ticket> =
+                (0..fitting).map(|_| queue(&mut line).map(|(ticket, _)| ticket).unwrap()).collect();
+            assert_eq!(queue(&mut line).err(), Some(Full), "{capacity}, {units}");
+            // Whatever way a request leaves the line, its units leave with it.
+            let ticket = tickets.pop().unwrap();
+            assert!(line.leave(&ticket) && !line.leave(&ticket));
+            assert!(queue(&mut line).is_ok());
+            assert_eq!(call(&mut line, at(2_000)), vec![(0, Word::Late); fitting]);
+            assert!((0..fitting).all(|_| queue(&mut line).is_ok()));
         }
     }
-    let (ticket, displaced) = line.queue(&tenant(9), 1, START, 9_000).unwrap();
+}
+
+#[test]
+fn the_line_of_all_is_bounded_by_its_requests() {
+    let mut line = Line::new(Shares::of(2));
+    line.take(&tenant(0), 2);
+    for number in 1..3 {
+        for who in 0..1_024 {
+            line.queue(&tenant(number), 1, START, number * 10_000 + who).unwrap();
+        }
+    }
+    let (ticket, displaced) = line.queue(&tenant(9), 1, START, 90_000).unwrap();
     assert!(
-        matches!(displaced, Some((who, Word::Displaced)) if who % 1_000 == 127),
+        matches!(displaced, Some((who, Word::Displaced)) if who % 10_000 == 1_023),
         "the last of a longest line"
     );
-    assert_eq!(line.waiting, 1_024);
+    assert_eq!(line.waiting, 2_048);
     assert!(line.leave(&ticket) && !line.leave(&ticket));
 }
 
@@ -163,7 +183,7 @@ fn many_tenants_leave_no_trace() {
         if who == 1_000 {
             line.take(&self::tenant(0), 8);
         }
-        assert!(line.tenants.len() <= 1_024 + 8);
+        assert!(line.tenants.len() <= 2_048 + 8);
     }
     for ticket in tickets {
         line.leave(&ticket);
@@ -187,6 +207,7 @@ struct Asker {
 #[derive(Debug, Default, Clone)]
 struct Served {
     asked: u64,
+    /// Units that were admitted as long as everybody asked.
     units: u64,
     refused: u64,
     longest_wait: Duration,
@@ -196,7 +217,7 @@ struct Served {
 fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
     let mut line = Line::new(Shares::of(capacity));
     let mut served = vec![Served::default(); askers.len()];
-    let mut waiting: HashMap<usize, (usize, u32, u64, Ticket)> = HashMap::new();
+    let mut waiting: BTreeMap<usize, (usize, u32, u64, Ticket)> = BTreeMap::new();
     let mut ends: BTreeMap<(u64, usize), (usize, u32)> = BTreeMap::new();
     let mut who = 0;
     for now in 0..length + 6_000 {
@@ -204,10 +225,10 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
             let (asker, units) = end.remove();
             line.give_back(&tenant(asker), units);
         }
-        // Who has lost patience leaves by itself.
+        // Who has lost patience leaves by itself; they are in the order in which they came.
         let late: Vec<usize> = waiting
             .iter()
-            .filter(|(_, (.., since, _))| at(now).since(at(*since)) >= PATIENCE)
+            .take_while(|(_, (.., since, _))| at(now).since(at(*since)) >= PATIENCE)
             .map(|(who, _)| *who)
             .collect();
         for who in late {
@@ -231,7 +252,10 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
                 match line.queue(&tenant(asker), units, at(now), who) {
                     Ok((ticket, displaced)) => {
                         waiting.insert(who, (asker, units, now, ticket));
-                        assert!(displaced.is_none(), "no line is full here");
+                        if let Some((displaced, _)) = displaced {
+                            let (asker, ..) = waiting.remove(&displaced).unwrap();
+                            served[asker].refused += 1;
+                        }
                     }
                     Err(Full) => served[asker].refused += 1,
                 }
@@ -243,7 +267,9 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
             served[asker].longest_wait = served[asker].longest_wait.max(waited);
             if word == Word::Admitted {
                 ends.insert((now + askers[asker].takes, who), (asker, units));
-                served[asker].units += u64::from(units);
+                if now < length {
+                    served[asker].units += u64::from(units);
+                }
             } else {
                 served[asker].refused += 1;
             }
@@ -279,21 +305,36 @@ proptest! {
         prop_assert!(served.iter().all(|served| served.longest_wait <= PATIENCE));
     }
 
-    /// Tenants that all ask for far more than there is hold about the same, however they cut it up: a line is bounded by its
-    /// requests, so that one of small requests has fewer units ready when much is given back at once.
+    /// Tenants that all ask for far more than there is hold about the same, however they cut it up.
     #[test]
-    fn who_asks_for_too_much_gets_a_share(
-        costs in prop::collection::vec(prop_oneof![Just(1_u32), Just(3), Just(10)], 2..5),
-    ) {
+    fn who_asks_for_too_much_gets_a_share(costs in lists_of_costs()) {
         let askers: Vec<Asker> = costs
             .iter()
             .map(|units| Asker { every: 1, at_once: 10 / *units as usize, units: *units, takes: 200 })
             .collect();
-        let served = simulate(600, &askers, 4_000);
-        let units: Vec<u64> = served.iter().map(|served| served.units).collect();
-        let (least, most) = (units.iter().min().unwrap(), units.iter().max().unwrap());
-        prop_assert!(*least * 10 >= *most * 6, "{:?}", units);
+        let (least, most) = least_and_most(&simulate(600, &askers, 4_000));
+        prop_assert!(least * 10 >= most * 8, "{least} of {most}");
     }
+
+    /// Also when they ask all at once and not again for a while, so that what is served then has to be in line.
+    #[test]
+    fn who_asks_for_too_much_at_once_gets_a_share(costs in lists_of_costs()) {
+        let askers: Vec<Asker> = costs
+            .iter()
+            .map(|units| Asker { every: 200, at_once: 1_200 / *units as usize, units: *units, takes: 50 })
+            .collect();
+        let (least, most) = least_and_most(&simulate(600, &askers, 2_000));
+        prop_assert!(least * 10 >= most * 8, "{least} of {most}");
+    }
+}
+
+fn lists_of_costs() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(prop_oneof![Just(1_u32), Just(3), Just(10)], 2..5)
+}
+
+fn least_and_most(served: &[Served]) -> (u64, u64) {
+    let units = || served.iter().map(|served| served.units);
+    (units().min().unwrap(), units().max().unwrap())
 }
 
 #[test]

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The HTTP API by its own OpenAPI documents, against a server of its own: rest.sh CAIRN_BINARY [SECONDS]. schemathesis makes requests of
+# the schemas, and of what earlier answers held, as callers of several roles and scopes. It is installed into a temporary folder; where it
+# cannot be had, that is skipped aloud. Nothing is left behind.
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+cairn=$(realpath "${1:-target/debug/cairn}")
+seconds=${2:-80}
+
+work=$(mktemp -d)
+server=
+clean_up() {
+    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    [ -z "$server" ] || wait "$server" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap clean_up EXIT
+
+if ! python3 -m venv "$work/venv" >"$work/pip.log" 2>&1; then
+    echo "skipped: requests by schema: Python cannot make an environment: $(tail -n 1 "$work/pip.log")"
+    exit
+fi
+if ! timeout 240 "$work/venv/bin/pip" install -q schemathesis==4.32.5 >"$work/pip.log" 2>&1; then
+    echo "skipped: requests by schema: pip cannot fetch schemathesis: $(tail -n 1 "$work/pip.log")"
+    exit
+fi
+
+"$cairn" up --data "$work/data" --listen 127.0.0.1:0 --quiet >"$work/cairn.log" 2>&1 &
+server=$!
+for _ in $(seq 1 240); do
+    [ -s "$work/data/bootstrap.json" ] && break
+    kill -0 "$server" 2>/dev/null || break
+    sleep 0.5
+done
+base=$(sed -n 's/.*"baseUrl": *"\([^"]*\)".*/\1/p' "$work/data/bootstrap.json" 2>/dev/null || true)
+if ! "$cairn" health --url "$base" >/dev/null 2>&1; then
+    cat "$work/cairn.log"
+    echo "failed: $cairn does not start"
+    exit 1
+fi
+
+cd "$work"
+"$work/venv/bin/python" "$here/rest_flow.py" "$work/data/bootstrap.json" "$work/venv/bin/schemathesis" "$seconds"

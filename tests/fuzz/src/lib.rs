@@ -1,0 +1,5 @@
+//! What the fuzz targets share. How to run one, its own documentation says.
+
+pub mod doors;
+pub mod pack;
+pub mod parts;
