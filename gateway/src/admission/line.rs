@@ -21,8 +21,8 @@ use self::queue::{Queue, Waiting};
 
 /// How long a request waits in a burst.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-/// How long it waits once its tenant's line has stood for [`PATIENCE`]: a line that stays is no burst, and waiting in it
-/// helps nobody ("controlled delay").
+/// How long it waits once its tenant's line has stood for [`PATIENCE`], and until that long after somebody has waited in vain: a
+/// line that stays is no burst, and waiting in it helps nobody ("controlled delay").
 pub(super) const TARGET: Duration = Duration::from_millis(50);
 
 /// How many times what is free a tenant may hold.
@@ -138,6 +138,8 @@ struct Standing<W> {
     waiting: Queue<W>,
     /// Since when somebody waits without a break.
     crowded_since: Timestamp,
+    /// When somebody had last waited for too long: a line that is empty because of that is no shorter for it.
+    shed: Option<Timestamp>,
 }
 
 impl<W> Standing<W> {
@@ -147,7 +149,9 @@ impl<W> Standing<W> {
 
     /// How long the one in front may have waited.
     fn patience(&self, now: Timestamp) -> Duration {
-        if now.since(self.crowded_since) > PATIENCE { TARGET } else { PATIENCE }
+        let is_standing = now.since(self.crowded_since) > PATIENCE;
+        let has_just_shed = self.shed.is_some_and(|shed| now.since(shed) <= PATIENCE);
+        if is_standing || has_just_shed { TARGET } else { PATIENCE }
     }
 }
 
@@ -251,6 +255,7 @@ impl<W> Line<W> {
         while let Some((tenant, units, is_late)) = self.next(now) {
             let Some(front) = self.pop(&tenant) else { return };
             if is_late {
+                self.note_shed(&tenant, now);
                 tell(front.who, Word::Late);
             } else {
                 self.take(&tenant, units);
@@ -319,7 +324,14 @@ impl<W> Line<W> {
             turn,
             waiting: Queue::new(),
             crowded_since: Timestamp::from_micros(0),
+            shed: None,
         })
+    }
+
+    fn note_shed(&mut self, tenant: &Tenant, now: Timestamp) {
+        if let Some(standing) = self.tenants.get_mut(tenant) {
+            standing.shed = Some(now);
+        }
     }
 
     fn order(&mut self, tenant: &Tenant) -> &mut Order {

@@ -123,6 +123,14 @@ fn a_line_that_stands_sheds_early_and_a_burst_does_not() {
     arrive(&mut line, &tenant(1), 1, at(1_160), 3);
     line.give_back(&tenant(1), 1);
     assert_eq!(call(&mut line, at(1_200)), [(2, Word::Late), (3, Word::Admitted)]);
+    // Nobody waits any more, because somebody was sent away: that is no end of the crowd.
+    arrive(&mut line, &tenant(1), 1, at(1_300), 4);
+    arrive(&mut line, &tenant(1), 1, at(1_390), 5);
+    line.give_back(&tenant(1), 1);
+    assert_eq!(call(&mut line, at(1_400)), [(4, Word::Late), (5, Word::Admitted)]);
+    arrive(&mut line, &tenant(1), 1, at(2_500), 6);
+    line.give_back(&tenant(1), 1);
+    assert_eq!(call(&mut line, at(2_900)), [(6, Word::Admitted)], "a second later it is a burst again");
     line.give_back(&tenant(1), 1);
     assert!(line.is_empty());
 }
