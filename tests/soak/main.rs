@@ -71,7 +71,7 @@ async fn soak() {
     let seed = number_of(SEED).unwrap_or_else(random);
     say(&format!("{SEED}={seed}"));
     let mut numbers = Numbers::new(seed);
-    let mut up = Up::start().await;
+    let mut up = Up::start(&[]).await;
     let grounds = Rc::new(Grounds::prepare(&up).await);
     let meter = Rc::new(Meter::new());
     let clients: Vec<_> = (0..CLIENTS)

@@ -6,7 +6,6 @@ use cairn_chassis::token_format;
 use reqwest::Method;
 use tokio::net::TcpSocket;
 
-use crate::support::callers::ApiToken;
 use crate::support::http::Http;
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
@@ -35,8 +34,8 @@ pub(crate) struct Up {
 }
 
 impl Up {
-    /// On a fresh data folder, when it answers.
-    pub(crate) async fn start() -> Self {
+    /// On a fresh data folder, with these variables besides, when it answers.
+    pub(crate) async fn start(environment: &[(&str, &str)]) -> Self {
         let (held, address) = ports::reserve().unwrap();
         let owner = Owner {
             email: "owner@example.com".to_owned(),
@@ -45,7 +44,7 @@ impl Up {
         };
         let data = Scratch::new();
         let mut up = Self { process: None, data, owner, address: address.to_string(), _held: held };
-        up.launch(&[]);
+        up.launch(environment);
         up.wait_until_ready().await;
         up
     }
@@ -77,10 +76,6 @@ impl Up {
 
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    pub(crate) fn token(&self) -> ApiToken {
-        ApiToken { http: Http::new(&self.base_url()), secret: self.owner.token.clone() }
     }
 
     /// Asks it to stop and waits until it has; what `cairn doctor` says of the folder then, if that is not sound.
