@@ -1,7 +1,9 @@
 //! A mesh of six processes whose connections to each other, to PostgreSQL and to Redis go through links.
 
 use std::cell::Cell;
+use std::fs::Permissions;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -13,7 +15,7 @@ use tokio::net::TcpSocket;
 
 use crate::access::Access;
 use crate::link::{Link, Upstream};
-use crate::orders::{Library, Orders};
+use crate::orders::{Library, Orders, Refusal};
 use crate::support::http::Http;
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
@@ -48,6 +50,8 @@ pub(crate) struct Cluster {
     environment: Vec<(String, String)>,
     access: Access,
     tables: Tables,
+    /// What is ordered of the disk of PostgreSQL; nothing where no library can be built.
+    tables_orders: Option<Orders>,
     redis: Option<redis::Server>,
     _folder: Scratch,
     /// While these are bound, nobody else is given their ports.
@@ -72,11 +76,18 @@ impl Cluster {
     /// Starts all six, or says why this machine cannot run them.
     pub(crate) async fn start() -> Result<Self, String> {
         let folder = Scratch::new();
-        let tables = started_tables().await?;
+        // PostgreSQL runs as somebody else, who reads the library and its orders there.
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o711)).unwrap();
         let library = Library::build(folder.path());
         if let Err(why) = &library {
-            crate::say(&format!("skipped: clocks: {why}"));
+            crate::say(&format!("skipped: clocks and the disk of PostgreSQL: {why}"));
         }
+        let ordered = |name: &str| {
+            let file = folder.path().join(format!("orders of {name}"));
+            library.as_ref().ok().map(|library| Orders::new(library, &file))
+        };
+        let tables_orders = ordered("tables");
+        let tables = started_tables(tables_orders.as_ref()).await?;
         let (mut members, mut links, mut held, mut urls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for service in SERVICES {
             let ((one, address), (other, admin)) = (ports::reserve().unwrap(), ports::reserve().unwrap());
@@ -92,10 +103,7 @@ impl Cluster {
                 let linked = linked_database(service, &tables, &data.join("postgres"), &direct, &mut links);
                 database = Some((linked, direct));
             }
-            let orders = library
-                .as_ref()
-                .ok()
-                .map(|library| Orders::new(library, &folder.path().join(format!("orders of {service}"))));
+            let orders = ordered(service);
             members.push(Member { service, address, admin, data, database, orders, process: None });
         }
         let redis = if cfg!(feature = "redis") { redis::server(redis::Mode::Alone).await } else { None };
@@ -121,8 +129,17 @@ impl Cluster {
         let gateway = members.last().map(|member| member.address).unwrap();
         let base_url = format!("http://{gateway}");
         let access = Access { base_url, owner, disturbed: Rc::new(Cell::new(0)), shelf };
-        let mut cluster =
-            Self { members, links, environment, access, tables, redis, _folder: folder, _held: held };
+        let mut cluster = Self {
+            members,
+            links,
+            environment,
+            access,
+            tables,
+            tables_orders,
+            redis,
+            _folder: folder,
+            _held: held,
+        };
         for service in SERVICES {
             cluster.start_one(service);
         }
@@ -201,6 +218,13 @@ impl Cluster {
         self.tables.kill();
     }
 
+    /// Has the disk of PostgreSQL refuse every write from now on, or none.
+    pub(crate) fn refuse_writes_of_tables(&self, refusal: Option<Refusal>) {
+        if let Some(orders) = &self.tables_orders {
+            orders.refuse_writes(refusal);
+        }
+    }
+
     /// Has Redis forget everything, where there is one.
     pub(crate) async fn flush_redis(&self) {
         if let Some(redis) = &self.redis {
@@ -234,8 +258,8 @@ impl Cluster {
     }
 }
 
-async fn started_tables() -> Result<Tables, String> {
-    match Tables::start().await {
+async fn started_tables(orders: Option<&Orders>) -> Result<Tables, String> {
+    match Tables::start(orders).await {
         Err(why) if postgres::is_required() => panic!("CAIRN_REQUIRE_ENGINES wants postgres: {why}"),
         started => started.map_err(|why| format!("the mesh needs PostgreSQL: {why}")),
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cluster::{Cluster, LINKS, SERVICES};
 use crate::numbers::Numbers;
+use crate::orders::Refusal;
 
 /// Below the deadlines of requests, about them, and beyond them.
 const HANGS_MILLIS: [u64; 4] = [300, 2_000, 6_000, 17_000];
@@ -30,6 +31,8 @@ pub(crate) enum Fault {
     Slow { link: &'static str, delay: Duration, lasting: Duration },
     /// `kill -9` of PostgreSQL, which comes back by itself.
     KillTables,
+    /// The disk of PostgreSQL takes nothing for a while: it ends itself then, and comes back by itself.
+    DiskOfTables { refusal: Refusal, lasting: Duration },
     /// Redis forgets all that gateways have counted.
     FlushRedis,
     /// The clock of a service jumps, and back some time later.
@@ -44,7 +47,8 @@ impl Fault {
         let lasting = Duration::from_millis(*numbers.pick(&HANGS_MILLIS));
         let delay = Duration::from_millis(*numbers.pick(&DELAYS_MILLIS));
         let millis = *numbers.pick(&SHIFTS_MILLIS);
-        match numbers.below(13) {
+        let refusal = *numbers.pick(&[Refusal::Full, Refusal::Broken]);
+        match numbers.below(14) {
             0..3 => Self::Kill { service, away },
             3 => Self::Stop { service, away },
             4 | 5 => Self::Hang { service, lasting },
@@ -53,6 +57,7 @@ impl Fault {
             9 => Self::Slow { link, delay, lasting },
             10 => Self::KillTables,
             11 => Self::FlushRedis,
+            12 => Self::DiskOfTables { refusal, lasting },
             _ => Self::Clock { service, millis, lasting },
         }
     }
@@ -97,6 +102,11 @@ impl Fault {
                 }
             }
             Self::KillTables => cluster.kill_tables(),
+            Self::DiskOfTables { refusal, lasting } => {
+                cluster.refuse_writes_of_tables(Some(*refusal));
+                tokio::time::sleep(*lasting).await;
+                cluster.refuse_writes_of_tables(None);
+            }
             Self::FlushRedis => cluster.flush_redis().await,
             Self::Clock { service, millis, lasting } => {
                 cluster.shift_clock(service, *millis);
@@ -121,6 +131,9 @@ impl fmt::Display for Fault {
                 write!(formatter, "{link} is {delay:?} late for {lasting:?}")
             }
             Self::KillTables => write!(formatter, "kill -9 PostgreSQL"),
+            Self::DiskOfTables { refusal, lasting } => {
+                write!(formatter, "the disk of PostgreSQL is {refusal:?} for {lasting:?}")
+            }
             Self::FlushRedis => write!(formatter, "Redis forgets everything"),
             Self::Clock { service, millis, lasting } => {
                 write!(formatter, "the clock of {service} is {millis} ms off for {lasting:?}")

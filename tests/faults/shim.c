@@ -85,6 +85,12 @@ ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t at) {
 
 ssize_t pwrite(int file, const void *bytes, size_t length, off_t at) { return pwrite64(file, bytes, length, at); }
 
+ssize_t pwritev64(int file, const struct iovec *pieces, int count, off_t at) {
+    return is_refused(file) ? -1 : syscall(SYS_pwritev, file, pieces, count, at, 0L);
+}
+
+ssize_t pwritev(int file, const struct iovec *pieces, int count, off_t at) { return pwritev64(file, pieces, count, at); }
+
 int fsync(int file) { return is_refused(file) ? -1 : (int)syscall(SYS_fsync, file); }
 
 int fdatasync(int file) { return is_refused(file) ? -1 : (int)syscall(SYS_fdatasync, file); }

@@ -10,6 +10,8 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::time::Instant;
 
+use crate::orders::Orders;
+
 const SCRIPT: &str = include_str!("tables.sh");
 const START_LIMIT: Duration = Duration::from_secs(60);
 const START_POLL: Duration = Duration::from_millis(50);
@@ -23,10 +25,13 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Starts it, or says why this machine cannot run it.
-    pub(crate) async fn start() -> Result<Self, String> {
+    /// Starts it, following these orders, or says why this machine cannot run it.
+    pub(crate) async fn start(orders: Option<&Orders>) -> Result<Self, String> {
+        let ordered = orders.into_iter().flat_map(Orders::environment);
         let mut script = Command::new("sh")
             .args(["-c", SCRIPT])
+            // For the server alone, not for the shell.
+            .envs(ordered.map(|(name, value)| (format!("CAIRN_TABLES_{name}"), value)))
             .env("CAIRN_TABLES_SCRIPT", SCRIPT)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
