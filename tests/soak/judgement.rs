@@ -95,7 +95,7 @@ fn judge_one(name: &str, samples: &[Sample]) -> Verdict {
 }
 
 fn allowance_of(name: &str) -> Allowance {
-    let fits = |(begin, end, _): &&(&str, &str, Allowance)| name.starts_with(begin) && name.ends_with(end);
+    let fits = |(begin, end, _): &&(&str, &str, Allowance)| name.starts_with(*begin) && name.ends_with(*end);
     let (_, _, allowance) = ALLOWANCES.iter().find(fits).unwrap();
     *allowance
 }
