@@ -49,6 +49,11 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// How long ago this was; `None` when it lies ahead, as it does where a clock was put back meanwhile.
+    pub fn age(self, now: Self) -> Option<Duration> {
+        (self <= now).then(|| now.since(self))
+    }
+
     /// The protobuf form.
     pub fn to_proto(self) -> prost_types::Timestamp {
         let micros_of_second = i32::try_from(self.0.rem_euclid(MICROS_PER_SECOND)).unwrap_or(0);
@@ -103,6 +108,11 @@ impl ManualClock {
     /// Moves the clock on.
     pub fn advance(&self, duration: Duration) {
         self.0.fetch_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX), Ordering::SeqCst);
+    }
+
+    /// Moves the clock back, as somebody does who sets it right.
+    pub fn put_back(&self, duration: Duration) {
+        self.0.fetch_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX), Ordering::SeqCst);
     }
 }
 

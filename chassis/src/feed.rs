@@ -9,6 +9,7 @@
 //! Consumers keep their own position and are told at least once.
 
 pub mod changes;
+pub mod compaction;
 mod rpc;
 mod token;
 mod unit_of_work;
@@ -30,7 +31,7 @@ use crate::doctor::Check;
 use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
 use crate::{execute, fetch, statements};
 
-/// The tables, to stand first in a service's list of migrations.
+/// The tables, to stand first in a service's list of migrations; [`compaction::MIGRATION`] belongs to them.
 pub const MIGRATION: Migration = Migration {
     name: "0001_feed",
     sqlite: include_str!("feed/migrations/sqlite/0001_feed.sql"),
@@ -71,16 +72,22 @@ statements! {
 
     const TIME_OF: &str = "SELECT at FROM feed_changes WHERE workspace_id = $1 AND position = $2";
 
+    const FORGOTTEN: &str = "SELECT forgotten FROM feed_heads WHERE workspace_id = $1";
+
     const HEAD: &str = "SELECT position FROM feed_heads WHERE workspace_id = $1";
 }
 
-/// What always holds of a feed, for the doctor.
+/// What always holds of a feed, for the doctor: behind what was [forgotten](compaction), it has no gap.
 pub const CHECKS: &[Check] = &[Check {
     rule: "the feed has no gap and ends at its head",
     sql: "SELECT 'workspace ' || h.workspace_id || ' head ' || CAST(h.position AS TEXT) FROM feed_heads h \
-          LEFT JOIN (SELECT workspace_id, COUNT(*) AS told, MIN(position) AS first, MAX(position) AS last \
-          FROM feed_changes GROUP BY workspace_id) c ON c.workspace_id = h.workspace_id \
-          WHERE COALESCE(c.told, 0) <> h.position OR (h.position > 0 AND (c.first <> 1 OR c.last <> h.position)) \
+          LEFT JOIN (SELECT e.workspace_id, COUNT(*) AS told, MIN(e.position) AS first, MAX(e.position) AS last \
+          FROM feed_changes e JOIN feed_heads f ON f.workspace_id = e.workspace_id WHERE e.position > f.forgotten \
+          GROUP BY e.workspace_id) c ON c.workspace_id = h.workspace_id \
+          WHERE COALESCE(c.told, 0) <> h.position - h.forgotten \
+          OR (c.told > 0 AND (c.first <> h.forgotten + 1 OR c.last <> h.position)) \
+          OR (h.position > 0 AND NOT EXISTS (SELECT 1 FROM feed_changes l \
+          WHERE l.workspace_id = h.workspace_id AND l.position = h.position)) \
           UNION ALL SELECT DISTINCT 'workspace ' || c.workspace_id || ' without a head' FROM feed_changes c \
           LEFT JOIN feed_heads h ON h.workspace_id = c.workspace_id WHERE h.workspace_id IS NULL",
 }];
@@ -89,6 +96,7 @@ pub const CHECKS: &[Check] = &[Check {
 pub fn statements() -> Vec<Statement> {
     let mut all = own_statements();
     all.extend(watch::statements());
+    all.extend(compaction::statements());
     all.extend(crate::doctor::index::statements());
     all
 }
@@ -261,7 +269,8 @@ impl Feed {
         rows.into_iter().map(dated).collect()
     }
 
-    /// When a change was made; `None` when the feed has not come so far.
+    /// When a change was made; `None` when the feed has not come so far. Of one that was [forgotten](compaction) the beginning of
+    /// time: nobody knows more than that it was longer ago than entries are kept.
     ///
     /// # Errors
     /// When the database fails.
@@ -270,7 +279,13 @@ impl Feed {
         workspace: WorkspaceId,
         position: u64,
     ) -> Result<Option<Timestamp>, sql::Error> {
-        fetch!(optional_scalar, self.db, TIME_OF, Text(workspace), to_column(position))
+        let at = fetch!(optional_scalar, self.db, TIME_OF, Text(workspace), to_column(position))?;
+        if at.is_some() || position == 0 {
+            return Ok(at);
+        }
+        let forgotten: Option<i64> = fetch!(optional_scalar, self.db, FORGOTTEN, Text(workspace))?;
+        let is_forgotten = forgotten.is_some_and(|forgotten| position <= from_column(forgotten));
+        Ok(is_forgotten.then(|| Timestamp::from_micros(0)))
     }
 
     /// The newest position of a workspace; 0 when nothing was ever written.

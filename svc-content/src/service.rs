@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::feed::compaction::Compaction;
 use cairn_chassis::feed::{self, Feed};
 use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle::{self, Suspensions};
@@ -171,17 +172,19 @@ impl Service {
         Routes::new(lifecycle::Rpc::server(suspensions, removal, self.verifier.clone()))
     }
 
-    /// Empties the trash of what is too old and removes what cut uploads left until the shutdown, then ends the open feed
-    /// streams so that the server can drain. Closing the storage is [`close`](Self::close), after the drain.
+    /// Empties the trash of what is too old, forgets what else is, and removes what cut uploads left until the shutdown, then
+    /// ends the open feed streams so that the server can drain. Closing the storage is [`close`](Self::close), after the drain.
     pub async fn run(&self, shutdown: CancellationToken) {
         let emptying = retention::run(&self.trash, &self.context, &shutdown);
         let sweeping = assets::run_sweeps(&self.assets, &shutdown);
         let forgetting = run_retention(&self.context, &shutdown);
+        let compaction = Compaction::new(self.context.feed.clone(), &self.context.ids);
+        let compacting = Box::pin(compaction.run(&shutdown));
         let following = self.context.suspensions.run(shutdown.clone());
         let dropping = run_sweeps(&self.context);
         tokio::select! {
             () = shutdown.cancelled() => {}
-            _ = async { tokio::join!(emptying, sweeping, forgetting, following, dropping) } => shutdown.cancelled().await,
+            _ = async { tokio::join!(emptying, sweeping, forgetting, compacting, following, dropping) } => shutdown.cancelled().await,
         }
         self.context.feed.close();
     }

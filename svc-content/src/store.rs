@@ -57,6 +57,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0022_trash_by_author"),
     migration!("0023_counted"),
     lifecycle::MIGRATION,
+    feed::compaction::MIGRATION,
 ];
 
 /// The schema of this service's tables on PostgreSQL.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::feed::compaction::Compaction;
 use cairn_chassis::feed::{self, Feed};
 use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle::{self, Suspensions};
@@ -148,7 +149,10 @@ impl Service {
         // Runs are given back before the storage is closed.
         let runs = self.machine.run(shutdown.clone());
         let deliveries = Box::pin(self.deliverer.run(&shutdown));
-        tokio::join!(following, self.extractions.run(&shutdown), runs, self.live.run(&shutdown), deliveries);
+        let compaction = Compaction::new(self.context.feed.clone(), &self.context.ids);
+        let compacting = Box::pin(compaction.run(&shutdown));
+        let (extracting, asking) = (self.extractions.run(&shutdown), self.live.run(&shutdown));
+        tokio::join!(following, extracting, runs, asking, deliveries, compacting);
         shutdown.cancelled().await;
         self.context.feed.close();
     }

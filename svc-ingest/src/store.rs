@@ -30,6 +30,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0011_extraction_turns"),
     migration!("0012_plan"),
     migration!("0013_webhooks"),
+    feed::compaction::MIGRATION,
 ];
 
 /// The schema of this service's tables on PostgreSQL.

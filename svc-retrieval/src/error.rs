@@ -67,7 +67,7 @@ impl From<Error> for Problem {
             Error::Invalid(violations) => Self::validation(violations),
             Error::Upstream(problem) => problem,
             Error::Storage(error) => error.into(),
-            Error::Index(index::Error::Io(_)) => {
+            Error::Index(ref failure) if failure.is_of_the_folder() => {
                 tracing::error!(%error, "the index folder cannot be used");
                 Self::unavailable(
                     "the search index cannot use its folder; the other routes work",
@@ -81,6 +81,7 @@ impl From<Error> for Problem {
             Error::Index(
                 index::Error::Config(_)
                 | index::Error::InUse
+                | index::Error::Io(_)
                 | index::Error::NoDimensions
                 | index::Error::Dimensions { .. }
                 | index::Error::Encode(_)

@@ -1,14 +1,16 @@
 //! What must hold when the faults are over.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::access::Access;
 use crate::client::Grounds;
 use crate::cluster::Cluster;
-use crate::ledger::{Entry, Ledger, Standing, Violations};
+use crate::ledger::{Entry, Ledger, Standing, Violations, each};
 use crate::support::callers::{ApiToken, Caller};
 use crate::support::http::{id, items, text};
 use crate::support::process::Process;
@@ -17,10 +19,15 @@ use crate::support::wait::eventually;
 /// A request that was under way when the faults ended may be done until then: the longest deadline of a service.
 const LAST_DEADLINE: Duration = Duration::from_secs(60);
 const PAGE: usize = 1_000;
+/// Documents of a source come in smaller pages.
+const DOCUMENTS_OF_SOURCE: usize = 200;
+const SOURCE_PAUSE: Duration = Duration::from_millis(500);
+/// Longer than a run that was cut short is held for its worker, and the next one takes.
+const SOURCE_LIMIT: Duration = Duration::from_secs(180);
 
 /// Waits until everything answers again without anybody's help; answers how long that took.
-pub(crate) async fn recovery(cluster: &Cluster, grounds: &Rc<Grounds>) -> Duration {
-    let (token, began) = (cluster.token(), Instant::now());
+pub(crate) async fn recovery(access: &Access, grounds: &Rc<Grounds>) -> Duration {
+    let (token, began) = (access.token(), Instant::now());
     eventually("everything answers again", async || {
         let file = json!({"name": "recovered.md", "content": "Recovered.\n", "fileType": "markdown"});
         let requests = [
@@ -43,9 +50,46 @@ pub(crate) async fn recovery(cluster: &Cluster, grounds: &Rc<Grounds>) -> Durati
     began.elapsed()
 }
 
+/// Waits until no sync and no import goes on any more: whatever became of their processes, they come to an end by themselves.
+pub(crate) async fn ended_runs(grounds: &Grounds) {
+    let paths = [
+        format!("/api/workspaces/{}/sync", grounds.workspace),
+        format!("/api/import?workspaceId={}", grounds.workspace),
+    ];
+    for path in paths {
+        eventually(&format!("all runs of {path} are over"), async || {
+            let runs = grounds.person.get(&path).await.expect(200).json();
+            let is_over = each(&runs, "status").all(|status| !matches!(status, "queued" | "running"));
+            is_over.then_some(())
+        })
+        .await;
+    }
+}
+
+/// Waits until a connected source has every file of its folder, and has each once; answers how many these are.
+pub(crate) async fn source(grounds: &Grounds) -> usize {
+    let shelved = std::fs::read_dir(&grounds.shelf).unwrap().flatten();
+    let mut expected: Vec<String> = shelved.map(|file| file.file_name().into_string().unwrap()).collect();
+    expected.sort_unstable();
+    let end = Instant::now() + SOURCE_LIMIT;
+    loop {
+        let sync = grounds.person.post(&format!("{}/sync", grounds.source)).json(json!({}));
+        let asked = sync.await.status;
+        tokio::time::sleep(SOURCE_PAUSE).await;
+        let path = format!("{}/documents?limit={DOCUMENTS_OF_SOURCE}", grounds.source);
+        let documents = grounds.person.get(&path).await.expect(200).json();
+        let mut found: Vec<&str> = each(&documents, "externalId").collect();
+        found.sort_unstable();
+        if found == expected {
+            return expected.len();
+        }
+        assert!(Instant::now() < end, "a source (last asked: {asked}) has {found:?} of {expected:?}");
+    }
+}
+
 /// Compares what clients know with what is there; answers how much that was.
 pub(crate) async fn ledgers(
-    cluster: &Cluster,
+    access: &Access,
     grounds: &Grounds,
     ledgers: &[Ledger],
     violations: &Violations,
@@ -54,7 +98,7 @@ pub(crate) async fn ledgers(
     if is_open {
         tokio::time::sleep(LAST_DEADLINE).await;
     }
-    let token = cluster.token();
+    let token = access.token();
     let files = listed(&token, "/api/v1/files").await;
     let mut lost_or_doubled = 0;
     for (name, entry) in ledgers.iter().flat_map(|ledger| &ledger.files) {
@@ -68,6 +112,8 @@ pub(crate) async fn ledgers(
                 .note(format!("{name} is there {times} times, {found:?}; acknowledged: {was:?}, {may:?}"));
         }
     }
+    once(&titles(&files, "name"), "import", ledgers.iter().flat_map(|ledger| &ledger.imported), violations);
+    synced(&token, &files, ledgers, violations).await;
     let records = records(&token, grounds).await;
     once(&titles(&records, "title"), "record", ledgers.iter().flat_map(|ledger| &ledger.records), violations);
     let documents = listed(&token, "/api/v1/ingest").await;
@@ -80,13 +126,40 @@ pub(crate) async fn ledgers(
     counts(grounds, &token, files.len(), violations).await;
     let sum = |of: fn(&Ledger) -> usize| ledgers.iter().map(of).sum::<usize>();
     format!(
-        "{} requests answered, {} failed as documented, {} files, {} records, {} documents, {lost_or_doubled} wrong",
+        "{} requests answered, {} failed as documented, {} files, {} of syncs, {} of imports, {} records, {} documents, \
+         {lost_or_doubled} wrong",
         sum(|ledger| ledger.answered),
         sum(|ledger| ledger.failed),
         sum(|ledger| ledger.files.len()),
+        sum(|ledger| ledger.synced.len()),
+        sum(|ledger| ledger.imported.len()),
         sum(|ledger| ledger.records.len()),
         sum(|ledger| ledger.documents.len()),
     )
+}
+
+/// Files that syncs write are there once, as a run left them that was told to be done, or as one that was not may have.
+async fn synced(token: &ApiToken, files: &[Value], ledgers: &[Ledger], violations: &Violations) {
+    let mut named: HashMap<&str, Vec<String>> = HashMap::new();
+    for file in files {
+        if let Some(name) = file["name"].as_str() {
+            named.entry(name).or_default().push(id(file));
+        }
+    }
+    for (name, synced) in ledgers.iter().flat_map(|ledger| &ledger.synced) {
+        let found = named.get(name.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let content = match found.first() {
+            Some(file) => {
+                let file = token.get(&format!("/api/v1/files/{file}")).await.expect(200).json();
+                Some(text(&file, "content"))
+            }
+            None => None,
+        };
+        if found.len() > 1 || !synced.allows(content.as_deref()) {
+            let times = found.len();
+            violations.note(format!("{name} of a sync is there {times} times with {content:?}: {synced:?}"));
+        }
+    }
 }
 
 /// What a file is now: one whose creation was not acknowledged is known by its name alone.

@@ -2,17 +2,20 @@
 //! must not see.
 
 use std::cell::Cell;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Owner};
+use crate::access::Access;
 use crate::ledger::{Entry, Ledger, Standing, Violations, each};
 use crate::numbers::Numbers;
+use crate::runs;
 use crate::support::callers::{ApiToken, Caller as _, Session};
 use crate::support::http::{Http, Reply, Request, id, text};
 use crate::support::wait::eventually;
+use crate::up::Owner;
 
 /// Longer than the gateway's longest deadline: whoever is not answered until then never is.
 const PATIENCE: Duration = Duration::from_secs(75);
@@ -32,14 +35,17 @@ pub(crate) struct Grounds {
     pub(crate) workspace: String,
     /// Signed in as the owner.
     pub(crate) person: Session,
+    /// A connected source of a folder, and that folder.
+    pub(crate) source: String,
+    pub(crate) shelf: PathBuf,
     owner: Owner,
     http: Http,
-    is_over: Cell<bool>,
+    pub(crate) is_over: Cell<bool>,
 }
 
 impl Grounds {
-    pub(crate) async fn prepare(cluster: &Cluster) -> Self {
-        let (token, http) = (cluster.token(), Http::new(&cluster.base_url()));
+    pub(crate) async fn prepare(access: &Access) -> Self {
+        let (token, http) = (access.token(), Http::new(&access.base_url));
         eventually("files are listed", async || {
             (token.get("/api/v1/files").await.status == 200).then_some(())
         })
@@ -49,7 +55,7 @@ impl Grounds {
         let title = text(&database["properties"][0], "id");
         let folder =
             id(&token.post("/api/v1/folders").json(json!({"name": "open"})).await.expect(201).json());
-        let owner = cluster.owner().clone();
+        let (owner, shelf) = (access.owner.clone(), access.shelf.clone());
         let cookie = sign_in(&http, &owner).await.unwrap();
         let person = Session { http: http.clone(), cookie };
         let workspace = text(&token.get("/api/v1/workspace").await.expect(200).json(), "id");
@@ -59,8 +65,16 @@ impl Grounds {
         });
         let made = person.post(&format!("/api/workspaces/{workspace}/tokens")).json(body).await.expect(201);
         let scoped = ApiToken { http: http.clone(), secret: text(&made.json(), "token") };
+        let draft = json!({"name": "shelf", "provider": "folder", "settings": {"path": shelf}});
+        let connected = person.post(&format!("/api/workspaces/{workspace}/sources")).json(draft).await;
+        let source = format!("/api/workspaces/{workspace}/sources/{}", id(&connected.expect(201).json()));
         let (database, is_over) = (id(&database), Cell::new(false));
-        Self { database, title, folder, scoped, workspace, person, owner, http, is_over }
+        Self { database, title, folder, scoped, workspace, person, source, shelf, owner, http, is_over }
+    }
+
+    /// Lets clients go on until [`stop`](Self::stop).
+    pub(crate) fn begin(&self) {
+        self.is_over.set(false);
     }
 
     /// Lets clients come to an end.
@@ -85,7 +99,7 @@ async fn sign_in(http: &Http, owner: &Owner) -> Result<String, Reply> {
 }
 
 /// How a request ended.
-enum Outcome {
+pub(crate) enum Outcome {
     Answered(Reply),
     /// It may have been done.
     Unknown,
@@ -94,32 +108,32 @@ enum Outcome {
 /// One client.
 #[derive(Debug)]
 pub(crate) struct Client {
-    number: u64,
-    grounds: Rc<Grounds>,
-    token: ApiToken,
+    pub(crate) number: u64,
+    pub(crate) grounds: Rc<Grounds>,
+    pub(crate) token: ApiToken,
     disturbed: Rc<Cell<u64>>,
-    numbers: Numbers,
-    violations: Violations,
-    ledger: Ledger,
-    made: usize,
+    pub(crate) numbers: Numbers,
+    pub(crate) violations: Violations,
+    pub(crate) ledger: Ledger,
+    pub(crate) made: usize,
 }
 
 impl Client {
     pub(crate) fn new(
         number: u64,
-        cluster: &Cluster,
+        access: &Access,
         grounds: Rc<Grounds>,
         numbers: Numbers,
         violations: Violations,
     ) -> Self {
-        let (token, disturbed) = (cluster.token(), cluster.disturbed());
+        let (token, disturbed) = (access.token(), Rc::clone(&access.disturbed));
         Self { number, grounds, token, disturbed, numbers, violations, ledger: Ledger::default(), made: 0 }
     }
 
     /// Goes on until it is told to stop; answers what it knows.
     pub(crate) async fn run(mut self) -> Ledger {
         while !self.grounds.is_over.get() {
-            match self.numbers.below(20) {
+            match self.numbers.below(24) {
                 0..5 => self.create().await,
                 5..8 => self.update().await,
                 8 => self.trash().await,
@@ -130,14 +144,17 @@ impl Client {
                 16 => self.add_record().await,
                 17 => self.ingest().await,
                 18 => self.look_around().await,
-                _ => self.sign_in().await,
+                19 => self.sign_in().await,
+                20 => runs::sync(&mut self).await,
+                21 => runs::import(&mut self).await,
+                _ => runs::feed_shelf(&mut self).await,
             }
         }
         self.ledger
     }
 
     /// Sends a request, and sees that the answer is one that the contract allows.
-    async fn ask(&mut self, what: &str, request: Request, allowed: &[u16]) -> Outcome {
+    pub(crate) async fn ask(&mut self, what: &str, request: Request, allowed: &[u16]) -> Outcome {
         let before = self.disturbed.get();
         let answer = tokio::time::timeout(PATIENCE, request.attempt()).await;
         let is_excused = before != self.disturbed.get() || before % 2 == 1;
@@ -349,7 +366,7 @@ impl Client {
     }
 
     /// A name and a word that nobody else has.
-    fn fresh(&mut self) -> (String, String) {
+    pub(crate) fn fresh(&mut self) -> (String, String) {
         self.made += 1;
         let word = format!("zq{}n{}x", self.number, self.made);
         (format!("{word}.md"), word)

@@ -1,8 +1,10 @@
 //! A mesh of six processes whose connections to each other, to PostgreSQL and to Redis go through links.
 
 use std::cell::Cell;
+use std::fs::Permissions;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use cairn_chassis::entropy::OsEntropy;
@@ -11,12 +13,15 @@ use cairn_chassis::token_format;
 use reqwest::Method;
 use tokio::net::TcpSocket;
 
+use crate::access::Access;
 use crate::link::{Link, Upstream};
-use crate::support::callers::ApiToken;
+use crate::orders::{Library, Orders, Refusal};
 use crate::support::http::Http;
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
 use crate::support::wait::eventually;
+use crate::tables::Tables;
+use crate::up::Owner;
 
 /// In the order of their start; the gateway is the last.
 pub(crate) const SERVICES: [&str; 6] = ["auth", "content", "ingest", "sync", "retrieval", GATEWAY];
@@ -43,21 +48,14 @@ pub(crate) struct Cluster {
     members: Vec<Member>,
     links: Vec<Link>,
     environment: Vec<(String, String)>,
-    owner: Owner,
-    /// Odd while the gateway is away or hangs; it has another value after each such time.
-    disturbed: Rc<Cell<u64>>,
+    access: Access,
+    tables: Tables,
+    /// What is ordered of the disk of PostgreSQL; nothing where no library can be built.
+    tables_orders: Option<Orders>,
+    redis: Option<redis::Server>,
     _folder: Scratch,
-    _redis: Option<redis::Server>,
     /// While these are bound, nobody else is given their ports.
     _held: Vec<TcpSocket>,
-}
-
-/// The account and the token that it is born with.
-#[derive(Debug, Clone)]
-pub(crate) struct Owner {
-    pub(crate) email: String,
-    pub(crate) password: String,
-    token: String,
 }
 
 /// One process, or the place of one.
@@ -69,6 +67,8 @@ struct Member {
     data: PathBuf,
     /// Through its link, and without.
     database: Option<(String, String)>,
+    /// What is ordered of its clock; nothing where no library can be built.
+    orders: Option<Orders>,
     process: Option<Process>,
 }
 
@@ -76,6 +76,18 @@ impl Cluster {
     /// Starts all six, or says why this machine cannot run them.
     pub(crate) async fn start() -> Result<Self, String> {
         let folder = Scratch::new();
+        // PostgreSQL runs as somebody else, who reads the library and its orders there.
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o711)).unwrap();
+        let library = Library::build(folder.path());
+        if let Err(why) = &library {
+            crate::say(&format!("skipped: clocks and the disk of PostgreSQL: {why}"));
+        }
+        let ordered = |name: &str| {
+            let file = folder.path().join(format!("orders of {name}"));
+            library.as_ref().ok().map(|library| Orders::new(library, &file))
+        };
+        let tables_orders = ordered("tables");
+        let tables = started_tables(tables_orders.as_ref()).await?;
         let (mut members, mut links, mut held, mut urls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for service in SERVICES {
             let ((one, address), (other, admin)) = (ports::reserve().unwrap(), ports::reserve().unwrap());
@@ -87,12 +99,12 @@ impl Cluster {
                 let (link, at) = Link::over_tcp(service, Upstream::Tcp(address)).await;
                 urls.push((format!("CAIRN_{}_URL", service.to_uppercase()), format!("http://{at}")));
                 links.push(link);
-                let direct = direct_database().await?;
-                let socket = data.join("postgres");
-                let linked = linked_database(service, &direct, &socket, &mut links)?;
+                let direct = tables.database(&format!("cairn_{service}")).await;
+                let linked = linked_database(service, &tables, &data.join("postgres"), &direct, &mut links);
                 database = Some((linked, direct));
             }
-            members.push(Member { service, address, admin, data, database, process: None });
+            let orders = ordered(service);
+            members.push(Member { service, address, admin, data, database, orders, process: None });
         }
         let redis = if cfg!(feature = "redis") { redis::server(redis::Mode::Alone).await } else { None };
         if let Some(socket) = redis.as_ref().map(redis::Server::url) {
@@ -106,20 +118,26 @@ impl Cluster {
             password: format!("pass {}", token_format::generate(&OsEntropy)),
             token: token_format::generate(&OsEntropy),
         };
+        let shelf = folder.path().join("shelf");
+        std::fs::create_dir(&shelf).unwrap();
         let mut environment = urls;
         environment.push(("CAIRN_MESH_SECRET".to_owned(), token_format::generate(&OsEntropy)));
         environment.push(("CAIRN_BOOTSTRAP_EMAIL".to_owned(), owner.email.clone()));
         environment.push(("CAIRN_BOOTSTRAP_PASSWORD".to_owned(), owner.password.clone()));
         environment.push(("CAIRN_BOOTSTRAP_TOKEN".to_owned(), owner.token.clone()));
-        let disturbed = Rc::new(Cell::new(0));
+        environment.push(("CAIRN_SOURCE_ROOTS".to_owned(), shelf.display().to_string()));
+        let gateway = members.last().map(|member| member.address).unwrap();
+        let base_url = format!("http://{gateway}");
+        let access = Access { base_url, owner, disturbed: Rc::new(Cell::new(0)), shelf };
         let mut cluster = Self {
             members,
             links,
             environment,
-            owner,
-            disturbed,
+            access,
+            tables,
+            tables_orders,
+            redis,
             _folder: folder,
-            _redis: redis,
             _held: held,
         };
         for service in SERVICES {
@@ -154,8 +172,8 @@ impl Cluster {
             arguments.extend(["--data".to_owned(), member.data.display().to_string()]);
             arguments.extend(["--database".to_owned(), linked.clone()]);
         }
-        let environment: Vec<_> =
-            self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let common = self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let environment: Vec<_> = common.chain(member.orders.iter().flat_map(Orders::environment)).collect();
         let process = Process::start(&format!("cairn serve {service}"), &arguments, &environment);
         self.members[place].process = Some(process);
     }
@@ -179,15 +197,10 @@ impl Cluster {
         self.members[self.place_of(service)].process.as_ref().unwrap().signal(name);
     }
 
-    /// Odd while the gateway is away or hangs; it has another value after each such time.
-    pub(crate) fn disturbed(&self) -> Rc<Cell<u64>> {
-        Rc::clone(&self.disturbed)
-    }
-
     /// Notes that a service is about to be away, or is back: callers see that of the gateway alone.
     pub(crate) fn note_disturbance(&self, service: &str) {
         if service == GATEWAY {
-            self.disturbed.set(self.disturbed.get() + 1);
+            self.access.note_disturbance();
         }
     }
 
@@ -196,16 +209,34 @@ impl Cluster {
         self.links.iter().find(|link| link.name() == name)
     }
 
-    pub(crate) fn base_url(&self) -> String {
-        format!("http://{}", self.members[self.place_of(GATEWAY)].address)
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
     }
 
-    pub(crate) fn owner(&self) -> &Owner {
-        &self.owner
+    /// `kill -9` of PostgreSQL with all that it runs; it comes back by itself.
+    pub(crate) fn kill_tables(&self) {
+        self.tables.kill();
     }
 
-    pub(crate) fn token(&self) -> ApiToken {
-        ApiToken { http: Http::new(&self.base_url()), secret: self.owner.token.clone() }
+    /// Has the disk of PostgreSQL refuse every write from now on, or none.
+    pub(crate) fn refuse_writes_of_tables(&self, refusal: Option<Refusal>) {
+        if let Some(orders) = &self.tables_orders {
+            orders.refuse_writes(refusal);
+        }
+    }
+
+    /// Has Redis forget everything, where there is one.
+    pub(crate) async fn flush_redis(&self) {
+        if let Some(redis) = &self.redis {
+            redis.flush().await.unwrap();
+        }
+    }
+
+    /// Has the clock of a service jump so far from the true time.
+    pub(crate) fn shift_clock(&self, service: &str, millis: i64) {
+        if let Some(orders) = &self.members[self.place_of(service)].orders {
+            orders.shift_clock(millis);
+        }
     }
 
     /// Asks every process to stop; answers the databases of those that had one.
@@ -227,25 +258,23 @@ impl Cluster {
     }
 }
 
-async fn direct_database() -> Result<String, String> {
-    match postgres::database().await {
-        Ok(url) => Ok(url),
+async fn started_tables(orders: Option<&Orders>) -> Result<Tables, String> {
+    match Tables::start(orders).await {
         Err(why) if postgres::is_required() => panic!("CAIRN_REQUIRE_ENGINES wants postgres: {why}"),
-        Err(why) => Err(format!("the mesh needs PostgreSQL: {why}")),
+        started => started.map_err(|why| format!("the mesh needs PostgreSQL: {why}")),
     }
 }
 
-/// The same database through a link. The throw-away server listens on a socket in a folder, which its URL names.
+/// The same database through a link: the server listens on a socket in a folder, which its URL names.
 fn linked_database(
     service: &str,
+    tables: &Tables,
+    socket: &Path,
     direct: &str,
-    socket: &std::path::Path,
     links: &mut Vec<Link>,
-) -> Result<String, String> {
-    let (before, rest) = direct.split_once("host=").ok_or("PostgreSQL is not on a socket")?;
-    let (folder, after) = rest.split_once('&').ok_or("PostgreSQL is not on a socket")?;
+) -> String {
     std::fs::create_dir_all(socket).unwrap();
-    let upstream = Upstream::Unix(PathBuf::from(folder).join(POSTGRES_SOCKET));
+    let upstream = Upstream::Unix(tables.folder().join(POSTGRES_SOCKET));
     links.push(Link::over_unix(&format!("tables of {service}"), &socket.join(POSTGRES_SOCKET), upstream));
-    Ok(format!("{before}host={}&{after}", socket.display()))
+    direct.replace(&tables.folder().display().to_string(), &socket.display().to_string())
 }

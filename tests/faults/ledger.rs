@@ -42,6 +42,28 @@ impl Entry {
     }
 }
 
+/// A file that a sync of one client alone writes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Synced {
+    /// What the last run that was told to be done wrote.
+    pub(crate) acknowledged: Option<String>,
+    /// What runs may have written, or may write yet, of whose end nobody was told.
+    pub(crate) possible: Vec<String>,
+}
+
+impl Synced {
+    /// Whether the file may stand like this, absent or with a content.
+    pub(crate) fn allows(&self, content: Option<&str>) -> bool {
+        match content {
+            None => self.acknowledged.is_none(),
+            Some(content) => {
+                let is_possible = self.possible.iter().any(|possible| possible == content);
+                is_possible || self.acknowledged.as_deref() == Some(content)
+            }
+        }
+    }
+}
+
 /// Everything that a client wrote.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -52,6 +74,10 @@ pub(crate) struct Ledger {
     /// Keys of ingested documents: each was sent until it was acknowledged, and is there once; those whose last sending
     /// was not acknowledged are `false`.
     pub(crate) documents: BTreeMap<String, bool>,
+    /// Names of files that syncs write.
+    pub(crate) synced: BTreeMap<String, Synced>,
+    /// Names of files that imports made, and whether their run was told to be done.
+    pub(crate) imported: BTreeMap<String, bool>,
     /// How many requests were answered, and how many were not or with an error of a fault.
     pub(crate) answered: usize,
     pub(crate) failed: usize,
@@ -64,6 +90,10 @@ pub(crate) struct Violations(Rc<RefCell<Vec<String>>>);
 impl Violations {
     pub(crate) fn note(&self, what: impl Into<String>) {
         self.0.borrow_mut().push(what.into());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
     }
 
     pub(crate) fn take(&self) -> Vec<String> {

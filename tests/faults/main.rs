@@ -1,7 +1,9 @@
-//! The fault driver: a mesh of real processes on PostgreSQL and Redis that is killed, stopped, slowed and cut apart while
-//! clients use it, and a model that knows what was acknowledged (docs/RELIABILITY.md).
+//! The fault driver: a mesh of real processes on PostgreSQL and Redis that is killed, stopped, slowed and cut apart while clients
+//! use it, one process on SQLite whose disk and clock fail besides, and a model that knows what was acknowledged
+//! (docs/RELIABILITY.md).
 //!
-//! `CAIRN_TEST_SEED` replays a run's choices, `CAIRN_FAULT_SECONDS` says how long faults go on:
+//! `CAIRN_TEST_SEED` replays a run's choices, `CAIRN_FAULT_SECONDS` says how long faults go on, and `CAIRN_FAULT_KEPT_SECONDS` how
+//! long those of each seed in `seeds.txt` do before:
 //!
 //! ```sh
 //! CAIRN_FAULT_SECONDS=600 cargo test --test faults -- --nocapture
@@ -13,6 +15,7 @@
     reason = "a test fails by panicking; clippy knows that of test functions, but not of their helpers"
 )]
 
+mod access;
 mod audit;
 mod client;
 mod cluster;
@@ -20,6 +23,13 @@ mod faults;
 mod ledger;
 mod link;
 mod numbers;
+mod orders;
+mod runs;
+mod single;
+mod stage;
+mod tables;
+#[path = "../soak/up.rs"]
+mod up;
 #[path = "../blackbox/support"]
 #[expect(dead_code, reason = "the harness of the black-box tests has more than this test needs")]
 mod support {
@@ -32,28 +42,33 @@ mod support {
 
 use std::io::Write as _;
 use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use cairn_chassis::entropy::{Entropy as _, OsEntropy};
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use crate::client::Client;
+use crate::client::{Client, Grounds};
 use crate::cluster::Cluster;
-use crate::faults::Fault;
-use crate::ledger::Violations;
+use crate::ledger::{Ledger, Violations};
 use crate::numbers::Numbers;
+use crate::single::Single;
+use crate::stage::Stage;
 
 const SECONDS: &str = "CAIRN_FAULT_SECONDS";
+const KEPT_SECONDS: &str = "CAIRN_FAULT_KEPT_SECONDS";
 const SEED: &str = "CAIRN_TEST_SEED";
-/// Long enough for a dozen faults.
-const USUAL_SECONDS: u64 = 45;
+/// Seeds that once found something: a shape and a seed a line.
+const KEPT_SEEDS: &str = include_str!("seeds.txt");
 const CLIENTS: u64 = 4;
+
+/// What is measured of one shape is not to be that of the other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_hidden_is_seen() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, async {
+    alone(async {
         match Cluster::start().await {
             Ok(cluster) => drive(cluster).await,
             Err(why) => say(&format!("skipped: faults: {why}")),
@@ -61,44 +76,93 @@ fn nothing_acknowledged_is_lost_and_nothing_hidden_is_seen() {
     });
 }
 
-async fn drive(mut cluster: Cluster) {
-    let seed = number_of(SEED).unwrap_or_else(random);
-    let lasting = Duration::from_secs(number_of(SECONDS).unwrap_or(USUAL_SECONDS));
-    say(&format!("{SEED}={seed}"));
-    let mut numbers = Numbers::new(seed);
+#[test]
+fn one_process_loses_nothing_though_its_disk_and_its_clock_fail() {
+    alone(async { drive(Single::start().await).await });
+}
+
+fn alone(test: impl Future<Output = ()>) {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, test);
+}
+
+/// A time of faults that one seed decides.
+#[derive(Debug, Clone, Copy)]
+struct Phase {
+    seed: u64,
+    lasting: Duration,
+}
+
+async fn drive<S: Stage>(mut stage: S) {
     let violations = Violations::default();
-    let grounds = Rc::new(client::Grounds::prepare(&cluster).await);
-    let clients: Vec<_> = (0..CLIENTS)
+    let grounds = Rc::new(Grounds::prepare(stage.access()).await);
+    let (mut ledgers, mut seeds) = (Vec::new(), Vec::new());
+    for (place, phase) in phases(S::SHAPE, S::USUAL_SECONDS).into_iter().enumerate() {
+        say(&format!("{} {SEED}={}", S::SHAPE, phase.seed));
+        seeds.push(phase.seed);
+        let first = place as u64 * CLIENTS;
+        ledgers.extend(play(&mut stage, &grounds, phase, first, &violations).await);
+    }
+    audit::ended_runs(&grounds).await;
+    let shelved = audit::source(&grounds).await;
+    let told = audit::ledgers(stage.access(), &grounds, &ledgers, &violations).await;
+    if !violations.is_empty() {
+        stage.show_logs();
+    }
+    stage.look_over(&violations).await;
+
+    let found = violations.take();
+    assert!(found.is_empty(), "{} {SEED}={seeds:?}: {} violations: {found:#?}", S::SHAPE, found.len());
+    say(&format!("{}: {told}, {shelved} of a source", S::SHAPE));
+}
+
+/// Lets faults happen one after the other while clients go on, and waits until everything answers again; answers what clients know.
+async fn play<S: Stage>(
+    stage: &mut S,
+    grounds: &Rc<Grounds>,
+    phase: Phase,
+    first: u64,
+    violations: &Violations,
+) -> Vec<Ledger> {
+    let mut numbers = Numbers::new(phase.seed);
+    grounds.begin();
+    let clients: Vec<_> = (first..first + CLIENTS)
         .map(|number| {
-            let client =
-                Client::new(number, &cluster, Rc::clone(&grounds), numbers.fork(), violations.clone());
+            let (grounds, violations) = (Rc::clone(grounds), violations.clone());
+            let client = Client::new(number, stage.access(), grounds, numbers.fork(), violations);
             tokio::task::spawn_local(client.run())
         })
         .collect();
-
     let (began, mut count) = (Instant::now(), 0_usize);
-    while began.elapsed() < lasting {
-        let fault = Fault::choose(&mut numbers);
-        say(&format!("{:>6.1} s: {fault}", began.elapsed().as_secs_f32()));
-        fault.happen(&mut cluster).await;
+    while began.elapsed() < phase.lasting {
+        let announce = |fault: &str| say(&format!("{:>6.1} s: {fault}", began.elapsed().as_secs_f32()));
+        stage.disturb(&mut numbers, announce).await;
         count += 1;
         tokio::time::sleep(Duration::from_millis(numbers.below(1_500))).await;
     }
-    let recovered = audit::recovery(&cluster, &grounds).await;
+    let recovered = audit::recovery(stage.access(), grounds).await;
     grounds.stop();
     let mut ledgers = Vec::new();
     for client in clients {
         ledgers.push(client.await.unwrap());
     }
-    let told = audit::ledgers(&cluster, &grounds, &ledgers, &violations).await;
-    audit::databases(&mut cluster, &violations).await;
+    say(&format!("{count} faults; answering again {:.1} s after the last", recovered.as_secs_f32()));
+    ledgers
+}
 
-    let found = violations.take();
-    if !found.is_empty() {
-        cluster.show_logs();
+/// The seeds that were kept, when they are asked for, and then one of this run.
+fn phases(shape: &str, usual_seconds: u64) -> Vec<Phase> {
+    let mut phases = Vec::new();
+    if let Some(seconds) = number_of(KEPT_SECONDS) {
+        let lasting = Duration::from_secs(seconds);
+        let lines = KEPT_SEEDS.lines().filter(|line| !line.starts_with('#'));
+        let kept = lines.filter_map(|line| line.strip_prefix(shape)?.split_whitespace().next()?.parse().ok());
+        phases.extend(kept.map(|seed| Phase { seed, lasting }));
     }
-    assert!(found.is_empty(), "{SEED}={seed}: {} violations: {found:#?}", found.len());
-    say(&format!("{count} faults; answering again {:.1} s after the last; {told}", recovered.as_secs_f32()));
+    let lasting = Duration::from_secs(number_of(SECONDS).unwrap_or(usual_seconds));
+    phases.push(Phase { seed: number_of(SEED).unwrap_or_else(random), lasting });
+    phases
 }
 
 /// Says something where `cargo test` shows it even for tests that pass.

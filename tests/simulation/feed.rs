@@ -26,8 +26,8 @@ const ITEMS: u64 = 5;
 /// Longer than any head takes to be told; only a failure waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const MIGRATIONS: &[Migration] = &[feed::MIGRATION, ITEM_TABLE];
-const ITEM_TABLE: Migration = Migration { name: "0002_items", sqlite: CREATE_ITEMS, postgres: CREATE_ITEMS };
+const MIGRATIONS: &[Migration] = &[feed::MIGRATION, feed::compaction::MIGRATION, ITEM_TABLE];
+const ITEM_TABLE: Migration = Migration { name: "0003_items", sqlite: CREATE_ITEMS, postgres: CREATE_ITEMS };
 const CREATE_ITEMS: &str = "-- expand\nCREATE TABLE items (workspace_id TEXT NOT NULL, id TEXT NOT NULL, \
      version BIGINT NOT NULL, PRIMARY KEY (workspace_id, id));";
 const PUT: &str = "INSERT INTO items (workspace_id, id, version) VALUES ($1, $2, $3) \

@@ -12,7 +12,7 @@ use crate::testing::{TestDb, engines};
 const ITEM_KIND: Kind = Kind::File;
 
 async fn open(test: &TestDb) -> Feed {
-    let db = test.open("content", &[MIGRATION]).await.unwrap();
+    let db = test.open("content", &[MIGRATION, compaction::MIGRATION]).await.unwrap();
     Feed::new(db, Arc::new(SystemClock))
 }
 

@@ -70,7 +70,8 @@ impl Kept {
     /// Why it was not renewed a moment ago.
     fn recent_failure(&self, now: Timestamp) -> Option<Problem> {
         let (problem, at) = self.failed.as_ref()?;
-        (now.since(*at) < RETRY_INTERVAL).then(|| problem.clone())
+        let is_recent = at.age(now).is_some_and(|age| age < RETRY_INTERVAL);
+        is_recent.then(|| problem.clone())
     }
 }
 
@@ -132,5 +133,20 @@ impl ServiceIdentitySource {
         let issued = response.map_err(|status| Problem::from_status(&status))?.into_inner();
         let expires_at = issued.expires_at.as_ref().map_or_else(|| self.0.clock.now(), Timestamp::from_proto);
         Ok((issued.identity, expires_at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_that_lies_ahead_was_not_a_moment_ago() {
+        let at = Timestamp::from_seconds(1_000);
+        let failed = Some((Problem::unavailable("down", RETRY_INTERVAL), at));
+        let kept = Kept { current: None, failed };
+        assert!(kept.recent_failure(at).is_some());
+        assert!(kept.recent_failure(at.plus(RETRY_INTERVAL)).is_none());
+        assert!(kept.recent_failure(Timestamp::from_seconds(900)).is_none(), "the clock was put back");
     }
 }

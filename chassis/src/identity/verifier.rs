@@ -247,9 +247,10 @@ impl Verifier {
         });
     }
 
+    /// Nobody knows how old they are once the clock was put back: they count as old.
     fn age_of_keys(&self) -> Option<Duration> {
         let asked_at = self.0.keys.read().unwrap_or_else(PoisonError::into_inner).asked_at;
-        asked_at.map(|at| self.0.clock.now().since(at))
+        asked_at.map(|at| at.age(self.0.clock.now()).unwrap_or(Duration::MAX))
     }
 
     async fn ask_for_keys(&self) -> Result<(), Problem> {

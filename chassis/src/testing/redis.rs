@@ -73,6 +73,15 @@ impl Server {
         self.signal("CONT")
     }
 
+    /// Has it forget everything that it holds.
+    ///
+    /// # Errors
+    /// When it does not answer, or refuses.
+    pub async fn flush(&self) -> Result<(), String> {
+        let answer = self.ask("FLUSHALL").await.ok_or("redis does not answer")?;
+        if answer.starts_with("+OK") { Ok(()) } else { Err(answer) }
+    }
+
     fn signal(&self, name: &str) -> Result<(), String> {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.process]).status();
         let status = sent.map_err(|error| error.to_string())?;

@@ -2,6 +2,8 @@
 
 use std::error::Error as StdError;
 
+use tantivy::TantivyError;
+
 /// Why an index failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -30,7 +32,7 @@ pub enum Error {
     Encode(#[from] serde_json::Error),
     /// The engine in this process failed.
     #[error("the index engine failed")]
-    Engine(#[from] tantivy::TantivyError),
+    Engine(#[from] TantivyError),
     /// The engine is elsewhere and cannot be used now. It may work in a moment, without anybody changing anything here.
     #[error("{0}")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),
@@ -44,4 +46,39 @@ pub enum Error {
     /// The engine is elsewhere and does not do what it is asked, or answers something that cannot be used.
     #[error("{0}")]
     Remote(#[source] Box<dyn StdError + Send + Sync>),
+}
+
+impl Error {
+    /// Whether the folder's disk refused: it is full, broken or away. The same may work in a moment, since what a commit could not
+    /// write is read from the feed again. Threads of the engine say it in words only, and have no other reason to end early.
+    pub fn is_of_the_folder(&self) -> bool {
+        matches!(
+            self,
+            Self::Io(_)
+                | Self::Engine(
+                    TantivyError::IoError(_)
+                        | TantivyError::OpenDirectoryError(_)
+                        | TantivyError::OpenReadError(_)
+                        | TantivyError::OpenWriteError(_)
+                        | TantivyError::ErrorInThread(_)
+                )
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_disk_that_refuses_is_told_apart() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        assert!(Error::Io(full()).is_of_the_folder());
+        assert!(Error::Engine(TantivyError::IoError(Arc::new(full()))).is_of_the_folder());
+        assert!(!Error::Engine(TantivyError::Poisoned).is_of_the_folder());
+        assert!(!Error::InUse.is_of_the_folder());
+    }
 }

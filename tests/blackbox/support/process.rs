@@ -126,9 +126,14 @@ impl Process {
         Self { name: name.to_owned(), child, watchdog, input, stdout, stderr }
     }
 
+    /// Its id in the system.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The most memory that it ever had at once, in bytes; `None` where no `/proc` tells.
     pub(crate) fn peak_memory(&self) -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         let kibibytes: u64 = peak.trim().strip_suffix("kB")?.trim().parse().ok()?;
         Some(kibibytes * 1024)
@@ -141,7 +146,7 @@ impl Process {
 
     /// Sends it a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
+        let pid = self.id().to_string();
         let status = Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap();
         assert!(status.success(), "kill -{name} {pid} failed");
     }

@@ -216,6 +216,16 @@ async fn a_new_key_is_asked_for_and_unknown_ones_do_not_flood() {
 }
 
 #[tokio::test]
+async fn a_clock_that_was_put_back_keeps_nobody_from_asking() {
+    let (first, second) = (signer(7), signer(8));
+    let bench = Bench::new(&[&first]);
+    bench.check(&bench.sign(&first)).await.unwrap();
+    bench.publish(&[&first, &second]);
+    bench.clock.put_back(Duration::from_secs(100));
+    bench.check(&bench.sign(&second)).await.unwrap();
+}
+
+#[tokio::test]
 async fn old_keys_are_renewed_before_they_are_needed_and_forgotten_when_taken_back() {
     let (first, second) = (signer(7), signer(8));
     let bench = Bench::new(&[&first]);

@@ -1,0 +1,170 @@
+//! The soak: a day's mixed traffic, compressed into as little time as it takes, on `cairn up`. Clients remove what they no longer
+//! want, so that memory, open files, threads, tables, index and logs must stand still (docs/RELIABILITY.md).
+//!
+//! By itself it runs for seconds, which shows that everything is answered and looked at; `CAIRN_SOAK_SECONDS` says how long it goes
+//! on, and from ten minutes on what it found is judged:
+//!
+//! ```sh
+//! CAIRN_SOAK_SECONDS=3600 cargo test --release --test soak -- --nocapture
+//! ```
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking; clippy knows that of test functions, but not of their helpers"
+)]
+
+mod judgement;
+mod meter;
+#[path = "../faults/numbers.rs"]
+mod numbers;
+mod report;
+mod samples;
+mod traffic;
+mod up;
+#[path = "../blackbox/support"]
+#[expect(dead_code, reason = "the harness of the black-box tests has more than this test needs")]
+mod support {
+    pub(crate) mod callers;
+    pub(crate) mod http;
+    pub(crate) mod process;
+    pub(crate) mod scratch;
+    pub(crate) mod wait;
+}
+
+use std::io::Write as _;
+use std::rc::Rc;
+use std::time::Duration;
+
+use cairn_chassis::entropy::{Entropy as _, OsEntropy};
+use tokio::task::LocalSet;
+
+use crate::judgement::Verdict;
+use crate::meter::Meter;
+use crate::numbers::Numbers;
+use crate::samples::Sample;
+use crate::traffic::{Client, Grounds, HELD, SYNCED};
+use crate::up::Up;
+
+const SECONDS: &str = "CAIRN_SOAK_SECONDS";
+const SEED: &str = "CAIRN_TEST_SEED";
+/// Enough to meet everything once.
+const USUAL_SECONDS: u64 = 20;
+/// What takes less is still warming up.
+const JUDGED_FROM: Duration = Duration::from_secs(600);
+/// Latencies are compared only where chance evens out.
+const DRIFT_JUDGED_FROM: Duration = Duration::from_secs(3_600);
+/// The median of a kind in the second half may be so many times that of the first.
+const MOST_DRIFT: f64 = 2.0;
+const CLIENTS: u64 = 4;
+/// A run has so many samples, and none of them in less than a second.
+const SAMPLES: u32 = 120;
+
+#[test]
+fn mixed_traffic_leaves_nothing_behind() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, soak());
+}
+
+async fn soak() {
+    let lasting = Duration::from_secs(number_of(SECONDS).unwrap_or(USUAL_SECONDS));
+    let seed = number_of(SEED).unwrap_or_else(random);
+    say(&format!("{SEED}={seed}"));
+    let mut numbers = Numbers::new(seed);
+    let mut up = Up::start(&[]).await;
+    let grounds = Rc::new(Grounds::prepare(&up).await);
+    let meter = Rc::new(Meter::new());
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let client = Client::new(number, &up, Rc::clone(&grounds), Rc::clone(&meter), numbers.fork());
+            tokio::task::spawn_local(client.run())
+        })
+        .collect();
+
+    let mut samples = Vec::new();
+    let pause = (lasting / SAMPLES).max(Duration::from_secs(1));
+    while meter.elapsed() < lasting {
+        tokio::time::sleep(pause).await;
+        samples.push(look(&up, &meter).await);
+    }
+    grounds.stop();
+    for client in clients {
+        client.await.unwrap();
+    }
+    samples.push(look(&up, &meter).await);
+    let unsound = up.stop().await.err();
+
+    let verdicts = judgement::judge(&samples);
+    say(&report::table(&meter, &samples, &verdicts));
+    let mut wrong = meter.failures();
+    wrong.extend(unsound.map(|said| format!("cairn doctor: {said}")));
+    wrong.extend(unmet(&meter));
+    wrong.extend(beyond(samples.last().unwrap(), meter.late()));
+    if lasting >= JUDGED_FROM {
+        wrong.extend(verdicts.iter().filter(|verdict| !verdict.holds()).map(grows));
+    }
+    if lasting >= DRIFT_JUDGED_FROM {
+        wrong.extend(drift(&meter));
+    }
+    assert!(wrong.is_empty(), "{SEED}={seed}: {wrong:#?}");
+}
+
+async fn look(up: &Up, meter: &Meter) -> Sample {
+    let process = up.process.as_ref().unwrap().id();
+    samples::take(process, up.data.path(), meter.elapsed(), meter.writes()).await
+}
+
+/// Kinds that were never answered: such a run says nothing of them.
+fn unmet(meter: &Meter) -> Vec<String> {
+    let latencies = meter.latencies().into_iter();
+    let unmet = latencies.filter(|(_, [first, second])| first.count + second.count == 0);
+    unmet.map(|(kind, _)| format!("{} was never answered", kind.name())).collect()
+}
+
+/// Tables that hold more than clients have kept. What was answered too late may have happened, or not.
+fn beyond(last: &Sample, late: usize) -> Vec<String> {
+    let (held, late) = (CLIENTS * HELD as u64, late as u64);
+    let most = [
+        ("content.files", held + SYNCED),
+        ("content.records", held),
+        ("content.memories", held),
+        ("content.trash", 0),
+        ("ingest.ingested_documents", held),
+        ("sync.sync_pieces", 0),
+    ];
+    let beyond = most.into_iter().filter_map(|(name, most)| {
+        let (found, most) = (last.values[name], most + late);
+        (found > most).then(|| format!("{name} holds {found} rows, and clients keep {most} at most"))
+    });
+    beyond.collect()
+}
+
+fn grows(verdict: &Verdict) -> String {
+    let Verdict { name, halves: [first, second], growth, allowed } = verdict;
+    format!("{name} was {first:.0}, then {second:.0}, grew by {growth:.0} and might have by {allowed:.0}")
+}
+
+fn drift(meter: &Meter) -> Vec<String> {
+    let latencies = meter.latencies().into_iter();
+    let slower = latencies
+        .filter(|(_, [first, second])| second.median.as_secs_f64() > first.median.as_secs_f64() * MOST_DRIFT);
+    let tell = |(kind, [first, second]): (meter::Kind, [meter::Latency; 2])| {
+        format!("{} took {:?} in the median, then {:?}", kind.name(), first.median, second.median)
+    };
+    slower.map(tell).collect()
+}
+
+/// Says something where `cargo test` shows it even for tests that pass.
+fn say(what: &str) {
+    std::io::stderr().write_all(format!("{what}\n").as_bytes()).unwrap();
+}
+
+fn number_of(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    OsEntropy.fill(&mut bytes);
+    u64::from_le_bytes(bytes)
+}
