@@ -28,13 +28,13 @@ macro_rules! located {
 }
 
 macro_rules! list {
-    ($filter:expr) => {
+    ($engine:ident, $filter:expr) => {
         page_of!("databases", $filter, located!("ORDER BY page.name, page.id"))
     };
 }
 
 macro_rules! count {
-    ($filter:expr) => {
+    ($engine:ident, $filter:expr) => {
         count_of!("databases", $filter)
     };
 }

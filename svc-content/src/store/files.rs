@@ -1,8 +1,8 @@
 //! Files and where they stand. A path is computed with the read that needs it: moving a folder costs one row.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{execute, fetch, list_statement, on_db, statements};
+use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list, json_rows};
+use cairn_chassis::{execute, fetch, list_statement, on_db, rows_as_json, statements};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
 use super::page::{
@@ -54,15 +54,37 @@ macro_rules! get {
     };
 }
 
+/// The same of many files, as one text: an element is a [`ListedRow`].
+macro_rules! located_as_json {
+    ($engine:ident) => {
+        concat!(
+            up!("SELECT folder_id FROM page"),
+            " SELECT ",
+            rows_as_json!($engine, concat!(file_columns!("page"), ", up.ids, up.path")),
+            " FROM page LEFT JOIN up ON up.start_id = page.folder_id AND up.parent_id IS NULL"
+        )
+    };
+}
+
 macro_rules! list {
-    ($filter:expr) => {
-        page_of!("files", $filter, located!("", "ORDER BY page.name, page.id"))
+    ($engine:ident, $filter:expr) => {
+        page_of!("files", $filter, located_as_json!($engine))
     };
 }
 
 macro_rules! count {
-    ($filter:expr) => {
+    ($engine:ident, $filter:expr) => {
         count_of!("files", $filter)
+    };
+}
+
+macro_rules! get_many {
+    ($engine:ident) => {
+        list_statement!(
+            "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+            "$2",
+            concat!("), ", located_as_json!($engine))
+        )
     };
 }
 
@@ -90,11 +112,7 @@ statements! {
         "JOIN bodies b ON b.workspace_id = $1 AND b.hash = page.content_hash"
     );
 
-    const GET_MANY: Dialect = list_statement!(
-        "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-        "$2",
-        concat!("), ", located!("", ""))
-    );
+    const GET_MANY: Dialect = Dialect { sqlite: get_many!(sqlite).sqlite, postgres: get_many!(postgres).postgres };
 
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM files WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
@@ -162,6 +180,59 @@ pub(super) struct Row {
     folder_path: Option<String>,
 }
 
+/// The columns of a [`Row`] as an element of a JSON array.
+#[derive(serde::Deserialize)]
+struct ListedRow(
+    FileId,
+    Option<FolderId>,
+    String,
+    i64,
+    String,
+    i64,
+    String,
+    i64,
+    Timestamp,
+    Timestamp,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
+
+impl From<ListedRow> for Row {
+    fn from(row: ListedRow) -> Self {
+        let ListedRow(
+            id,
+            folder_id,
+            name,
+            file_type,
+            tags,
+            size_bytes,
+            content_hash,
+            version,
+            created_at,
+            updated_at,
+            description,
+            folder_ids,
+            folder_path,
+        ) = row;
+        Self {
+            id: Text(id),
+            folder_id: folder_id.map(Text),
+            name,
+            file_type,
+            tags,
+            size_bytes,
+            content_hash,
+            version,
+            created_at,
+            updated_at,
+            description,
+            folder_ids,
+            folder_path,
+        }
+    }
+}
+
 #[derive(Debug, sqlx::FromRow)]
 struct RowWithBody {
     #[sqlx(flatten)]
@@ -207,6 +278,11 @@ fn into_files(rows: Vec<Row>, workspace: WorkspaceId) -> Result<Vec<File>, Error
     rows.into_iter().map(|row| row.into_file(workspace)).collect()
 }
 
+/// Of one text of rows, in no order.
+fn read_files(rows: &str, workspace: WorkspaceId) -> Result<Vec<File>, Error> {
+    json_rows::<ListedRow>(rows)?.into_iter().map(|row| Row::from(row).into_file(workspace)).collect()
+}
+
 pub(super) fn type_of(column: i64) -> Result<FileType, Error> {
     FileType::from_number(column).ok_or_else(|| Error::corrupt("a file of an unknown type"))
 }
@@ -243,8 +319,8 @@ pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Res
 
 /// The live ones of these files, in no order, in one statement.
 pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<File>, Error> {
-    let rows = fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?;
-    into_files(rows, workspace)
+    let rows: String = fetch!(scalar, db, GET_MANY, Text(workspace), json_list(ids))?;
+    read_files(&rows, workspace)
 }
 
 /// Live files that bear all of these tags, in the order of name, then id, from after the cursor on.
@@ -257,8 +333,10 @@ pub(crate) async fn list(
     limit: i64,
 ) -> Result<Vec<File>, Error> {
     let statements = if tags.is_empty() { LIST } else { LIST_TAGGED };
-    let rows = statements.page(db, workspace, scope, tags_argument(tags), (after, limit)).await?;
-    into_files(rows, workspace)
+    let rows = statements.page_as_json(db, workspace, scope, tags_argument(tags), (after, limit)).await?;
+    let mut files = read_files(&rows, workspace)?;
+    files.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
+    Ok(files)
 }
 
 /// The tags as the last argument of statements that look at tags.

@@ -77,6 +77,20 @@ impl ByScope {
         })
     }
 
+    /// The same of statements that select [`rows_as_json!`](cairn_chassis::rows_as_json): one text, in no order.
+    pub(super) async fn page_as_json(
+        &self,
+        db: &Db,
+        workspace: WorkspaceId,
+        scope: &ListScope,
+        tags: Option<String>,
+        which: (Option<&Cursor>, i64),
+    ) -> Result<String, Error> {
+        let rows: Vec<(String,)> = self.page(db, workspace, scope, tags, which).await?;
+        let text = rows.into_iter().next().map(|(text,)| text);
+        text.ok_or_else(|| Error::corrupt("a page of a list is no row"))
+    }
+
     /// How many items.
     pub(super) async fn count(
         &self,
@@ -183,7 +197,7 @@ macro_rules! count_of {
     };
 }
 
-/// A statement for each [`ListScope`], out of a macro that makes a text of a filter: what stands before the text, what
+/// A statement for each [`ListScope`], out of a macro that makes a text of an engine and a filter: what stands before the text, what
 /// joins it to `below`, the column of the folder that holds an item, the column that is looked for below folders, and the
 /// parameter of the scope. With the parameters of a list of tags, without and behind that of the scope, those of files that
 /// bear all of them.
@@ -206,26 +220,32 @@ macro_rules! by_scope {
     ) => {
         ByScope {
             all: Dialect {
-                sqlite: concat!($begin, $text!($sqlite)),
-                postgres: concat!($begin, $text!($postgres)),
+                sqlite: concat!($begin, $text!(sqlite, $sqlite)),
+                postgres: concat!($begin, $text!(postgres, $postgres)),
             },
             root: Dialect {
-                sqlite: concat!($begin, $text!(concat!(" AND ", $holder, " IS NULL", $sqlite))),
-                postgres: concat!($begin, $text!(concat!(" AND ", $holder, " IS NULL", $postgres))),
+                sqlite: concat!($begin, $text!(sqlite, concat!(" AND ", $holder, " IS NULL", $sqlite))),
+                postgres: concat!($begin, $text!(postgres, concat!(" AND ", $holder, " IS NULL", $postgres))),
             },
             held: Dialect {
-                sqlite: concat!($begin, $text!(concat!(" AND ", $holder, " = ", $scope, $sqlite_behind))),
-                postgres: concat!($begin, $text!(concat!(" AND ", $holder, " = ", $scope, $postgres_behind))),
+                sqlite: concat!($begin, $text!(sqlite, concat!(" AND ", $holder, " = ", $scope, $sqlite_behind))),
+                postgres: concat!($begin, $text!(postgres, concat!(" AND ", $holder, " = ", $scope, $postgres_behind))),
             },
             below: Dialect {
                 sqlite: below_folders!(
                     $scope,
-                    concat!($join, $text!(concat!(" AND ", $inside, " IN (SELECT id FROM below)", $sqlite_behind)))
+                    concat!(
+                        $join,
+                        $text!(sqlite, concat!(" AND ", $inside, " IN (SELECT id FROM below)", $sqlite_behind))
+                    )
                 )
                 .sqlite,
                 postgres: below_folders!(
                     $scope,
-                    concat!($join, $text!(concat!(" AND ", $inside, " IN (SELECT id FROM below)", $postgres_behind)))
+                    concat!(
+                        $join,
+                        $text!(postgres, concat!(" AND ", $inside, " IN (SELECT id FROM below)", $postgres_behind))
+                    )
                 )
                 .postgres,
             },
