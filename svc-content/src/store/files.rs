@@ -45,11 +45,24 @@ macro_rules! located {
     };
 }
 
+/// One file. Its way to the root is looked for beside it, as ids, two slashes, and names, which hold no two in a row; `page`
+/// and `up` as tables would cost more than all the rest of a read.
 macro_rules! get {
     ($extra:literal, $join:literal) => {
         concat!(
-            "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
-            located!($extra, $join)
+            "SELECT ",
+            file_columns!("f"),
+            ", CAST(NULL AS TEXT) AS folder_ids, CAST(NULL AS TEXT) AS folder_path, \
+             CASE WHEN f.folder_id IS NOT NULL THEN (WITH RECURSIVE up (parent_id, ids, path, depth) AS (\
+             SELECT s.parent_id, s.id, s.name, 1 FROM folders s \
+             WHERE s.workspace_id = $1 AND s.id = f.folder_id AND s.deleted_at IS NULL UNION ALL \
+             SELECT p.parent_id, p.id || '/' || up.ids, p.name || '/' || up.path, up.depth + 1 \
+             FROM up JOIN folders p ON p.workspace_id = $1 AND p.id = up.parent_id WHERE up.depth < 128) \
+             SELECT ids || '//' || path FROM up WHERE parent_id IS NULL) END AS way",
+            $extra,
+            " FROM files f ",
+            $join,
+            " WHERE f.workspace_id = $1 AND f.id = $2 AND f.deleted_at IS NULL"
         )
     };
 }
@@ -109,7 +122,7 @@ statements! {
 
     const GET_WITH_BODY: &str = get!(
         ", b.hash, b.encoding, b.data",
-        "JOIN bodies b ON b.workspace_id = $1 AND b.hash = page.content_hash"
+        "JOIN bodies b ON b.workspace_id = $1 AND b.hash = f.content_hash"
     );
 
     const GET_MANY: Dialect = Dialect { sqlite: get_many!(sqlite).sqlite, postgres: get_many!(postgres).postgres };
@@ -233,10 +246,27 @@ impl From<ListedRow> for Row {
     }
 }
 
+/// A file that was read by itself.
+#[derive(Debug, sqlx::FromRow)]
+struct OneRow {
+    #[sqlx(flatten)]
+    file: Row,
+    /// The ids and the names of the folders above it, with two slashes between them.
+    way: Option<String>,
+}
+
+impl OneRow {
+    fn into_file(self, workspace: WorkspaceId) -> Result<File, Error> {
+        let way = self.way.as_deref().and_then(|way| way.split_once("//"));
+        let (folder_ids, folder_path) = way.map(|(ids, path)| (ids.to_owned(), path.to_owned())).unzip();
+        Row { folder_ids, folder_path, ..self.file }.into_file(workspace)
+    }
+}
+
 #[derive(Debug, sqlx::FromRow)]
 struct RowWithBody {
     #[sqlx(flatten)]
-    file: Row,
+    file: OneRow,
     #[sqlx(flatten)]
     body: super::bodies::Row,
 }
@@ -313,7 +343,7 @@ pub(crate) async fn get_with_body(
 /// A live file, which no other transaction can change until this one ends.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<Option<File>, Error> {
     super::page::lock(tx, LOCK, workspace, id).await?;
-    let row: Option<Row> = fetch!(optional, tx, GET, Text(workspace), Text(id))?;
+    let row: Option<OneRow> = fetch!(optional, tx, GET, Text(workspace), Text(id))?;
     row.map(|row| row.into_file(workspace)).transpose()
 }
 
