@@ -9,7 +9,7 @@ use super::page::{
     ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, tagged, to_column,
     to_count, up,
 };
-use crate::model::{Body, Cursor, File, FileType};
+use crate::model::{Author, Body, Cursor, File, FileType};
 
 /// The columns of a file, of a table or of what holds them under the same names.
 macro_rules! file_columns {
@@ -115,6 +115,20 @@ macro_rules! search_page {
     };
 }
 
+macro_rules! insert_file {
+    () => {
+        "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, content_hash, version, \
+         created_at, updated_at, description) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+    };
+}
+
+macro_rules! insert_first_version {
+    () => {
+        "INSERT INTO file_versions (workspace_id, file_id, version, content_hash, size_bytes, created_at, author_kind, \
+         author_id, author_name) VALUES ($1, $2, $10, $9, $8, $12, $14, $15, $16)"
+    };
+}
+
 statements! {
     pub(super) fn statements;
 
@@ -167,9 +181,11 @@ statements! {
         .postgres,
     };
 
-    const INSERT: &str = "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, \
-         content_hash, version, created_at, updated_at, description) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    /// A file and its first version, which SQLite takes in one message.
+    const INSERT: Dialect = Dialect {
+        sqlite: concat!(insert_file!(), "; ", insert_first_version!()),
+        postgres: concat!("WITH file AS (", insert_file!(), ") ", insert_first_version!()),
+    };
 
     const UPDATE: &str = "UPDATE files SET folder_id = $3, name = $4, folded_name = $5, tags = $6, size_bytes = $7, \
          content_hash = $8, version = $9, updated_at = $10, description = $11 WHERE workspace_id = $1 AND id = $2";
@@ -420,8 +436,13 @@ pub(crate) async fn search(
     Ok((into_files(rows.into_iter().map(|row| row.file).collect(), workspace)?, total))
 }
 
-/// Stores a new file.
-pub(crate) async fn insert(tx: &mut Tx, file: &File, folded_name: &str) -> Result<(), Error> {
+/// Stores a new file with the version that it is; its body is there.
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    file: &File,
+    folded_name: &str,
+    author: &Author,
+) -> Result<(), Error> {
     execute!(
         tx,
         INSERT,
@@ -437,7 +458,10 @@ pub(crate) async fn insert(tx: &mut Tx, file: &File, folded_name: &str) -> Resul
         to_column(file.version),
         file.created_at,
         file.updated_at,
-        &file.description
+        &file.description,
+        &author.kind,
+        &author.id,
+        &author.name
     )
     .map(drop)
 }

@@ -9,6 +9,7 @@ use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
 use serde_json::value::RawValue;
 use sqlx::{Executor, Postgres, Sqlite};
 
+use super::cells::insert_cells;
 use super::page::{to_column, to_count};
 use crate::model::{Author, Database, Kept, Record, RecordVersion, Values, cells, searched};
 
@@ -42,6 +43,31 @@ macro_rules! version_columns {
     };
 }
 
+macro_rules! insert_record {
+    () => {
+        "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, version, \
+         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+    };
+}
+
+macro_rules! insert_first_version {
+    () => {
+        "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+         author_kind, author_id, author_name) VALUES ($1, $2, $8, $4, $5, $9, $11, $12, $13)"
+    };
+}
+
+/// Which database has how many live records more.
+macro_rules! count {
+    ($more:literal) => {
+        concat!(
+            "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, ",
+            $more,
+            ") ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live"
+        )
+    };
+}
+
 statements! {
     pub(super) fn statements;
 
@@ -62,14 +88,33 @@ statements! {
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM records WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
 
-    const INSERT: &str = "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, \
-         version, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    /// A record with its first version and its cells, and that the database has one more: SQLite takes all in one message.
+    const INSERT: Dialect = Dialect {
+        sqlite: concat!(
+            insert_record!(),
+            "; ",
+            insert_first_version!(),
+            "; ",
+            insert_cells!(sqlite, "$14"),
+            "; ",
+            count!("$3, 1")
+        ),
+        postgres: concat!(
+            "WITH record AS (",
+            insert_record!(),
+            "), version AS (",
+            insert_first_version!(),
+            "), cells AS (",
+            insert_cells!(postgres, "$14"),
+            ") ",
+            count!("$3, 1")
+        ),
+    };
 
     const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4, title = $5, searched = $6, \
          version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
 
-    const COUNT: &str = "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, $2, $3) \
-         ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live";
+    const COUNT: &str = count!("$2, $3");
 
     const INSERT_VERSION: &str = "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, \
          created_at, author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
@@ -282,9 +327,15 @@ pub(crate) fn size_of(record: &Record) -> Result<u64, Error> {
     Ok(values_column(record)?.len() as u64)
 }
 
-/// Stores a new record.
-pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
-    let values = values_column(record)?;
+/// Stores a new record as its author's version, with what it is found by, and counts it. Until the transaction ends, other
+/// writers of the database wait.
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    database: &Database,
+    record: &Record,
+    author: &Author,
+) -> Result<(), Error> {
+    let (values, made) = (values_column(record)?, cells(database, &record.values));
     execute!(
         tx,
         INSERT,
@@ -294,10 +345,14 @@ pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) ->
         &values,
         record.content_file_id.map(Text),
         database.title_of(&record.values),
-        searched(&cells(database, &record.values)),
+        searched(&made),
         to_column(record.version),
         record.created_at,
-        record.updated_at
+        record.updated_at,
+        &author.kind,
+        &author.id,
+        &author.name,
+        super::cells::list(&made)
     )
     .map(drop)
 }
