@@ -138,19 +138,18 @@ impl Tokens {
         principal: &Principal,
         workspace: WorkspaceId,
     ) -> Result<Option<UserId>, Error> {
-        let mut tx = self.db.begin_read().await?;
+        let on = self.db.engine();
         let person = match principal.kind {
             PrincipalKind::Token => match principal.id.parse::<TokenId>() {
-                Ok(id) => store::tokens::find(&mut tx, workspace, id).await?.map(|token| token.owner),
+                Ok(id) => store::tokens::find(on, workspace, id).await?.map(|token| token.owner),
                 Err(_) => None,
             },
             PrincipalKind::Grant => match principal.id.parse::<GrantId>() {
-                Ok(id) => store::oauth_grants::find_user(&mut tx, workspace, id).await?,
+                Ok(id) => store::oauth_grants::find_user(on, workspace, id).await?,
                 Err(_) => None,
             },
             PrincipalKind::User | PrincipalKind::Service => None,
         };
-        tx.commit().await?;
         Ok(person)
     }
 
@@ -304,7 +303,7 @@ async fn require_manageable(
     id: TokenId,
 ) -> Result<Token, Error> {
     let role = require_member(tx, user, workspace).await?.role;
-    let found = store::tokens::find(tx, workspace, id).await?;
+    let found = store::tokens::find(tx.engine(), workspace, id).await?;
     found.filter(|token| may_manage(role, user, token)).ok_or(Error::NotFound("token"))
 }
 

@@ -212,8 +212,17 @@ pub(crate) async fn list(
     Ok(Some((word("members.role", &role)?, tokens)))
 }
 
-pub(crate) async fn find(tx: &mut Tx, workspace: WorkspaceId, id: TokenId) -> Result<Option<Token>, Error> {
-    let row: Option<Row> = fetch!(optional, tx, FIND, Text(workspace), Text(id))?;
+/// A token, inside a transaction or outside.
+pub(crate) async fn find<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    id: TokenId,
+) -> Result<Option<Token>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let row: Option<Row> = fetch!(optional, on, FIND, Text(workspace), Text(id))?;
     row.map(TryInto::try_into).transpose()
 }
 
