@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list, json_rows};
 use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
 use serde_json::value::RawValue;
@@ -33,6 +33,13 @@ macro_rules! row_of_page {
     () => {
         "'[\"' || r.id || '\",' || r.field_values || COALESCE(',\"' || r.content_file_id || '\",', ',null,') \
          || r.version || ',' || r.created_at || ',' || r.updated_at || ']'"
+    };
+}
+
+/// The same beside the database.
+macro_rules! row_of_many {
+    () => {
+        concat!("'[\"' || r.database_id || '\",' || ", row_of_page!(), " || ']'")
     };
 }
 
@@ -79,11 +86,20 @@ statements! {
         "WHERE workspace_id = $1 AND database_id = $2 AND id = $3 AND deleted_at IS NOT NULL"
     );
 
-    const GET_MANY: Dialect = list_statement!(
-        concat!(columns!(), "WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN "),
-        "$2",
-        ""
-    );
+    const GET_MANY: Dialect = Dialect {
+        sqlite: concat!(
+            "SELECT '[' || COALESCE(group_concat(",
+            row_of_many!(),
+            ", ','), '') || ']' FROM records r WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
+             AND r.id IN (SELECT value FROM json_each($2))"
+        ),
+        postgres: concat!(
+            "SELECT '[' || COALESCE(string_agg(",
+            row_of_many!(),
+            ", ','), '') || ']' FROM records r WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
+             AND r.id IN (SELECT unnest(ARRAY(SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB)))))"
+        ),
+    };
 
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM records WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
@@ -185,6 +201,27 @@ impl Row {
 #[derive(serde::Deserialize)]
 struct KeptRow<'a>(&'a str, #[serde(borrow)] &'a RawValue, Option<&'a str>, i64, i64, i64);
 
+/// An element of [`GET_MANY`]: the database, and the record.
+#[derive(serde::Deserialize)]
+struct HeldRow<'a>(&'a str, #[serde(borrow)] KeptRow<'a>);
+
+impl HeldRow<'_> {
+    fn into_record(self) -> Result<Record, Error> {
+        let Self(database, row) = self;
+        let unreadable = |_| Error::corrupt("the id of a record's database cannot be read");
+        let kept = row.into_kept()?;
+        Ok(Record {
+            id: kept.id,
+            database_id: database.parse().map_err(unreadable)?,
+            values: values_of(&kept.values)?,
+            content_file_id: kept.content_file_id,
+            version: kept.version,
+            created_at: kept.created_at,
+            updated_at: kept.updated_at,
+        })
+    }
+}
+
 impl KeptRow<'_> {
     fn into_kept(self) -> Result<Kept, Error> {
         let Self(id, values, body, version, created_at, updated_at) = self;
@@ -264,8 +301,20 @@ pub(crate) async fn get_many(
     workspace: WorkspaceId,
     ids: &[RecordId],
 ) -> Result<Vec<Record>, Error> {
-    let rows: Vec<Row> = fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?;
-    rows.into_iter().map(Row::into_record).collect()
+    read_many(db.engine(), workspace, ids).await
+}
+
+async fn read_many<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    ids: &[RecordId],
+) -> Result<Vec<Record>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let rows: String = fetch!(scalar, on, GET_MANY, Text(workspace), json_list(ids))?;
+    json_rows::<HeldRow<'_>>(&rows)?.into_iter().map(HeldRow::into_record).collect()
 }
 
 /// The live ones of these records, in this order, inside a transaction or outside.
@@ -281,8 +330,7 @@ where
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<Row> = fetch!(all, on, GET_MANY, Text(workspace), json_list(ids))?;
-    let found: Vec<Record> = rows.into_iter().map(Row::into_record).collect::<Result<_, _>>()?;
+    let found = read_many(on, workspace, ids).await?;
     let mut by_id: HashMap<RecordId, Record> = found.into_iter().map(|record| (record.id, record)).collect();
     Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
 }
@@ -309,8 +357,7 @@ where
 {
     let (position, written_at, rows): (i64, Option<Timestamp>, String) =
         fetch!(one, on, PAGE, Text(workspace), Text(database), json_list(ids))?;
-    let rows: Vec<KeptRow<'_>> = serde_json::from_str(&rows)
-        .map_err(|error| Error::corrupt(format!("a page of records cannot be read: {error}")))?;
+    let rows: Vec<KeptRow<'_>> = json_rows(&rows)?;
     let found = rows.into_iter().map(|row| row.into_kept().map(|kept| (kept.id, kept)));
     let mut by_id: HashMap<RecordId, Kept> = found.collect::<Result<_, _>>()?;
     let records = ids.iter().filter_map(|id| by_id.remove(id)).collect();
