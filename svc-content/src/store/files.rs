@@ -45,20 +45,27 @@ macro_rules! located {
     };
 }
 
-/// One file. Its way to the root is looked for beside it, as ids, two slashes, and names, which hold no two in a row; `page`
-/// and `up` as tables would cost more than all the rest of a read.
+/// The way to the root of a file `f`, which is looked for beside it: the ids of the folders, two slashes, and their names, which
+/// hold no two in a row. `page` and `up` as tables would cost more than all the rest of a read of few files.
+macro_rules! way {
+    () => {
+        "CASE WHEN f.folder_id IS NOT NULL THEN (WITH RECURSIVE up (parent_id, ids, path, depth) AS (\
+         SELECT s.parent_id, s.id, s.name, 1 FROM folders s \
+         WHERE s.workspace_id = $1 AND s.id = f.folder_id AND s.deleted_at IS NULL UNION ALL \
+         SELECT p.parent_id, p.id || '/' || up.ids, p.name || '/' || up.path, up.depth + 1 \
+         FROM up JOIN folders p ON p.workspace_id = $1 AND p.id = up.parent_id WHERE up.depth < 128) \
+         SELECT ids || '//' || path FROM up WHERE parent_id IS NULL) END"
+    };
+}
+
 macro_rules! get {
     ($extra:literal, $join:literal) => {
         concat!(
             "SELECT ",
             file_columns!("f"),
-            ", CAST(NULL AS TEXT) AS folder_ids, CAST(NULL AS TEXT) AS folder_path, \
-             CASE WHEN f.folder_id IS NOT NULL THEN (WITH RECURSIVE up (parent_id, ids, path, depth) AS (\
-             SELECT s.parent_id, s.id, s.name, 1 FROM folders s \
-             WHERE s.workspace_id = $1 AND s.id = f.folder_id AND s.deleted_at IS NULL UNION ALL \
-             SELECT p.parent_id, p.id || '/' || up.ids, p.name || '/' || up.path, up.depth + 1 \
-             FROM up JOIN folders p ON p.workspace_id = $1 AND p.id = up.parent_id WHERE up.depth < 128) \
-             SELECT ids || '//' || path FROM up WHERE parent_id IS NULL) END AS way",
+            ", CAST(NULL AS TEXT) AS folder_ids, CAST(NULL AS TEXT) AS folder_path, ",
+            way!(),
+            " AS way",
             $extra,
             " FROM files f ",
             $join,
@@ -67,13 +74,28 @@ macro_rules! get {
     };
 }
 
-/// The same of many files, as one text: an element is a [`ListedRow`].
+/// Many files as one text: an element is a [`ListedRow`].
+macro_rules! get_many {
+    ($engine:ident) => {
+        list_statement!(
+            concat!(
+                "SELECT ",
+                rows_as_json!($engine, concat!(file_columns!("f"), ", ", way!())),
+                " FROM files f WHERE f.workspace_id = $1 AND f.deleted_at IS NULL AND f.id IN "
+            ),
+            "$2",
+            ""
+        )
+    };
+}
+
+/// The same of a page, whose files mostly stand in the same few folders.
 macro_rules! located_as_json {
     ($engine:ident) => {
         concat!(
             up!("SELECT folder_id FROM page"),
             " SELECT ",
-            rows_as_json!($engine, concat!(file_columns!("page"), ", up.ids, up.path")),
+            rows_as_json!($engine, concat!(file_columns!("page"), ", up.ids || '//' || up.path")),
             " FROM page LEFT JOIN up ON up.start_id = page.folder_id AND up.parent_id IS NULL"
         )
     };
@@ -88,16 +110,6 @@ macro_rules! list {
 macro_rules! count {
     ($engine:ident, $filter:expr) => {
         count_of!("files", $filter)
-    };
-}
-
-macro_rules! get_many {
-    ($engine:ident) => {
-        list_statement!(
-            "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-            "$2",
-            concat!("), ", located_as_json!($engine))
-        )
     };
 }
 
@@ -209,7 +221,16 @@ pub(super) struct Row {
     folder_path: Option<String>,
 }
 
-/// The columns of a [`Row`] as an element of a JSON array.
+/// A file with its way to the root in one column.
+#[derive(Debug, sqlx::FromRow)]
+struct OneRow {
+    #[sqlx(flatten)]
+    file: Row,
+    /// The ids and the names of the folders above it, with two slashes between them.
+    way: Option<String>,
+}
+
+/// The columns of a file and its way as an element of a JSON array.
 #[derive(serde::Deserialize)]
 struct ListedRow(
     FileId,
@@ -224,10 +245,9 @@ struct ListedRow(
     Timestamp,
     Option<String>,
     Option<String>,
-    Option<String>,
 );
 
-impl From<ListedRow> for Row {
+impl From<ListedRow> for OneRow {
     fn from(row: ListedRow) -> Self {
         let ListedRow(
             id,
@@ -241,10 +261,9 @@ impl From<ListedRow> for Row {
             created_at,
             updated_at,
             description,
-            folder_ids,
-            folder_path,
+            way,
         ) = row;
-        Self {
+        let file = Row {
             id: Text(id),
             folder_id: folder_id.map(Text),
             name,
@@ -256,19 +275,11 @@ impl From<ListedRow> for Row {
             created_at,
             updated_at,
             description,
-            folder_ids,
-            folder_path,
-        }
+            folder_ids: None,
+            folder_path: None,
+        };
+        Self { file, way }
     }
-}
-
-/// A file that was read by itself.
-#[derive(Debug, sqlx::FromRow)]
-struct OneRow {
-    #[sqlx(flatten)]
-    file: Row,
-    /// The ids and the names of the folders above it, with two slashes between them.
-    way: Option<String>,
 }
 
 impl OneRow {
@@ -326,7 +337,7 @@ fn into_files(rows: Vec<Row>, workspace: WorkspaceId) -> Result<Vec<File>, Error
 
 /// Of one text of rows, in no order.
 fn read_files(rows: &str, workspace: WorkspaceId) -> Result<Vec<File>, Error> {
-    json_rows::<ListedRow>(rows)?.into_iter().map(|row| Row::from(row).into_file(workspace)).collect()
+    json_rows::<ListedRow>(rows)?.into_iter().map(|row| OneRow::from(row).into_file(workspace)).collect()
 }
 
 pub(super) fn type_of(column: i64) -> Result<FileType, Error> {

@@ -197,10 +197,10 @@ macro_rules! count_of {
     };
 }
 
-/// A statement for each [`ListScope`], out of a macro that makes a text of an engine and a filter: what stands before the text, what
-/// joins it to `below`, the column of the folder that holds an item, the column that is looked for below folders, and the
-/// parameter of the scope. With the parameters of a list of tags, without and behind that of the scope, those of files that
-/// bear all of them.
+/// A statement for each [`ListScope`], out of a macro that makes a text of an engine and a filter: what stands before the
+/// text, what joins it to `below`, the column of the folder that holds an item, the column that is looked for below folders,
+/// and the parameter of the scope. With the parameters of a list of tags, without and behind that of the scope, those of
+/// files that bear all of them.
 macro_rules! by_scope {
     ($text:ident, $begin:literal, $join:literal, $holder:literal, $inside:literal, $scope:literal) => {
         by_scope!(@ $text, $begin, $join, $holder, $inside, $scope, "", "", "", "")
