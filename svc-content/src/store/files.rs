@@ -6,8 +6,8 @@ use cairn_chassis::{execute, fetch, list_statement, on_db, rows_as_json, stateme
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
 use super::page::{
-    ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, tagged, to_column,
-    to_count, up,
+    ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, parts_of_way, tagged,
+    to_column, to_count, up, way,
 };
 use crate::model::{Author, Body, Cursor, File, FileType};
 
@@ -45,26 +45,13 @@ macro_rules! located {
     };
 }
 
-/// The way to the root of a file `f`, which is looked for beside it: the ids of the folders, two slashes, and their names, which
-/// hold no two in a row. `page` and `up` as tables would cost more than all the rest of a read of few files.
-macro_rules! way {
-    () => {
-        "CASE WHEN f.folder_id IS NOT NULL THEN (WITH RECURSIVE up (parent_id, ids, path, depth) AS (\
-         SELECT s.parent_id, s.id, s.name, 1 FROM folders s \
-         WHERE s.workspace_id = $1 AND s.id = f.folder_id AND s.deleted_at IS NULL UNION ALL \
-         SELECT p.parent_id, p.id || '/' || up.ids, p.name || '/' || up.path, up.depth + 1 \
-         FROM up JOIN folders p ON p.workspace_id = $1 AND p.id = up.parent_id WHERE up.depth < 128) \
-         SELECT ids || '//' || path FROM up WHERE parent_id IS NULL) END"
-    };
-}
-
 macro_rules! get {
     ($extra:literal, $join:literal) => {
         concat!(
             "SELECT ",
             file_columns!("f"),
             ", CAST(NULL AS TEXT) AS folder_ids, CAST(NULL AS TEXT) AS folder_path, ",
-            way!(),
+            way!("f"),
             " AS way",
             $extra,
             " FROM files f ",
@@ -80,7 +67,7 @@ macro_rules! get_many {
         list_statement!(
             concat!(
                 "SELECT ",
-                rows_as_json!($engine, concat!(file_columns!("f"), ", ", way!())),
+                rows_as_json!($engine, concat!(file_columns!("f"), ", ", way!("f"))),
                 " FROM files f WHERE f.workspace_id = $1 AND f.deleted_at IS NULL AND f.id IN "
             ),
             "$2",
@@ -103,7 +90,7 @@ macro_rules! located_as_json {
 
 macro_rules! list {
     ($engine:ident, $filter:expr) => {
-        page_of!("files", $filter, located_as_json!($engine))
+        page_of!("files", $filter, concat!(", ", located_as_json!($engine)))
     };
 }
 
@@ -226,7 +213,6 @@ pub(super) struct Row {
 struct OneRow {
     #[sqlx(flatten)]
     file: Row,
-    /// The ids and the names of the folders above it, with two slashes between them.
     way: Option<String>,
 }
 
@@ -284,7 +270,7 @@ impl From<ListedRow> for OneRow {
 
 impl OneRow {
     fn into_file(self, workspace: WorkspaceId) -> Result<File, Error> {
-        let way = self.way.as_deref().and_then(|way| way.split_once("//"));
+        let way = parts_of_way(self.way.as_deref());
         let (folder_ids, folder_path) = way.map(|(ids, path)| (ids.to_owned(), path.to_owned())).unzip();
         Row { folder_ids, folder_path, ..self.file }.into_file(workspace)
     }

@@ -36,7 +36,7 @@ macro_rules! located {
 
 macro_rules! list {
     ($engine:ident, $filter:expr) => {
-        page_of!("folders", $filter, located!(rows_as_json!($engine, columns!())))
+        page_of!("folders", $filter, concat!(", ", located!(rows_as_json!($engine, columns!()))))
     };
 }
 

@@ -130,6 +130,11 @@ pub(super) fn folders_of(ids: &str) -> Result<Vec<FolderId>, Error> {
     ids.split('/').map(|id| id.parse().map_err(|_| Error::corrupt("a folder's id is not a UUID"))).collect()
 }
 
+/// The ids and the names of a column that [`way!`] made.
+pub(super) fn parts_of_way(column: Option<&str>) -> Option<(&str, &str)> {
+    column.and_then(|way| way.split_once("//"))
+}
+
 pub(super) fn to_count(column: i64) -> u64 {
     u64::try_from(column).unwrap_or(0)
 }
@@ -163,6 +168,26 @@ macro_rules! up {
     };
 }
 
+/// The way to the root of what stands in a folder, as a column: the ids of the folders, two slashes, and their names, neither of
+/// which hold two in a row. It is looked for beside each row: of a few, `page` and `up` as tables would cost more than all the
+/// rest.
+macro_rules! way {
+    ($item:literal) => {
+        concat!(
+            "CASE WHEN ",
+            $item,
+            ".folder_id IS NOT NULL THEN (WITH RECURSIVE up (parent_id, ids, path, depth) AS (\
+             SELECT s.parent_id, s.id, s.name, 1 FROM folders s \
+             WHERE s.workspace_id = $1 AND s.deleted_at IS NULL AND s.id = ",
+            $item,
+            ".folder_id UNION ALL \
+             SELECT p.parent_id, p.id || '/' || up.ids, p.name || '/' || up.path, up.depth + 1 \
+             FROM up JOIN folders p ON p.workspace_id = $1 AND p.id = up.parent_id WHERE up.depth < 128) \
+             SELECT ids || '//' || path FROM up WHERE parent_id IS NULL) END"
+        )
+    };
+}
+
 /// The ids of the files that the deletion `$2` took, as a subquery. No index names a file's deletion, so that moving
 /// files to trash changes no index: they are looked for in the folders below what was deleted.
 /// CROSS JOIN is a join to PostgreSQL; SQLite takes the sides in that order, and would else read the workspace's files first.
@@ -184,7 +209,7 @@ macro_rules! page_of {
             $table,
             " WHERE workspace_id = $1 AND deleted_at IS NULL",
             $filter,
-            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4), ",
+            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4)",
             $located
         )
     };
@@ -280,4 +305,4 @@ macro_rules! tagged {
     };
 }
 
-pub(super) use {below, below_folders, by_scope, count_of, files_taken, page_of, tagged, up};
+pub(super) use {below, below_folders, by_scope, count_of, files_taken, page_of, tagged, up, way};
