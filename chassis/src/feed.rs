@@ -29,7 +29,7 @@ pub use self::unit_of_work::{Positions, UnitOfWork};
 use crate::clock::{Clock, Timestamp};
 use crate::doctor::Check;
 use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
-use crate::{execute, fetch, statements};
+use crate::{execute, fetch, rows_as_json, statements};
 
 /// The tables, to stand first in a service's list of migrations; [`compaction::MIGRATION`] belongs to them.
 pub const MIGRATION: Migration = Migration {
@@ -44,6 +44,25 @@ pub const MAX_READ: u32 = 1_000;
 /// A watcher that falls further behind than this is told every head anew.
 const NOTICES_KEPT: usize = 1_024;
 
+macro_rules! next_head {
+    () => {
+        "INSERT INTO feed_heads (workspace_id, position, updated_at) VALUES ($1, 1, $2) \
+         ON CONFLICT (workspace_id) DO UPDATE SET position = feed_heads.position + 1, updated_at = excluded.updated_at"
+    };
+}
+
+/// The head and some changes, as of one moment.
+macro_rules! read {
+    ($engine:ident) => {
+        concat!(
+            "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), (SELECT ",
+            rows_as_json!($engine, "position, kind, item_id, op"),
+            " FROM (SELECT position, kind, item_id, op FROM feed_changes \
+             WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3) page)"
+        )
+    };
+}
+
 statements! {
     fn own_statements;
 
@@ -52,8 +71,21 @@ statements! {
          SET position = feed_heads.position + excluded.position, updated_at = excluded.updated_at \
          RETURNING position";
 
-    const INSERT_ONE: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
-         VALUES ($1, $2, $3, $4, $5, $6)";
+    /// The next position, and the change there: most writes are one, and SQLite takes both in one message.
+    const APPEND_ONE: Dialect = Dialect {
+        sqlite: concat!(
+            next_head!(),
+            "; INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+             SELECT workspace_id, position, $3, $4, $5, $2 FROM feed_heads WHERE workspace_id = $1 RETURNING position"
+        ),
+        postgres: concat!(
+            "WITH head AS (",
+            next_head!(),
+            " RETURNING workspace_id, position) \
+             INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) SELECT workspace_id, position, \
+             CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($2 AS BIGINT) FROM head RETURNING position"
+        ),
+    };
 
     /// $2 is the position before the first, $3 a JSON array of `[kind, id, op]`.
     const INSERT_MANY: Dialect = Dialect {
@@ -64,8 +96,7 @@ statements! {
              FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) WITH ORDINALITY AS list (entry, place)",
     };
 
-    const READ: &str = "SELECT position, kind, item_id, op FROM feed_changes \
-         WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
+    const READ: Dialect = Dialect { sqlite: read!(sqlite), postgres: read!(postgres) };
 
     const READ_DATED: &str = "SELECT position, kind, item_id, op, at FROM feed_changes \
          WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
@@ -188,20 +219,12 @@ async fn append(
     entries: &[Entry],
     at: Timestamp,
 ) -> Result<u64, sql::Error> {
-    let reserved = reserve(tx, workspace, entries.len() as u64, at).await?;
     if let [only] = entries {
-        execute!(
-            tx,
-            INSERT_ONE,
-            Text(workspace),
-            to_column(reserved.last),
-            i64::from(i32::from(only.kind)),
-            &only.item_id,
-            i64::from(i32::from(only.op)),
-            at
-        )?;
-        return Ok(reserved.last);
+        let (kind, op) = (i64::from(i32::from(only.kind)), i64::from(i32::from(only.op)));
+        let last: i64 = fetch!(scalar, tx, APPEND_ONE, Text(workspace), at, kind, &only.item_id, op)?;
+        return Ok(from_column(last));
     }
+    let reserved = reserve(tx, workspace, entries.len() as u64, at).await?;
     let list: Vec<_> =
         entries.iter().map(|entry| (i32::from(entry.kind), &entry.item_id, i32::from(entry.op))).collect();
     let json = serde_json::json!(list).to_string();
@@ -242,12 +265,12 @@ impl Feed {
             0 => MAX_READ,
             some => some.min(MAX_READ),
         };
-        let rows: Vec<(i64, i64, String, i64)> =
-            fetch!(all, self.db, READ, Text(workspace), to_column(after), i64::from(limit))?;
-        // After the changes: what is newest then is never older than the last of them.
-        let head = self.head(workspace).await?;
-        let changes = rows.into_iter().map(decode).collect::<Result<_, _>>()?;
-        Ok(Page { changes, head })
+        let (head, rows): (i64, String) =
+            fetch!(one, self.db, READ, Text(workspace), to_column(after), i64::from(limit))?;
+        let changes = sql::json_rows(&rows)?.into_iter().map(decode);
+        let mut changes: Vec<Change> = changes.collect::<Result<_, _>>()?;
+        changes.sort_by_key(|change| change.position);
+        Ok(Page { changes, head: from_column(head) })
     }
 
     /// The same with their times, and without the head.

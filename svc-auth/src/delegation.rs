@@ -100,7 +100,7 @@ async fn standing(
     match kind {
         PrincipalKind::Token => {
             let Ok(id) = id.parse::<TokenId>() else { return Ok(None) };
-            let found = store::tokens::find(tx, workspace, id).await?;
+            let found = store::tokens::find(tx.engine(), workspace, id).await?;
             let is_open = |end: Option<Timestamp>| end.is_none_or(|end| !has_ended(end, now));
             let open = found.filter(|token| token.active && is_open(token.expires_at));
             Ok(open.map(|token| Standing {

@@ -104,7 +104,7 @@ impl Invitations {
         self.join_in(&mut tx, &taken, user.id).await?;
         let opened = self.sessions.open_in(&mut tx, user.id, device).await?;
         tx.commit().await?;
-        self.sessions.signed_in(user, opened).await
+        self.sessions.signed_in(user.id, opened).await
     }
 
     /// Makes a signed-in person a member, if it was that person who was invited.

@@ -8,6 +8,7 @@ pub(crate) mod members;
 pub(crate) mod oauth;
 pub(crate) mod oauth_error;
 pub(crate) mod oidc_error;
+pub(crate) mod profiles;
 pub(crate) mod sessions;
 pub(crate) mod sign_ins;
 pub(crate) mod tokens;

@@ -19,9 +19,8 @@ pub(crate) use self::device::Device;
 use crate::error::Error;
 use crate::keys::{Issued, Keys};
 use crate::model::has_ended;
-use crate::model::invitations::Found;
-use crate::model::sessions::{ListedSession, NewSession};
-use crate::model::workspaces::Membership;
+use crate::model::profiles::Profile;
+use crate::model::sessions::{FoundSession, ListedSession, NewSession, Seat};
 use crate::passwords::{self, Passwords};
 use crate::secrets;
 use crate::sign_ins::SignIns;
@@ -43,15 +42,6 @@ pub(crate) struct SignedIn {
 }
 
 cairn_chassis::debug_fields!(SignedIn { profile });
-
-/// A person with roles.
-#[derive(Debug)]
-pub(crate) struct Profile {
-    pub(crate) user: User,
-    pub(crate) memberships: Vec<Membership>,
-    /// What the person may accept or decline; none for an email that is not verified.
-    pub(crate) pending: Vec<Found>,
-}
 
 /// A session that is being opened.
 pub(crate) struct Opened {
@@ -120,7 +110,7 @@ impl Sessions {
         self.hold(&mut tx, user.id, &hash).await?;
         let opened = self.open_in(&mut tx, user.id, device).await?;
         tx.commit().await?;
-        self.signed_in(user, opened).await
+        self.signed_in(user.id, opened).await
     }
 
     /// Holds an account that a password with that hash has opened. A password that ended meanwhile opens nothing: the
@@ -136,7 +126,7 @@ impl Sessions {
         let mut tx = self.db.begin_write().await?;
         let opened = self.open_in(&mut tx, user.id, device).await?;
         tx.commit().await?;
-        self.signed_in(user, opened).await
+        self.signed_in(user.id, opened).await
     }
 
     /// Opens a session as part of a larger step; [`Self::signed_in`] comes after its end.
@@ -157,19 +147,9 @@ impl Sessions {
     }
 
     /// What a person sees who was signed in.
-    pub(crate) async fn signed_in(&self, user: User, opened: Opened) -> Result<SignedIn, Error> {
+    pub(crate) async fn signed_in(&self, user: UserId, opened: Opened) -> Result<SignedIn, Error> {
         let Opened { secret, expires_at } = opened;
-        Ok(SignedIn { secret, expires_at, profile: self.profile(user).await? })
-    }
-
-    async fn profile(&self, user: User) -> Result<Profile, Error> {
-        let memberships = store::workspaces::list(&self.db, user.id).await?;
-        let pending = if user.email_verified {
-            store::invitations::list_of_email(&self.db, &user.email, self.ambient.clock.now()).await?
-        } else {
-            Vec::new()
-        };
-        Ok(Profile { user, memberships, pending })
+        Ok(SignedIn { secret, expires_at, profile: self.get(user).await? })
     }
 
     /// The identity of the person: in no particular workspace, so without permissions in any; or in one that the person
@@ -180,17 +160,18 @@ impl Sessions {
         workspace: Option<WorkspaceId>,
     ) -> Result<Issued, Error> {
         let now = self.ambient.clock.now();
-        let found = store::sessions::find(&self.db, &secrets::digest(secret)).await?;
-        let session =
-            found.filter(|session| !has_ended(session.expires_at, now)).ok_or(Error::SessionRefused)?;
-        self.used().insert(session.id, now);
-        let membership = match workspace {
-            Some(id) => Some(self.membership(session.user.id, id).await?),
-            None => None,
+        let digest = secrets::digest(secret);
+        let found = match workspace {
+            Some(id) => store::sessions::find_in(&self.db, &digest, id).await?,
+            None => store::sessions::find(&self.db, &digest).await?.map(|session| (session, None)),
         };
-        let permissions = membership
-            .as_ref()
-            .map_or_else(PermissionSet::default, |membership| membership.role.permissions());
+        let is_live = |(session, _): &(FoundSession, Option<Seat>)| !has_ended(session.expires_at, now);
+        let (session, seat) = found.filter(is_live).ok_or(Error::SessionRefused)?;
+        self.used().insert(session.id, now);
+        if workspace.is_some() && seat.is_none() {
+            return Err(not_found());
+        }
+        let permissions = seat.as_ref().map_or_else(PermissionSet::default, |seat| seat.role.permissions());
         let identity = Identity {
             principal: Principal {
                 kind: PrincipalKind::User,
@@ -198,29 +179,22 @@ impl Sessions {
                 name: session.user.name,
             },
             workspace,
-            role: membership.as_ref().map(|membership| membership.role),
+            role: seat.as_ref().map(|seat| seat.role),
             permissions,
-            may_publish: membership
-                .as_ref()
-                .is_some_and(|held| held.workspace.publishers.allow(held.role, permissions)),
-            question_log_days: membership.as_ref().and_then(|held| held.workspace.question_log_days),
+            may_publish: seat.as_ref().is_some_and(|seat| seat.publishers.allow(seat.role, permissions)),
+            question_log_days: seat.as_ref().and_then(|seat| seat.question_log_days),
             on_behalf_of: None,
             scope: Scope::All,
-            plan: membership.map(|membership| membership.workspace.plan),
+            plan: seat.map(|seat| seat.plan),
             expires_at: now,
         };
         Ok(self.keys.issue(identity, now, Some(session.expires_at))?)
     }
 
-    async fn membership(&self, user: UserId, workspace: WorkspaceId) -> Result<Membership, Error> {
-        let membership = store::workspaces::get_membership(&self.db, user, workspace).await?;
-        membership.ok_or_else(not_found)
-    }
-
     /// Who is signed in, with workspaces and roles.
     pub(crate) async fn get(&self, user: UserId) -> Result<Profile, Error> {
-        let user = store::users::get(&self.db, user).await?.ok_or(Error::SessionRefused)?;
-        self.profile(user).await
+        let found = store::profiles::find(&self.db, user, self.ambient.clock.now()).await?;
+        found.ok_or(Error::SessionRefused)
     }
 
     /// Ends a session; one that has ended already is no error.

@@ -10,6 +10,7 @@ pub(crate) mod oauth_codes;
 pub(crate) mod oauth_grants;
 pub(crate) mod oauth_tokens;
 pub(crate) mod oidc;
+pub(crate) mod profiles;
 pub(crate) mod sessions;
 pub(crate) mod sign_ins;
 pub(crate) mod tokens;
@@ -63,6 +64,7 @@ pub(crate) fn statements() -> Vec<sql::Statement> {
         oauth_grants::statements(),
         oauth_tokens::statements(),
         oidc::statements(),
+        profiles::statements(),
         sessions::statements(),
         sign_ins::statements(),
         tokens::statements(),

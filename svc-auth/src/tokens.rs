@@ -28,7 +28,7 @@ use crate::model::tokens::{Presented, Token, Use};
 use crate::names;
 use crate::secrets::{self, Digest};
 use crate::store;
-use crate::workspaces::require_member;
+use crate::workspaces::{not_found, require_member};
 
 /// Live tokens of one member in one workspace (contract, "Accounts and membership").
 const MOST_TOKENS: i64 = 100;
@@ -89,10 +89,8 @@ impl Tokens {
 
     /// The tokens of a workspace that the person may manage, newest first.
     pub(crate) async fn list(&self, user: UserId, workspace: WorkspaceId) -> Result<Vec<Token>, Error> {
-        let mut tx = self.db.begin_read().await?;
-        let role = require_member(&mut tx, user, workspace).await?.role;
-        let mut tokens = store::tokens::list(&mut tx, workspace).await?;
-        tx.commit().await?;
+        let found = store::tokens::list(&self.db, workspace, user).await?;
+        let (role, mut tokens) = found.ok_or_else(not_found)?;
         tokens.retain(|token| may_manage(role, user, token));
         for token in &mut tokens {
             self.last_use.refresh(token);
@@ -129,9 +127,8 @@ impl Tokens {
 
     /// How many live tokens a person has in a workspace, and may have.
     pub(crate) async fn usage(&self, person: UserId, workspace: WorkspaceId) -> Result<(u64, u64), Error> {
-        let mut tx = self.db.begin_read().await?;
-        let used = store::tokens::count_live(&mut tx, workspace, person, self.ambient.clock.now()).await?;
-        tx.commit().await?;
+        let (on, now) = (self.db.engine(), self.ambient.clock.now());
+        let used = store::tokens::count_live(on, workspace, person, now).await?;
         Ok((used.unsigned_abs(), MOST_TOKENS.unsigned_abs()))
     }
 
@@ -141,25 +138,25 @@ impl Tokens {
         principal: &Principal,
         workspace: WorkspaceId,
     ) -> Result<Option<UserId>, Error> {
-        let mut tx = self.db.begin_read().await?;
+        let on = self.db.engine();
         let person = match principal.kind {
             PrincipalKind::Token => match principal.id.parse::<TokenId>() {
-                Ok(id) => store::tokens::find(&mut tx, workspace, id).await?.map(|token| token.owner),
+                Ok(id) => store::tokens::find(on, workspace, id).await?.map(|token| token.owner),
                 Err(_) => None,
             },
             PrincipalKind::Grant => match principal.id.parse::<GrantId>() {
-                Ok(id) => store::oauth_grants::find_user(&mut tx, workspace, id).await?,
+                Ok(id) => store::oauth_grants::find_user(on, workspace, id).await?,
                 Err(_) => None,
             },
             PrincipalKind::User | PrincipalKind::Service => None,
         };
-        tx.commit().await?;
         Ok(person)
     }
 
     /// Tokens that are not active count, too: they may be activated again.
     async fn check_number(&self, tx: &mut Tx, user: UserId, workspace: WorkspaceId) -> Result<(), Error> {
-        let used = store::tokens::count_live(tx, workspace, user, self.ambient.clock.now()).await?;
+        let (on, now) = (tx.engine(), self.ambient.clock.now());
+        let used = store::tokens::count_live(on, workspace, user, now).await?;
         if used < MOST_TOKENS {
             return Ok(());
         }
@@ -306,7 +303,7 @@ async fn require_manageable(
     id: TokenId,
 ) -> Result<Token, Error> {
     let role = require_member(tx, user, workspace).await?.role;
-    let found = store::tokens::find(tx, workspace, id).await?;
+    let found = store::tokens::find(tx.engine(), workspace, id).await?;
     found.filter(|token| may_manage(role, user, token)).ok_or(Error::NotFound("token"))
 }
 

@@ -103,8 +103,8 @@ impl Files {
         };
         let bytes = store::bodies::put(change.tx(), caller.workspace, body).await?;
         change.grow(Growth { files: 1, ..Growth::more_bytes(bytes) });
-        store::files::insert(change.tx(), &file, &fold(&file.name)).await?;
-        store::versions::insert(change.tx(), caller.workspace, &version_of(&file, caller)).await?;
+        let author = Author::of_content(&caller.principal);
+        store::files::insert(change.tx(), &file, &fold(&file.name), &author).await?;
         change.note(noted(Operation::Create, &file).versions(None, Some(file.version)));
         change.publish_upsert(Kind::File, file.id);
         Ok(file)

@@ -279,10 +279,8 @@ impl Records {
             updated_at: now,
         };
         prepared.changes.merge(&mut record.values);
-        store::records::insert(change.tx(), database, &record).await?;
-        keep_version(change, caller, &record).await?;
-        store::cells::insert(change.tx(), database, &record).await?;
-        store::records::count(change.tx(), caller.workspace, record.database_id, 1).await?;
+        let author = Author::of_record(&caller.principal);
+        store::records::insert(change.tx(), database, &record, &author).await?;
         change.grow(Growth::of_change(0, store::records::size_of(&record)?));
         change.note(trash::noted(Operation::Create, database, &record).versions(None, Some(record.version)));
         change.publish_upsert(Kind::Record, record.id);

@@ -44,6 +44,7 @@ mod record_trash;
 mod removal;
 mod scale;
 mod source_members;
+mod statement_counts;
 mod tables;
 mod tag_rules;
 mod trash_over_grpc;

@@ -51,6 +51,10 @@ impl Versions {
         }
         let ids: Vec<FileId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         let (db, workspace) = (&self.context.db, caller.workspace);
+        // Who may see the whole workspace sees whatever lives.
+        if caller.listed().is_none() {
+            return Ok(store::versions::current(db, workspace, &ids).await?);
+        }
         let files = store::files::get_many(db, workspace, &ids).await?;
         let seen: Vec<FileId> =
             files.iter().filter(|file| caller.covers(&file.folders)).map(|file| file.id).collect();

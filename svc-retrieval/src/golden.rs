@@ -146,10 +146,7 @@ impl Golden {
     /// All questions of the caller's workspace, the oldest first.
     pub(crate) async fn list(&self, identity: &Identity) -> Result<Vec<GoldenQuestion>, Error> {
         let workspace = reader(identity)?;
-        let mut tx = self.db.begin_read().await?;
-        let questions = store::golden::list(&mut tx, workspace, READ).await?;
-        tx.commit().await?;
-        Ok(questions)
+        Ok(store::golden::list(self.db.engine(), workspace, READ).await?)
     }
 
     /// Pins a question; one that is pinned for the same document stays as it is.
@@ -166,7 +163,7 @@ impl Golden {
             name: principal.name.clone(),
         };
         let mut tx = self.db.begin_write().await?;
-        let known = store::golden::list(&mut tx, workspace, READ).await?;
+        let known = store::golden::list(tx.engine(), workspace, READ).await?;
         let is_same = |known: &&GoldenQuestion| {
             known.search == new.search && known.expected.document == new.expected.document
         };

@@ -243,9 +243,7 @@ impl Questions {
     ) -> Result<(Question, QuestionDetails), Error> {
         let reader = self.reader(identity)?.ok_or_else(no_question)?;
         let person = reader.person.map(|person| person.to_string()).unwrap_or_default();
-        let mut tx = self.db.begin_read().await?;
-        let found = store::questions::find(&mut tx, reader.workspace, id, reader.since, &person).await?;
-        tx.commit().await?;
+        let found = store::questions::find(&self.db, reader.workspace, id, reader.since, &person).await?;
         let (question, details) = found.ok_or_else(no_question)?;
         let details = QuestionDetails::decode(details.as_slice())
             .map_err(|_| sql::Error::corrupt(format!("the details of question {id} cannot be read")))?;

@@ -9,6 +9,10 @@ use super::*;
 use crate::clock::SystemClock;
 use crate::testing::{TestDb, engines};
 
+/// At a position that was reserved.
+const INSERT_ONE: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+     VALUES ($1, $2, $3, $4, $5, $6)";
+
 const ITEM_KIND: Kind = Kind::File;
 
 async fn open(test: &TestDb) -> Feed {

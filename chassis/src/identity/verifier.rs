@@ -67,7 +67,7 @@ struct Inner {
     keys: RwLock<KnownKeys>,
     refreshing: tokio::sync::Mutex<()>,
     /// Looked up twice a call. Only what was signed for us gets in, so nobody chooses keys: a quick hash will do.
-    checked: Cache<String, Identity, UnitWeighter, foldhash::fast::RandomState>,
+    checked: Cache<String, Arc<Identity>, UnitWeighter, foldhash::fast::RandomState>,
 }
 
 #[derive(Default)]
@@ -118,6 +118,10 @@ impl Verifier {
     /// UNAUTHORIZED when there is none, it does not hold, or its workspace is suspended; UNAVAILABLE when its key cannot be
     /// asked for.
     pub async fn authenticate_headers(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
+        self.caller_of(headers).await.map(Arc::unwrap_or_clone)
+    }
+
+    async fn caller_of(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
         let identity = self.identity_of(bearer(headers)?).await?;
         if let (Some(suspensions), Some(workspace)) = (&self.1, identity.workspace) {
             suspensions.check(workspace)?;
@@ -130,14 +134,14 @@ impl Verifier {
     ///
     /// # Errors
     /// As [`Self::authenticate`].
-    pub async fn authenticate_call(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
+    pub async fn authenticate_call(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Problem> {
         match headers.get(SERVICE_IDENTITY).and_then(|value| value.to_str().ok()) {
             Some(presented) if !headers.contains_key(AUTHORIZATION) => {
                 let identity = self.identity_of(presented).await?;
                 identity.require_service()?;
                 Ok(identity)
             }
-            _ => self.authenticate_headers(headers).await,
+            _ => self.caller_of(headers).await,
         }
     }
 
@@ -169,15 +173,15 @@ impl Verifier {
         })?;
         let identity = self.identity_of(token).await?;
         identity.require_service()?;
-        Ok(identity)
+        Ok(Arc::unwrap_or_clone(identity))
     }
 
-    async fn identity_of(&self, token: &str) -> Result<Identity, Problem> {
+    async fn identity_of(&self, token: &str) -> Result<Arc<Identity>, Problem> {
         if let Some(identity) = self.0.checked.get(token) {
             return self.unexpired(identity);
         }
-        let identity = self.unexpired(self.check(token).await?)?;
-        self.0.checked.insert(token.to_owned(), identity.clone());
+        let identity = self.unexpired(Arc::new(self.check(token).await?))?;
+        self.0.checked.insert(token.to_owned(), Arc::clone(&identity));
         Ok(identity)
     }
 
@@ -187,7 +191,7 @@ impl Verifier {
         self.check(token).await.is_ok_and(|identity| identity.expires_at <= now)
     }
 
-    fn unexpired(&self, identity: Identity) -> Result<Identity, Problem> {
+    fn unexpired(&self, identity: Arc<Identity>) -> Result<Arc<Identity>, Problem> {
         if identity.expires_at <= self.0.clock.now() {
             return Err(Problem::unauthorized("the identity has expired: exchange the API token again"));
         }

@@ -220,6 +220,16 @@ impl Db {
         matches!(self, Self::Postgres(_))
     }
 
+    /// How many statements were read with since the storage was opened, with those that begin and end transactions, for
+    /// tests of what a request costs: on SQLite each is a message to another thread and one back. `None` on PostgreSQL.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn statements_read(&self) -> Option<u64> {
+        match self {
+            Self::Sqlite(pools) => Some(pools.readers.sent()),
+            Self::Postgres(_) => None,
+        }
+    }
+
     /// Checks that the database answers.
     ///
     /// # Errors

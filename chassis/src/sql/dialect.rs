@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::Engine;
+use serde::Deserialize;
+
+use super::{Engine, Error};
 
 /// One statement in both dialects, side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +72,35 @@ macro_rules! some_rows_of {
             " WHERE workspace_id = $1 LIMIT $2)"
         )
     };
+}
+
+/// What a statement selects to answer all of its rows as one text, each the JSON array of these columns, in no order; decode it
+/// with [`json_rows`](crate::sql::json_rows). A boolean column differs between the engines, and bytes are none of JSON: leave
+/// them out.
+///
+/// SQLite's driver copies each value of each row, and wakes who waits for each row: of many rows, that costs more than to
+/// find them.
+///
+/// ```ignore
+/// concat!("SELECT ", rows_as_json!(sqlite, "id, name"), " FROM items WHERE workspace_id = $1")
+/// ```
+#[macro_export]
+macro_rules! rows_as_json {
+    (sqlite, $columns:expr) => {
+        concat!("json_group_array(json_array(", $columns, "))")
+    };
+    (postgres, $columns:expr) => {
+        concat!("CAST(COALESCE(json_agg(json_build_array(", $columns, ")), CAST('[]' AS JSON)) AS TEXT)")
+    };
+}
+
+/// The rows of a statement that selects [`rows_as_json!`](crate::rows_as_json), in no order.
+///
+/// # Errors
+/// When a row is no such thing.
+pub fn json_rows<'a, T: Deserialize<'a>>(text: &'a str) -> Result<Vec<T>, Error> {
+    serde_json::from_str(text)
+        .map_err(|error| Error::corrupt(format!("rows that an engine wrote cannot be read: {error}")))
 }
 
 /// A list as the JSON array of texts that [`list_statement!`](crate::list_statement) reads.

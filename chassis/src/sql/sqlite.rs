@@ -5,6 +5,7 @@
 //! connection whose last statement ended well goes straight back, and only one whose end nobody saw is cleaned first
 //! (docs/adr/0023).
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use std::{fmt, future};
@@ -49,6 +50,8 @@ struct Inner {
     permits: Arc<Semaphore>,
     /// The one used last is on top, so that a quiet time needs few of them.
     idle: Mutex<Vec<Idle>>,
+    /// What connections' threads were sent: statements, with those that begin and end transactions.
+    sent: AtomicU64,
 }
 
 struct Idle {
@@ -82,7 +85,8 @@ impl Pool {
     pub(super) fn new(options: SqliteConnectOptions, service: &'static str, most: u32, keep: Keep) -> Self {
         let count = usize::try_from(most).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(count));
-        let inner = Inner { options, service, most: most.max(1), permits, idle: Mutex::default() };
+        let (idle, sent) = (Mutex::default(), AtomicU64::new(0));
+        let inner = Inner { options, service, most: most.max(1), permits, idle, sent };
         let pool = Self(Arc::new(inner));
         if keep == Keep::WhileWanted {
             tokio::spawn(close_unwanted(Arc::downgrade(&pool.0)));
@@ -124,6 +128,12 @@ impl Pool {
         let free = u32::try_from(self.0.permits.available_permits()).unwrap_or(u32::MAX);
         let idle = u32::try_from(self.0.idle().len()).unwrap_or(u32::MAX);
         Usage { used: self.0.most.saturating_sub(free), idle, most: self.0.most }
+    }
+
+    /// How many messages were sent to the threads of connections: one for each statement.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn sent(&self) -> u64 {
+        self.0.sent.load(Ordering::Relaxed)
     }
 
     /// Begins a transaction with that statement, which has a connection to itself.
@@ -252,7 +262,9 @@ impl PooledConnection {
     }
 
     fn connection(&mut self) -> Result<&mut SqliteConnection, Error> {
-        self.borrowed.as_mut().map(|borrowed| &mut borrowed.connection).ok_or(Error::PoolClosed)
+        let borrowed = self.borrowed.as_mut().ok_or(Error::PoolClosed)?;
+        borrowed.pool.sent.fetch_add(1, Ordering::Relaxed);
+        Ok(&mut borrowed.connection)
     }
 }
 

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::clock::Timestamp;
 use crate::testing::engines;
-use crate::{execute, fetch, list_statement, on_db};
+use crate::{execute, fetch, list_statement, on_db, rows_as_json};
 
 mod migrations;
 
@@ -40,6 +40,32 @@ async fn a_statement_is_written_once_and_runs_on_every_engine() {
             .unwrap();
         assert_eq!(row, (Text(id), 7, Timestamp::from_seconds(1)), "{}", test.engine);
         assert!(insert(&db, &id.to_string(), 7).await.unwrap_err().is_unique_violation(), "{}", test.engine);
+    }
+}
+
+const ALL: Dialect = Dialect {
+    sqlite: concat!("SELECT ", rows_as_json!(sqlite, "id, n, at, NULL"), " FROM counters WHERE n > $1"),
+    postgres: concat!("SELECT ", rows_as_json!(postgres, "id, n, at, NULL"), " FROM counters WHERE n > $1"),
+};
+
+#[tokio::test]
+async fn many_rows_are_one_text_on_every_engine() {
+    type Row = (String, i64, Timestamp, Option<String>);
+    let odd = "a\"quote, \\ \u{1}\t\n\u{2028}é😀";
+    for test in engines().await {
+        let db = test.open("counting", &[COUNTERS]).await.unwrap();
+        for (id, n) in [(odd, i64::MAX), ("b", 1)] {
+            insert(&db, id, n).await.unwrap();
+        }
+        let text: String = fetch!(scalar, db, ALL, 0_i64).unwrap();
+        let mut rows: Vec<Row> = json_rows(&text).unwrap();
+        rows.sort();
+        let at = Timestamp::from_seconds(1);
+        let expected = [(odd.to_owned(), i64::MAX, at, None), ("b".to_owned(), 1, at, None)];
+        assert_eq!(rows, expected, "{}", test.engine);
+        let none: String = fetch!(scalar, db, ALL, i64::MAX).unwrap();
+        assert_eq!(json_rows::<Row>(&none).unwrap(), [], "{}", test.engine);
+        assert!(json_rows::<Row>("[[1]]").is_err());
     }
 }
 

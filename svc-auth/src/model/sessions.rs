@@ -1,6 +1,8 @@
 //! Web sessions, as they are stored.
 
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::Role;
+use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{SessionId, UserId};
 
 use crate::secrets::Digest;
@@ -22,6 +24,15 @@ pub(crate) struct FoundSession {
     pub(crate) id: SessionId,
     pub(crate) user: User,
     pub(crate) expires_at: Timestamp,
+}
+
+/// A membership, as far as an identity tells of it.
+pub(crate) struct Seat {
+    pub(crate) role: Role,
+    /// Of the workspace, like what follows.
+    pub(crate) plan: String,
+    pub(crate) publishers: Publishers,
+    pub(crate) question_log_days: Option<u32>,
 }
 
 /// A session as its person sees it.

@@ -43,7 +43,7 @@ impl Grants {
     ) -> Result<(), Error> {
         let mut tx = self.db.begin_write().await?;
         let role = require_member(&mut tx, user, workspace).await?.role;
-        let owner = store::oauth_grants::find_user(&mut tx, workspace, id).await?;
+        let owner = store::oauth_grants::find_user(tx.engine(), workspace, id).await?;
         if !owner.is_some_and(|owner| role.is_manager() || owner == user) {
             return Err(Error::NotFound("grant"));
         }

@@ -19,13 +19,6 @@ statements! {
          FROM invitations i JOIN users u ON u.id = i.inviter_id \
          WHERE i.workspace_id = $1 AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id DESC";
 
-    const LIST_OF_EMAIL: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
-         u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified, \
-         w.name AS workspace_name, i.mail_digest \
-         FROM invitations i JOIN users u ON u.id = i.inviter_id JOIN workspaces w ON w.id = i.workspace_id \
-         WHERE i.email = $1 AND i.expires_at > $2 AND w.deleted_at IS NULL \
-         ORDER BY i.created_at DESC, i.id DESC LIMIT 100";
-
     const FIND: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
          u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified, \
          w.name AS workspace_name, i.mail_digest \
@@ -123,9 +116,9 @@ impl TryFrom<Row> for Invitation {
 }
 
 impl FoundRow {
-    fn read(self, by: Option<&Digest>) -> Result<Found, Error> {
+    fn read(self, by: &Digest) -> Result<Found, Error> {
         Ok(Found {
-            by_mail: is_same(self.mail_digest.as_deref(), by),
+            by_mail: is_same(self.mail_digest.as_deref(), Some(by)),
             invitation: self.invitation.try_into()?,
             workspace_name: self.workspace_name,
         })
@@ -158,16 +151,10 @@ pub(crate) async fn list(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// The newest of the open invitations of a folded email to live workspaces.
-pub(crate) async fn list_of_email(db: &Db, email: &str, now: Timestamp) -> Result<Vec<Found>, Error> {
-    let rows: Vec<FoundRow> = fetch!(all, db, LIST_OF_EMAIL, email, now)?;
-    rows.into_iter().map(|row| row.read(None)).collect()
-}
-
 /// An open invitation of a live workspace, by either of its secrets.
 pub(crate) async fn find(db: &Db, digest: &Digest, now: Timestamp) -> Result<Option<Found>, Error> {
     let row: Option<FoundRow> = fetch!(optional, db, FIND, digest.as_slice(), now)?;
-    row.map(|row| row.read(Some(digest))).transpose()
+    row.map(|row| row.read(digest)).transpose()
 }
 
 /// How many open invitations a workspace has.

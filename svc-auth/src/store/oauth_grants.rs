@@ -1,9 +1,10 @@
 //! Table `oauth_grants`. The tokens of a grant go with it, by their foreign keys.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::sql::{Db, Engine, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
+use sqlx::{Executor, Postgres, Sqlite};
 
 use super::tokens::{read_permissions, write_permissions};
 use crate::model::oauth::{Grant, NewGrant, RefreshedGrant};
@@ -131,13 +132,17 @@ pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId, now: Timestamp) ->
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Who gave a grant.
-pub(crate) async fn find_user(
-    tx: &mut Tx,
+/// Who gave a grant, inside a transaction or outside.
+pub(crate) async fn find_user<'e, S, P>(
+    on: Engine<S, P>,
     workspace: WorkspaceId,
     id: GrantId,
-) -> Result<Option<UserId>, Error> {
-    let row: Option<(Text<UserId>,)> = fetch!(optional, tx, FIND_USER, Text(workspace), Text(id))?;
+) -> Result<Option<UserId>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let row: Option<(Text<UserId>,)> = fetch!(optional, on, FIND_USER, Text(workspace), Text(id))?;
     Ok(row.map(|(Text(user),)| user))
 }
 

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
-use cairn_proto::ids::{SessionId, UserId};
+use cairn_proto::ids::{SessionId, UserId, WorkspaceId};
 
-use super::users;
-use crate::model::sessions::{FoundSession, ListedSession, NewSession};
+use super::{days, users, word};
+use crate::model::sessions::{FoundSession, ListedSession, NewSession, Seat};
 use crate::secrets::Digest;
 
 statements! {
@@ -17,6 +17,12 @@ statements! {
 
     const FIND: &str = "SELECT u.id, u.email, u.name, u.email_verified, s.id AS session_id, s.expires_at \
          FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.digest = $1";
+
+    /// With what an exchange asks of the person's membership in the workspace `$2`.
+    const FIND_IN: &str = "SELECT u.id, u.email, u.name, u.email_verified, s.id AS session_id, s.expires_at, \
+         m.role, w.plan, w.publishers, w.question_log_days FROM sessions s JOIN users u ON u.id = s.user_id \
+         LEFT JOIN members m ON m.workspace_id = $2 AND m.user_id = s.user_id \
+         LEFT JOIN workspaces w ON w.id = m.workspace_id AND w.deleted_at IS NULL WHERE s.digest = $1";
 
     const INSERT: &str = "INSERT INTO sessions (id, user_id, digest, agent, place, created_at, expires_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
@@ -46,6 +52,39 @@ struct Row {
     expires_at: Timestamp,
 }
 
+/// The columns of the membership are absent where there is none, or no such live workspace.
+#[derive(sqlx::FromRow)]
+struct SeatedRow {
+    #[sqlx(flatten)]
+    session: Row,
+    role: Option<String>,
+    plan: Option<String>,
+    publishers: Option<String>,
+    question_log_days: Option<i64>,
+}
+
+impl From<Row> for FoundSession {
+    fn from(row: Row) -> Self {
+        Self { id: row.session_id.0, user: row.user.into(), expires_at: row.expires_at }
+    }
+}
+
+impl SeatedRow {
+    fn read(self) -> Result<(FoundSession, Option<Seat>), Error> {
+        let session = self.session.into();
+        let (Some(role), Some(plan), Some(publishers)) = (self.role, self.plan, self.publishers) else {
+            return Ok((session, None));
+        };
+        let seat = Seat {
+            role: word("members.role", &role)?,
+            plan,
+            publishers: word("workspaces.publishers", &publishers)?,
+            question_log_days: days(self.question_log_days)?,
+        };
+        Ok((session, Some(seat)))
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct ListedRow {
     id: Text<SessionId>,
@@ -58,11 +97,17 @@ struct ListedRow {
 
 pub(crate) async fn find(db: &Db, digest: &Digest) -> Result<Option<FoundSession>, Error> {
     let row: Option<Row> = fetch!(optional, db, FIND, digest.as_slice())?;
-    Ok(row.map(|row| FoundSession {
-        id: row.session_id.0,
-        user: row.user.into(),
-        expires_at: row.expires_at,
-    }))
+    Ok(row.map(Into::into))
+}
+
+/// The same with the person's seat in a live workspace, in one statement.
+pub(crate) async fn find_in(
+    db: &Db,
+    digest: &Digest,
+    workspace: WorkspaceId,
+) -> Result<Option<(FoundSession, Option<Seat>)>, Error> {
+    let row: Option<SeatedRow> = fetch!(optional, db, FIND_IN, digest.as_slice(), Text(workspace))?;
+    row.map(SeatedRow::read).transpose()
 }
 
 pub(crate) async fn insert(tx: &mut Tx, session: &NewSession) -> Result<(), Error> {

@@ -1,14 +1,32 @@
 //! Table `tokens`.
 
+use std::cmp::Reverse;
+
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::identity::{Permission, PermissionSet, Scope};
-use cairn_chassis::sql::{self, Db, Error, Text, Tx};
-use cairn_chassis::{execute, fetch, statements};
+use cairn_chassis::identity::{Permission, PermissionSet, Role, Scope};
+use cairn_chassis::sql::{self, Db, Dialect, Engine, Error, Text, Tx, json_rows};
+use cairn_chassis::{execute, fetch, rows_as_json, statements};
 use cairn_proto::ids::{FolderId, TokenId, UserId, WorkspaceId};
+use sqlx::{Executor, Postgres, Sqlite};
 
 use super::{days, word};
 use crate::model::tokens::{Presented, Token, Uses};
 use crate::secrets::Digest;
+
+macro_rules! list {
+    ($engine:ident) => {
+        concat!(
+            "SELECT m.role, (SELECT ",
+            rows_as_json!(
+                $engine,
+                "t.id, t.owner_id, t.name, t.permissions, t.folders, t.last_four, CASE WHEN t.active THEN 1 ELSE 0 END, \
+                 t.created_at, t.expires_at, t.last_used_at, t.last_client, t.last_channel"
+            ),
+            " FROM tokens t WHERE t.workspace_id = m.workspace_id) FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+             WHERE m.workspace_id = $1 AND m.user_id = $2 AND w.deleted_at IS NULL"
+        )
+    };
+}
 
 statements! {
     #[cfg(test)]
@@ -21,8 +39,8 @@ statements! {
          JOIN members m ON m.workspace_id = t.workspace_id AND m.user_id = t.owner_id \
          WHERE t.digest = $1 AND w.deleted_at IS NULL";
 
-    const LIST: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
-         expires_at, last_used_at, last_client, last_channel FROM tokens WHERE workspace_id = $1 ORDER BY created_at DESC, id DESC";
+    /// With the role of the person who asks, in one statement: pages of the console that can be seen as a token ask for them.
+    const LIST: Dialect = Dialect { sqlite: list!(sqlite), postgres: list!(postgres) };
 
     const FIND: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
          expires_at, last_used_at, last_client, last_channel FROM tokens WHERE workspace_id = $1 AND id = $2";
@@ -80,6 +98,57 @@ struct Row {
     last_channel: String,
 }
 
+/// A token of a list, as an element of a JSON array: the columns of [`Row`] behind the workspace.
+#[derive(serde::Deserialize)]
+struct ListedRow(
+    TokenId,
+    UserId,
+    String,
+    String,
+    Option<String>,
+    String,
+    i64,
+    Timestamp,
+    Option<Timestamp>,
+    Option<Timestamp>,
+    String,
+    String,
+);
+
+impl ListedRow {
+    fn of(self, workspace: WorkspaceId) -> Row {
+        let Self(
+            id,
+            owner,
+            name,
+            permissions,
+            folders,
+            last_four,
+            active,
+            created_at,
+            expires_at,
+            last_used_at,
+            last_client,
+            last_channel,
+        ) = self;
+        Row {
+            workspace_id: Text(workspace),
+            id: Text(id),
+            owner_id: Text(owner),
+            name,
+            permissions,
+            folders,
+            last_four,
+            active: active != 0,
+            created_at,
+            expires_at,
+            last_used_at,
+            last_client,
+            last_channel,
+        }
+    }
+}
+
 impl TryFrom<PresentedRow> for Presented {
     type Error = Error;
 
@@ -129,14 +198,31 @@ pub(crate) async fn find_by_digest(db: &Db, digest: &Digest) -> Result<Option<Pr
     row.map(TryInto::try_into).transpose()
 }
 
-/// The tokens of a workspace, newest first.
-pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<Token>, Error> {
-    let rows: Vec<Row> = fetch!(all, tx, LIST, Text(workspace))?;
-    rows.into_iter().map(TryInto::try_into).collect()
+/// The role of a member of a live workspace, and its tokens, newest first; none for somebody who is no member.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    member: UserId,
+) -> Result<Option<(Role, Vec<Token>)>, Error> {
+    let row: Option<(String, String)> = fetch!(optional, db, LIST, Text(workspace), Text(member))?;
+    let Some((role, tokens)) = row else { return Ok(None) };
+    let tokens = json_rows::<ListedRow>(&tokens)?.into_iter().map(|row| Token::try_from(row.of(workspace)));
+    let mut tokens: Vec<Token> = tokens.collect::<Result<_, _>>()?;
+    tokens.sort_by_key(|token| Reverse((token.created_at, token.id)));
+    Ok(Some((word("members.role", &role)?, tokens)))
 }
 
-pub(crate) async fn find(tx: &mut Tx, workspace: WorkspaceId, id: TokenId) -> Result<Option<Token>, Error> {
-    let row: Option<Row> = fetch!(optional, tx, FIND, Text(workspace), Text(id))?;
+/// A token, inside a transaction or outside.
+pub(crate) async fn find<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    id: TokenId,
+) -> Result<Option<Token>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let row: Option<Row> = fetch!(optional, on, FIND, Text(workspace), Text(id))?;
     row.map(TryInto::try_into).transpose()
 }
 
@@ -191,14 +277,18 @@ pub(crate) async fn delete_all_of_owner(tx: &mut Tx, owner: UserId) -> Result<()
     execute!(tx, DELETE_ALL_OF_OWNER, Text(owner)).map(drop)
 }
 
-/// How many tokens of a person in a workspace have not ended.
-pub(crate) async fn count_live(
-    tx: &mut Tx,
+/// How many tokens of a person in a workspace have not ended, inside a transaction or outside.
+pub(crate) async fn count_live<'e, S, P>(
+    on: Engine<S, P>,
     workspace: WorkspaceId,
     owner: UserId,
     now: Timestamp,
-) -> Result<i64, Error> {
-    fetch!(scalar, tx, COUNT_LIVE, Text(workspace), Text(owner), now)
+) -> Result<i64, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    fetch!(scalar, on, COUNT_LIVE, Text(workspace), Text(owner), now)
 }
 
 /// Records uses in one transaction. An earlier one never replaces a later one, and a token that is gone is skipped.

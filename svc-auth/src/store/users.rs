@@ -73,12 +73,6 @@ pub(crate) async fn any_in(tx: &mut Tx) -> Result<bool, Error> {
     Ok(found.is_some())
 }
 
-/// A person, outside of a transaction.
-pub(crate) async fn get(db: &Db, id: UserId) -> Result<Option<User>, Error> {
-    let row: Option<Row> = fetch!(optional, db, FIND, Text(id))?;
-    Ok(row.map(Into::into))
-}
-
 pub(crate) async fn find(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
     let row: Option<Row> = fetch!(optional, tx, FIND, Text(id))?;
     Ok(row.map(Into::into))

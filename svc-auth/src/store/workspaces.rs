@@ -107,6 +107,52 @@ impl TryFrom<MembershipRow> for Membership {
     }
 }
 
+/// A membership in a live workspace as an element of a JSON array: the workspace's id, name, plan, publishers, days of
+/// questions, times of creation and change, the end of its time in trash, and the role.
+#[derive(serde::Deserialize)]
+pub(super) struct ListedMembership(
+    WorkspaceId,
+    String,
+    String,
+    String,
+    Option<i64>,
+    Timestamp,
+    Timestamp,
+    Option<Timestamp>,
+    String,
+);
+
+impl TryFrom<ListedMembership> for Membership {
+    type Error = Error;
+
+    fn try_from(row: ListedMembership) -> Result<Self, Error> {
+        let ListedMembership(
+            id,
+            name,
+            plan,
+            publishers,
+            question_log_days,
+            created_at,
+            updated_at,
+            purge_at,
+            role,
+        ) = row;
+        let (id, deleted_at) = (Text(id), None);
+        let workspace = Row {
+            id,
+            name,
+            plan,
+            publishers,
+            question_log_days,
+            created_at,
+            updated_at,
+            deleted_at,
+            purge_at,
+        };
+        MembershipRow { workspace, role }.try_into()
+    }
+}
+
 /// The workspaces of a person, by name.
 pub(crate) async fn list(db: &Db, user: UserId) -> Result<Vec<Membership>, Error> {
     let rows: Vec<MembershipRow> = fetch!(all, db, LIST, Text(user))?;

@@ -271,3 +271,23 @@ async fn a_person_sees_their_sessions_and_ends_one() {
         assert!(list(&owner, None).await.is_empty(), "those that ended are not told");
     }
 }
+
+/// Each page of the console asks for all of this before it asks for anything of its own.
+#[tokio::test]
+async fn what_every_page_asks_is_one_statement_each() {
+    for world in worlds().await {
+        let session = world.sign_in("owner@localhost", PASSWORD).await.unwrap();
+        let owner = world.owner().await;
+        for _ in 0..3 {
+            world.token(&owner, &[Permission::Read]).await;
+        }
+        let (db, service) = (&world.service.db, &world.service);
+        let before = db.statements_read();
+        let workspace = world.first.workspace_id;
+        service.sessions.exchange(&session.session_secret, Some(workspace)).await.unwrap();
+        assert_eq!(service.sessions.get(owner.id).await.unwrap().memberships.len(), 1);
+        assert_eq!(service.tokens.list(owner.id, workspace).await.unwrap().len(), 4);
+        let (Some(before), Some(after)) = (before, db.statements_read()) else { continue };
+        assert_eq!(after - before, 3, "{}", world.engine);
+    }
+}

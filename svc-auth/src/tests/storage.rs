@@ -143,7 +143,6 @@ const READ_ALL: &[&str] = &[
     "members m JOIN",
     "FROM signing_keys",
     "oauth_grants g JOIN",
-    "FROM tokens WHERE workspace_id = $1 ORDER BY",
     // What people have said is kept up to a number, and by time.
     "FROM feedback",
     // Workspaces that are being removed, with what refers to them.

@@ -5,21 +5,37 @@ use cairn_chassis::{execute, list_statement, statements};
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 use serde_json::json;
 
-use crate::model::{Database, Property, Record, cells, place_key};
+use crate::model::{Cell, Database, Property, Record, cells, place_key};
+
+/// The cells of the record `$2` of the database `$3`, out of a JSON array of `[property, place, number, text, rest, target]`.
+macro_rules! insert_cells {
+    (sqlite, $list:literal) => {
+        concat!(
+            "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
+             rest, target_id) SELECT $1, $2, $3, value ->> 0, value ->> 1, CAST(value ->> 2 AS REAL), value ->> 3, \
+             value ->> 4, value ->> 5 FROM json_each(",
+            $list,
+            ")"
+        )
+    };
+    (postgres, $list:literal) => {
+        concat!(
+            "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
+             rest, target_id) SELECT $1, $2, $3, cell ->> 0, CAST(cell ->> 1 AS BIGINT), \
+             CAST(cell ->> 2 AS DOUBLE PRECISION), cell ->> 3, cell ->> 4, cell ->> 5 \
+             FROM jsonb_array_elements(CAST(CAST(",
+            $list,
+            " AS TEXT) AS JSONB)) AS list (cell)"
+        )
+    };
+}
+pub(super) use insert_cells;
 
 statements! {
     pub(super) fn statements;
 
-    /// $4 is a JSON array of `[property, place, number, text, rest, target]`.
-    const INSERT: Dialect = Dialect {
-        sqlite: "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
-             rest, target_id) SELECT $1, $2, $3, value ->> 0, value ->> 1, CAST(value ->> 2 AS REAL), value ->> 3, \
-             value ->> 4, value ->> 5 FROM json_each($4)",
-        postgres: "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
-             rest, target_id) SELECT $1, $2, $3, cell ->> 0, CAST(cell ->> 1 AS BIGINT), \
-             CAST(cell ->> 2 AS DOUBLE PRECISION), cell ->> 3, cell ->> 4, cell ->> 5 \
-             FROM jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) AS list (cell)",
-    };
+    const INSERT: Dialect =
+        Dialect { sqlite: insert_cells!(sqlite, "$4"), postgres: insert_cells!(postgres, "$4") };
 
     const FORGET_RECORD: &str = "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2";
 
@@ -56,16 +72,21 @@ statements! {
     ];
 }
 
+/// Cells as the list of a statement.
+pub(super) fn list(made: &[Cell]) -> String {
+    let rows = made
+        .iter()
+        .map(|cell| json!([cell.property, cell.place, cell.number, cell.text, cell.rest, cell.target]));
+    serde_json::Value::from_iter(rows).to_string()
+}
+
 /// Stores the cells of a record that has none.
 pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
     let made = cells(database, &record.values);
     if made.is_empty() {
         return Ok(());
     }
-    let rows = made
-        .iter()
-        .map(|cell| json!([cell.property, cell.place, cell.number, cell.text, cell.rest, cell.target]));
-    let list = serde_json::Value::from_iter(rows).to_string();
+    let list = list(&made);
     execute!(tx, INSERT, Text(database.workspace_id), Text(record.id), Text(record.database_id), &list)
         .map(drop)
 }

@@ -9,18 +9,17 @@ use sqlx::{Executor, Postgres, Sqlite};
 
 use super::kinds::trash_kind;
 use super::page::{
-    ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, to_column, to_count,
-    up,
+    ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, parts_of_way,
+    to_column, to_count, way,
 };
 use crate::model::{Cursor, Database};
 
 macro_rules! located {
     ($order:literal) => {
         concat!(
-            up!("SELECT folder_id FROM page"),
-            " SELECT page.*, up.ids AS folder_ids, up.path AS folder_path, \
-             COALESCE(counted.live, 0) AS record_count FROM page \
-             LEFT JOIN up ON up.start_id = page.folder_id AND up.parent_id IS NULL \
+            " SELECT page.*, ",
+            way!("page"),
+            " AS way, COALESCE(counted.live, 0) AS record_count FROM page \
              LEFT JOIN record_counts counted ON counted.workspace_id = $1 AND counted.database_id = page.id ",
             $order
         )
@@ -28,13 +27,13 @@ macro_rules! located {
 }
 
 macro_rules! list {
-    ($filter:expr) => {
+    ($engine:ident, $filter:expr) => {
         page_of!("databases", $filter, located!("ORDER BY page.name, page.id"))
     };
 }
 
 macro_rules! count {
-    ($filter:expr) => {
+    ($engine:ident, $filter:expr) => {
         count_of!("databases", $filter)
     };
 }
@@ -43,24 +42,24 @@ statements! {
     pub(super) fn statements;
 
     const GET: &str = concat!(
-        "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
+        "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL)",
         located!("")
     );
 
     const GET_TRASHED: &str = concat!(
         "WITH RECURSIVE page AS (SELECT * FROM databases \
-         WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NOT NULL), ",
+         WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NOT NULL)",
         located!("")
     );
 
     const GET_MANY: Dialect = list_statement!(
         "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
         "$2",
-        concat!("), ", located!(""))
+        concat!(")", located!(""))
     );
 
     const LIST_TRASHED: &str = concat!(
-        "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NOT NULL), ",
+        "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NOT NULL)",
         located!("ORDER BY page.name, page.id")
     );
 
@@ -136,16 +135,16 @@ struct Row {
     created_at: Timestamp,
     updated_at: Timestamp,
     deleted_at: Option<Timestamp>,
-    folder_ids: Option<String>,
-    folder_path: Option<String>,
+    way: Option<String>,
     record_count: i64,
 }
 
 impl Row {
     fn into_database(self, workspace_id: WorkspaceId) -> Result<Database, Error> {
-        let folders = self.folder_ids.as_deref().map(folders_of).transpose()?.unwrap_or_default();
-        let path = match self.folder_path {
-            Some(above) => format!("/{above}/{}", self.name),
+        let way = parts_of_way(self.way.as_deref());
+        let folders = way.map(|(ids, _)| folders_of(ids)).transpose()?.unwrap_or_default();
+        let path = match way {
+            Some((_, above)) => format!("/{above}/{}", self.name),
             None => format!("/{}", self.name),
         };
         let corrupt = |_| Error::corrupt("a database's properties or views are not what was written");

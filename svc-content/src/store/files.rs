@@ -1,15 +1,15 @@
 //! Files and where they stand. A path is computed with the read that needs it: moving a folder costs one row.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{execute, fetch, list_statement, on_db, statements};
+use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list, json_rows};
+use cairn_chassis::{execute, fetch, list_statement, on_db, rows_as_json, statements};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
 use super::page::{
-    ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, tagged, to_column,
-    to_count, up,
+    ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, parts_of_way, tagged,
+    to_column, to_count, up, way,
 };
-use crate::model::{Body, Cursor, File, FileType};
+use crate::model::{Author, Body, Cursor, File, FileType};
 
 /// The columns of a file, of a table or of what holds them under the same names.
 macro_rules! file_columns {
@@ -48,20 +48,54 @@ macro_rules! located {
 macro_rules! get {
     ($extra:literal, $join:literal) => {
         concat!(
-            "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
-            located!($extra, $join)
+            "SELECT ",
+            file_columns!("f"),
+            ", CAST(NULL AS TEXT) AS folder_ids, CAST(NULL AS TEXT) AS folder_path, ",
+            way!("f"),
+            " AS way",
+            $extra,
+            " FROM files f ",
+            $join,
+            " WHERE f.workspace_id = $1 AND f.id = $2 AND f.deleted_at IS NULL"
+        )
+    };
+}
+
+/// Many files as one text: an element is a [`ListedRow`].
+macro_rules! get_many {
+    ($engine:ident) => {
+        list_statement!(
+            concat!(
+                "SELECT ",
+                rows_as_json!($engine, concat!(file_columns!("f"), ", ", way!("f"))),
+                " FROM files f WHERE f.workspace_id = $1 AND f.deleted_at IS NULL AND f.id IN "
+            ),
+            "$2",
+            ""
+        )
+    };
+}
+
+/// The same of a page, whose files mostly stand in the same few folders.
+macro_rules! located_as_json {
+    ($engine:ident) => {
+        concat!(
+            up!("SELECT folder_id FROM page"),
+            " SELECT ",
+            rows_as_json!($engine, concat!(file_columns!("page"), ", up.ids || '//' || up.path")),
+            " FROM page LEFT JOIN up ON up.start_id = page.folder_id AND up.parent_id IS NULL"
         )
     };
 }
 
 macro_rules! list {
-    ($filter:expr) => {
-        page_of!("files", $filter, located!("", "ORDER BY page.name, page.id"))
+    ($engine:ident, $filter:expr) => {
+        page_of!("files", $filter, concat!(", ", located_as_json!($engine)))
     };
 }
 
 macro_rules! count {
-    ($filter:expr) => {
+    ($engine:ident, $filter:expr) => {
         count_of!("files", $filter)
     };
 }
@@ -80,6 +114,20 @@ macro_rules! search_page {
     };
 }
 
+macro_rules! insert_file {
+    () => {
+        "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, content_hash, version, \
+         created_at, updated_at, description) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+    };
+}
+
+macro_rules! insert_first_version {
+    () => {
+        "INSERT INTO file_versions (workspace_id, file_id, version, content_hash, size_bytes, created_at, author_kind, \
+         author_id, author_name) VALUES ($1, $2, $10, $9, $8, $12, $14, $15, $16)"
+    };
+}
+
 statements! {
     pub(super) fn statements;
 
@@ -87,14 +135,10 @@ statements! {
 
     const GET_WITH_BODY: &str = get!(
         ", b.hash, b.encoding, b.data",
-        "JOIN bodies b ON b.workspace_id = $1 AND b.hash = page.content_hash"
+        "JOIN bodies b ON b.workspace_id = $1 AND b.hash = f.content_hash"
     );
 
-    const GET_MANY: Dialect = list_statement!(
-        "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-        "$2",
-        concat!("), ", located!("", ""))
-    );
+    const GET_MANY: Dialect = Dialect { sqlite: get_many!(sqlite).sqlite, postgres: get_many!(postgres).postgres };
 
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM files WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
@@ -136,9 +180,11 @@ statements! {
         .postgres,
     };
 
-    const INSERT: &str = "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, \
-         content_hash, version, created_at, updated_at, description) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    /// A file and its first version, which SQLite takes in one message.
+    const INSERT: Dialect = Dialect {
+        sqlite: concat!(insert_file!(), "; ", insert_first_version!()),
+        postgres: concat!("WITH file AS (", insert_file!(), ") ", insert_first_version!()),
+    };
 
     const UPDATE: &str = "UPDATE files SET folder_id = $3, name = $4, folded_name = $5, tags = $6, size_bytes = $7, \
          content_hash = $8, version = $9, updated_at = $10, description = $11 WHERE workspace_id = $1 AND id = $2";
@@ -162,10 +208,78 @@ pub(super) struct Row {
     folder_path: Option<String>,
 }
 
+/// A file with its way to the root in one column.
+#[derive(Debug, sqlx::FromRow)]
+struct OneRow {
+    #[sqlx(flatten)]
+    file: Row,
+    way: Option<String>,
+}
+
+/// The columns of a file and its way as an element of a JSON array.
+#[derive(serde::Deserialize)]
+struct ListedRow(
+    FileId,
+    Option<FolderId>,
+    String,
+    i64,
+    String,
+    i64,
+    String,
+    i64,
+    Timestamp,
+    Timestamp,
+    Option<String>,
+    Option<String>,
+);
+
+impl From<ListedRow> for OneRow {
+    fn from(row: ListedRow) -> Self {
+        let ListedRow(
+            id,
+            folder_id,
+            name,
+            file_type,
+            tags,
+            size_bytes,
+            content_hash,
+            version,
+            created_at,
+            updated_at,
+            description,
+            way,
+        ) = row;
+        let file = Row {
+            id: Text(id),
+            folder_id: folder_id.map(Text),
+            name,
+            file_type,
+            tags,
+            size_bytes,
+            content_hash,
+            version,
+            created_at,
+            updated_at,
+            description,
+            folder_ids: None,
+            folder_path: None,
+        };
+        Self { file, way }
+    }
+}
+
+impl OneRow {
+    fn into_file(self, workspace: WorkspaceId) -> Result<File, Error> {
+        let way = parts_of_way(self.way.as_deref());
+        let (folder_ids, folder_path) = way.map(|(ids, path)| (ids.to_owned(), path.to_owned())).unzip();
+        Row { folder_ids, folder_path, ..self.file }.into_file(workspace)
+    }
+}
+
 #[derive(Debug, sqlx::FromRow)]
 struct RowWithBody {
     #[sqlx(flatten)]
-    file: Row,
+    file: OneRow,
     #[sqlx(flatten)]
     body: super::bodies::Row,
 }
@@ -207,6 +321,11 @@ fn into_files(rows: Vec<Row>, workspace: WorkspaceId) -> Result<Vec<File>, Error
     rows.into_iter().map(|row| row.into_file(workspace)).collect()
 }
 
+/// Of one text of rows, in no order.
+fn read_files(rows: &str, workspace: WorkspaceId) -> Result<Vec<File>, Error> {
+    json_rows::<ListedRow>(rows)?.into_iter().map(|row| OneRow::from(row).into_file(workspace)).collect()
+}
+
 pub(super) fn type_of(column: i64) -> Result<FileType, Error> {
     FileType::from_number(column).ok_or_else(|| Error::corrupt("a file of an unknown type"))
 }
@@ -237,14 +356,14 @@ pub(crate) async fn get_with_body(
 /// A live file, which no other transaction can change until this one ends.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<Option<File>, Error> {
     super::page::lock(tx, LOCK, workspace, id).await?;
-    let row: Option<Row> = fetch!(optional, tx, GET, Text(workspace), Text(id))?;
+    let row: Option<OneRow> = fetch!(optional, tx, GET, Text(workspace), Text(id))?;
     row.map(|row| row.into_file(workspace)).transpose()
 }
 
 /// The live ones of these files, in no order, in one statement.
 pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<File>, Error> {
-    let rows = fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?;
-    into_files(rows, workspace)
+    let rows: String = fetch!(scalar, db, GET_MANY, Text(workspace), json_list(ids))?;
+    read_files(&rows, workspace)
 }
 
 /// The same within a transaction.
@@ -267,8 +386,10 @@ pub(crate) async fn list(
     limit: i64,
 ) -> Result<Vec<File>, Error> {
     let statements = if tags.is_empty() { LIST } else { LIST_TAGGED };
-    let rows = statements.page(db, workspace, scope, tags_argument(tags), (after, limit)).await?;
-    into_files(rows, workspace)
+    let rows = statements.page_as_json(db, workspace, scope, tags_argument(tags), (after, limit)).await?;
+    let mut files = read_files(&rows, workspace)?;
+    files.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
+    Ok(files)
 }
 
 /// The tags as the last argument of statements that look at tags.
@@ -322,8 +443,13 @@ pub(crate) async fn search(
     Ok((into_files(rows.into_iter().map(|row| row.file).collect(), workspace)?, total))
 }
 
-/// Stores a new file.
-pub(crate) async fn insert(tx: &mut Tx, file: &File, folded_name: &str) -> Result<(), Error> {
+/// Stores a new file with the version that it is; its body is there.
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    file: &File,
+    folded_name: &str,
+    author: &Author,
+) -> Result<(), Error> {
     execute!(
         tx,
         INSERT,
@@ -339,7 +465,10 @@ pub(crate) async fn insert(tx: &mut Tx, file: &File, folded_name: &str) -> Resul
         to_column(file.version),
         file.created_at,
         file.updated_at,
-        &file.description
+        &file.description,
+        &author.kind,
+        &author.id,
+        &author.name
     )
     .map(drop)
 }

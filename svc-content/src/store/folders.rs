@@ -2,37 +2,57 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op, Reserved};
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{execute, fetch, list_statement, statements};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list, json_rows};
+use cairn_chassis::{execute, fetch, list_statement, rows_as_json, statements};
 use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
 use super::page::{
     ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, to_column, to_count,
-    up,
 };
 use crate::model::{Cursor, Deletion, Folder};
 
+macro_rules! columns {
+    () => {
+        "id, name, created_at, updated_at, ids, path"
+    };
+}
+
+/// Each folder of `page` with its way to the root, from the root on. It goes along with the folder: to look the way of each
+/// up among those of all takes the square of their number.
 macro_rules! located {
-    ($order:literal) => {
+    ($selected:expr) => {
         concat!(
-            up!("SELECT id FROM page"),
-            " SELECT page.id, page.name, page.created_at, page.updated_at, up.ids, up.path FROM page \
-             JOIN up ON up.start_id = page.id AND up.parent_id IS NULL ",
-            $order
+            "up (id, name, created_at, updated_at, parent_id, ids, path, depth) AS (\
+             SELECT id, name, created_at, updated_at, parent_id, id, name, 1 FROM page UNION ALL \
+             SELECT up.id, up.name, up.created_at, up.updated_at, p.parent_id, p.id || '/' || up.ids, \
+             p.name || '/' || up.path, up.depth + 1 \
+             FROM up JOIN folders p ON p.workspace_id = $1 AND p.id = up.parent_id WHERE up.depth < 128) SELECT ",
+            $selected,
+            " FROM up WHERE parent_id IS NULL"
         )
     };
 }
 
 macro_rules! list {
-    ($filter:expr) => {
-        page_of!("folders", $filter, located!("ORDER BY page.name, page.id"))
+    ($engine:ident, $filter:expr) => {
+        page_of!("folders", $filter, concat!(", ", located!(rows_as_json!($engine, columns!()))))
     };
 }
 
 macro_rules! count {
-    ($filter:expr) => {
+    ($engine:ident, $filter:expr) => {
         count_of!("folders", $filter)
+    };
+}
+
+macro_rules! get_many {
+    ($engine:ident) => {
+        list_statement!(
+            "WITH RECURSIVE page AS (SELECT * FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+            "$2",
+            concat!("), ", located!(rows_as_json!($engine, columns!())))
+        )
     };
 }
 
@@ -57,14 +77,10 @@ statements! {
 
     const GET: &str = concat!(
         "WITH RECURSIVE page AS (SELECT * FROM folders WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
-        located!("")
+        located!(columns!())
     );
 
-    const GET_MANY: Dialect = list_statement!(
-        "WITH RECURSIVE page AS (SELECT * FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-        "$2",
-        concat!("), ", located!(""))
-    );
+    const GET_MANY: Dialect = Dialect { sqlite: get_many!(sqlite).sqlite, postgres: get_many!(postgres).postgres };
 
     /// A deletion updates the row and so waits for whoever puts something into the folder, and the other
     /// way round.
@@ -121,6 +137,22 @@ statements! {
     const PUBLISH_DATABASES: &str = publish!("databases");
 }
 
+/// The columns of a [`Row`] as an element of a JSON array.
+#[derive(serde::Deserialize)]
+struct ListedRow(FolderId, String, Timestamp, Timestamp, String, String);
+
+impl From<ListedRow> for Row {
+    fn from(row: ListedRow) -> Self {
+        let ListedRow(id, name, created_at, updated_at, ids, path) = row;
+        Self { id: Text(id), name, created_at, updated_at, ids, path }
+    }
+}
+
+/// Of one text of rows, in no order.
+fn read_folders(rows: &str, workspace: WorkspaceId) -> Result<Vec<Folder>, Error> {
+    json_rows::<ListedRow>(rows)?.into_iter().map(|row| Row::from(row).into_folder(workspace)).collect()
+}
+
 #[derive(Debug, sqlx::FromRow)]
 struct Row {
     id: Text<FolderId>,
@@ -167,8 +199,8 @@ pub(crate) async fn get_many(
     workspace: WorkspaceId,
     ids: &[FolderId],
 ) -> Result<Vec<Folder>, Error> {
-    let rows: Vec<Row> = fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?;
-    rows.into_iter().map(|row| row.into_folder(workspace)).collect()
+    let rows: String = fetch!(scalar, db, GET_MANY, Text(workspace), json_list(ids))?;
+    read_folders(&rows, workspace)
 }
 
 /// A live folder that stays live until this transaction ends. To be asked for before a file is locked: deletions take
@@ -191,8 +223,10 @@ pub(crate) async fn list(
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Vec<Folder>, Error> {
-    let rows: Vec<Row> = LIST.page(db, workspace, scope, None, (after, limit)).await?;
-    rows.into_iter().map(|row| row.into_folder(workspace)).collect()
+    let rows = LIST.page_as_json(db, workspace, scope, None, (after, limit)).await?;
+    let mut folders = read_folders(&rows, workspace)?;
+    folders.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
+    Ok(folders)
 }
 
 /// How many live folders.

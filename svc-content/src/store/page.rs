@@ -77,6 +77,20 @@ impl ByScope {
         })
     }
 
+    /// The same of statements that select [`rows_as_json!`](cairn_chassis::rows_as_json): one text, in no order.
+    pub(super) async fn page_as_json(
+        &self,
+        db: &Db,
+        workspace: WorkspaceId,
+        scope: &ListScope,
+        tags: Option<String>,
+        which: (Option<&Cursor>, i64),
+    ) -> Result<String, Error> {
+        let rows: Vec<(String,)> = self.page(db, workspace, scope, tags, which).await?;
+        let text = rows.into_iter().next().map(|(text,)| text);
+        text.ok_or_else(|| Error::corrupt("a page of a list is no row"))
+    }
+
     /// How many items.
     pub(super) async fn count(
         &self,
@@ -116,6 +130,11 @@ pub(super) fn folders_of(ids: &str) -> Result<Vec<FolderId>, Error> {
     ids.split('/').map(|id| id.parse().map_err(|_| Error::corrupt("a folder's id is not a UUID"))).collect()
 }
 
+/// The ids and the names of a column that [`way!`] made.
+pub(super) fn parts_of_way(column: Option<&str>) -> Option<(&str, &str)> {
+    column.and_then(|way| way.split_once("//"))
+}
+
 pub(super) fn to_count(column: i64) -> u64 {
     u64::try_from(column).unwrap_or(0)
 }
@@ -149,6 +168,26 @@ macro_rules! up {
     };
 }
 
+/// The way to the root of what stands in a folder, as a column: the ids of the folders, two slashes, and their names, neither of
+/// which hold two in a row. It is looked for beside each row: of a few, `page` and `up` as tables would cost more than all the
+/// rest.
+macro_rules! way {
+    ($item:literal) => {
+        concat!(
+            "CASE WHEN ",
+            $item,
+            ".folder_id IS NOT NULL THEN (WITH RECURSIVE up (parent_id, ids, path, depth) AS (\
+             SELECT s.parent_id, s.id, s.name, 1 FROM folders s \
+             WHERE s.workspace_id = $1 AND s.deleted_at IS NULL AND s.id = ",
+            $item,
+            ".folder_id UNION ALL \
+             SELECT p.parent_id, p.id || '/' || up.ids, p.name || '/' || up.path, up.depth + 1 \
+             FROM up JOIN folders p ON p.workspace_id = $1 AND p.id = up.parent_id WHERE up.depth < 128) \
+             SELECT ids || '//' || path FROM up WHERE parent_id IS NULL) END"
+        )
+    };
+}
+
 /// The ids of the files that the deletion `$2` took, as a subquery. No index names a file's deletion, so that moving
 /// files to trash changes no index: they are looked for in the folders below what was deleted.
 /// CROSS JOIN is a join to PostgreSQL; SQLite takes the sides in that order, and would else read the workspace's files first.
@@ -170,7 +209,7 @@ macro_rules! page_of {
             $table,
             " WHERE workspace_id = $1 AND deleted_at IS NULL",
             $filter,
-            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4), ",
+            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4)",
             $located
         )
     };
@@ -183,10 +222,10 @@ macro_rules! count_of {
     };
 }
 
-/// A statement for each [`ListScope`], out of a macro that makes a text of a filter: what stands before the text, what
-/// joins it to `below`, the column of the folder that holds an item, the column that is looked for below folders, and the
-/// parameter of the scope. With the parameters of a list of tags, without and behind that of the scope, those of files that
-/// bear all of them.
+/// A statement for each [`ListScope`], out of a macro that makes a text of an engine and a filter: what stands before the
+/// text, what joins it to `below`, the column of the folder that holds an item, the column that is looked for below folders,
+/// and the parameter of the scope. With the parameters of a list of tags, without and behind that of the scope, those of
+/// files that bear all of them.
 macro_rules! by_scope {
     ($text:ident, $begin:literal, $join:literal, $holder:literal, $inside:literal, $scope:literal) => {
         by_scope!(@ $text, $begin, $join, $holder, $inside, $scope, "", "", "", "")
@@ -206,26 +245,32 @@ macro_rules! by_scope {
     ) => {
         ByScope {
             all: Dialect {
-                sqlite: concat!($begin, $text!($sqlite)),
-                postgres: concat!($begin, $text!($postgres)),
+                sqlite: concat!($begin, $text!(sqlite, $sqlite)),
+                postgres: concat!($begin, $text!(postgres, $postgres)),
             },
             root: Dialect {
-                sqlite: concat!($begin, $text!(concat!(" AND ", $holder, " IS NULL", $sqlite))),
-                postgres: concat!($begin, $text!(concat!(" AND ", $holder, " IS NULL", $postgres))),
+                sqlite: concat!($begin, $text!(sqlite, concat!(" AND ", $holder, " IS NULL", $sqlite))),
+                postgres: concat!($begin, $text!(postgres, concat!(" AND ", $holder, " IS NULL", $postgres))),
             },
             held: Dialect {
-                sqlite: concat!($begin, $text!(concat!(" AND ", $holder, " = ", $scope, $sqlite_behind))),
-                postgres: concat!($begin, $text!(concat!(" AND ", $holder, " = ", $scope, $postgres_behind))),
+                sqlite: concat!($begin, $text!(sqlite, concat!(" AND ", $holder, " = ", $scope, $sqlite_behind))),
+                postgres: concat!($begin, $text!(postgres, concat!(" AND ", $holder, " = ", $scope, $postgres_behind))),
             },
             below: Dialect {
                 sqlite: below_folders!(
                     $scope,
-                    concat!($join, $text!(concat!(" AND ", $inside, " IN (SELECT id FROM below)", $sqlite_behind)))
+                    concat!(
+                        $join,
+                        $text!(sqlite, concat!(" AND ", $inside, " IN (SELECT id FROM below)", $sqlite_behind))
+                    )
                 )
                 .sqlite,
                 postgres: below_folders!(
                     $scope,
-                    concat!($join, $text!(concat!(" AND ", $inside, " IN (SELECT id FROM below)", $postgres_behind)))
+                    concat!(
+                        $join,
+                        $text!(postgres, concat!(" AND ", $inside, " IN (SELECT id FROM below)", $postgres_behind))
+                    )
                 )
                 .postgres,
             },
@@ -260,4 +305,4 @@ macro_rules! tagged {
     };
 }
 
-pub(super) use {below, below_folders, by_scope, count_of, files_taken, page_of, tagged, up};
+pub(super) use {below, below_folders, by_scope, count_of, files_taken, page_of, tagged, up, way};

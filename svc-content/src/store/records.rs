@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list, json_rows};
 use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
 use serde_json::value::RawValue;
 use sqlx::{Executor, Postgres, Sqlite};
 
+use super::cells::insert_cells;
 use super::page::{to_column, to_count};
 use crate::model::{Author, Database, Kept, Record, RecordVersion, Values, cells, searched};
 
@@ -35,10 +36,42 @@ macro_rules! row_of_page {
     };
 }
 
+/// The same beside the database.
+macro_rules! row_of_many {
+    () => {
+        concat!("'[\"' || r.database_id || '\",' || ", row_of_page!(), " || ']'")
+    };
+}
+
 macro_rules! version_columns {
     () => {
         "SELECT version, field_values, content_file_id, created_at, author_kind, author_id, author_name \
          FROM record_versions WHERE workspace_id = $1 AND record_id = $2 "
+    };
+}
+
+macro_rules! insert_record {
+    () => {
+        "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, version, \
+         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+    };
+}
+
+macro_rules! insert_first_version {
+    () => {
+        "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+         author_kind, author_id, author_name) VALUES ($1, $2, $8, $4, $5, $9, $11, $12, $13)"
+    };
+}
+
+/// Which database has how many live records more.
+macro_rules! count {
+    ($more:literal) => {
+        concat!(
+            "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, ",
+            $more,
+            ") ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live"
+        )
     };
 }
 
@@ -53,23 +86,51 @@ statements! {
         "WHERE workspace_id = $1 AND database_id = $2 AND id = $3 AND deleted_at IS NOT NULL"
     );
 
-    const GET_MANY: Dialect = list_statement!(
-        concat!(columns!(), "WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN "),
-        "$2",
-        ""
-    );
+    const GET_MANY: Dialect = Dialect {
+        sqlite: concat!(
+            "SELECT '[' || COALESCE(group_concat(",
+            row_of_many!(),
+            ", ','), '') || ']' FROM records r WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
+             AND r.id IN (SELECT value FROM json_each($2))"
+        ),
+        postgres: concat!(
+            "SELECT '[' || COALESCE(string_agg(",
+            row_of_many!(),
+            ", ','), '') || ']' FROM records r WHERE r.workspace_id = $1 AND r.deleted_at IS NULL \
+             AND r.id IN (SELECT unnest(ARRAY(SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB)))))"
+        ),
+    };
 
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM records WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
 
-    const INSERT: &str = "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, \
-         version, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    /// A record with its first version and its cells, and that the database has one more: SQLite takes all in one message.
+    const INSERT: Dialect = Dialect {
+        sqlite: concat!(
+            insert_record!(),
+            "; ",
+            insert_first_version!(),
+            "; ",
+            insert_cells!(sqlite, "$14"),
+            "; ",
+            count!("$3, 1")
+        ),
+        postgres: concat!(
+            "WITH record AS (",
+            insert_record!(),
+            "), version AS (",
+            insert_first_version!(),
+            "), cells AS (",
+            insert_cells!(postgres, "$14"),
+            ") ",
+            count!("$3, 1")
+        ),
+    };
 
     const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4, title = $5, searched = $6, \
          version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
 
-    const COUNT: &str = "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, $2, $3) \
-         ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live";
+    const COUNT: &str = count!("$2, $3");
 
     const INSERT_VERSION: &str = "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, \
          created_at, author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
@@ -139,6 +200,27 @@ impl Row {
 /// An element of [`PAGE`]: id, values, body, version, times.
 #[derive(serde::Deserialize)]
 struct KeptRow<'a>(&'a str, #[serde(borrow)] &'a RawValue, Option<&'a str>, i64, i64, i64);
+
+/// An element of [`GET_MANY`]: the database, and the record.
+#[derive(serde::Deserialize)]
+struct HeldRow<'a>(&'a str, #[serde(borrow)] KeptRow<'a>);
+
+impl HeldRow<'_> {
+    fn into_record(self) -> Result<Record, Error> {
+        let Self(database, row) = self;
+        let unreadable = |_| Error::corrupt("the id of a record's database cannot be read");
+        let kept = row.into_kept()?;
+        Ok(Record {
+            id: kept.id,
+            database_id: database.parse().map_err(unreadable)?,
+            values: values_of(&kept.values)?,
+            content_file_id: kept.content_file_id,
+            version: kept.version,
+            created_at: kept.created_at,
+            updated_at: kept.updated_at,
+        })
+    }
+}
 
 impl KeptRow<'_> {
     fn into_kept(self) -> Result<Kept, Error> {
@@ -219,8 +301,20 @@ pub(crate) async fn get_many(
     workspace: WorkspaceId,
     ids: &[RecordId],
 ) -> Result<Vec<Record>, Error> {
-    let rows: Vec<Row> = fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?;
-    rows.into_iter().map(Row::into_record).collect()
+    read_many(db.engine(), workspace, ids).await
+}
+
+async fn read_many<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    ids: &[RecordId],
+) -> Result<Vec<Record>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let rows: String = fetch!(scalar, on, GET_MANY, Text(workspace), json_list(ids))?;
+    json_rows::<HeldRow<'_>>(&rows)?.into_iter().map(HeldRow::into_record).collect()
 }
 
 /// The live ones of these records, in this order, inside a transaction or outside.
@@ -236,8 +330,7 @@ where
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<Row> = fetch!(all, on, GET_MANY, Text(workspace), json_list(ids))?;
-    let found: Vec<Record> = rows.into_iter().map(Row::into_record).collect::<Result<_, _>>()?;
+    let found = read_many(on, workspace, ids).await?;
     let mut by_id: HashMap<RecordId, Record> = found.into_iter().map(|record| (record.id, record)).collect();
     Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
 }
@@ -264,8 +357,7 @@ where
 {
     let (position, written_at, rows): (i64, Option<Timestamp>, String) =
         fetch!(one, on, PAGE, Text(workspace), Text(database), json_list(ids))?;
-    let rows: Vec<KeptRow<'_>> = serde_json::from_str(&rows)
-        .map_err(|error| Error::corrupt(format!("a page of records cannot be read: {error}")))?;
+    let rows: Vec<KeptRow<'_>> = json_rows(&rows)?;
     let found = rows.into_iter().map(|row| row.into_kept().map(|kept| (kept.id, kept)));
     let mut by_id: HashMap<RecordId, Kept> = found.collect::<Result<_, _>>()?;
     let records = ids.iter().filter_map(|id| by_id.remove(id)).collect();
@@ -282,9 +374,15 @@ pub(crate) fn size_of(record: &Record) -> Result<u64, Error> {
     Ok(values_column(record)?.len() as u64)
 }
 
-/// Stores a new record.
-pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
-    let values = values_column(record)?;
+/// Stores a new record as its author's version, with what it is found by, and counts it. Until the transaction ends, other
+/// writers of the database wait.
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    database: &Database,
+    record: &Record,
+    author: &Author,
+) -> Result<(), Error> {
+    let (values, made) = (values_column(record)?, cells(database, &record.values));
     execute!(
         tx,
         INSERT,
@@ -294,10 +392,14 @@ pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) ->
         &values,
         record.content_file_id.map(Text),
         database.title_of(&record.values),
-        searched(&cells(database, &record.values)),
+        searched(&made),
         to_column(record.version),
         record.created_at,
-        record.updated_at
+        record.updated_at,
+        &author.kind,
+        &author.id,
+        &author.name,
+        super::cells::list(&made)
     )
     .map(drop)
 }

@@ -1,8 +1,8 @@
 //! The contents that files have and had.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
-use cairn_chassis::{execute, fetch, list_statement, statements};
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list, json_rows};
+use cairn_chassis::{execute, fetch, list_statement, rows_as_json, statements};
 use cairn_proto::ids::{FileId, WorkspaceId};
 use serde_json::json;
 
@@ -12,6 +12,22 @@ use crate::model::{Author, Body, FileVersion};
 macro_rules! columns {
     () => {
         "v.file_id, v.version, v.content_hash, v.size_bytes, v.created_at, v.author_kind, v.author_id, v.author_name"
+    };
+}
+
+macro_rules! current {
+    ($engine:ident) => {
+        list_statement!(
+            concat!(
+                "SELECT ",
+                rows_as_json!($engine, columns!()),
+                " FROM files f JOIN file_versions v ON v.workspace_id = $1 AND v.file_id = f.id AND v.version = \
+                 (SELECT MAX(n.version) FROM file_versions n WHERE n.workspace_id = $1 AND n.file_id = f.id) \
+                 WHERE f.workspace_id = $1 AND f.deleted_at IS NULL AND f.id IN "
+            ),
+            "$2",
+            ""
+        )
     };
 }
 
@@ -28,17 +44,7 @@ statements! {
          ORDER BY v.version DESC LIMIT $4"
     );
 
-    const CURRENT: Dialect = list_statement!(
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM files f JOIN file_versions v ON v.workspace_id = $1 AND v.file_id = f.id AND v.version = \
-             (SELECT MAX(n.version) FROM file_versions n WHERE n.workspace_id = $1 AND n.file_id = f.id) \
-             WHERE f.workspace_id = $1 AND f.deleted_at IS NULL AND f.id IN "
-        ),
-        "$2",
-        ""
-    );
+    const CURRENT: Dialect = Dialect { sqlite: current!(sqlite).sqlite, postgres: current!(postgres).postgres };
 
     const COUNT: &str = "SELECT COUNT(*) FROM file_versions WHERE workspace_id = $1 AND file_id = $2";
 
@@ -87,6 +93,27 @@ struct Row {
     author_kind: String,
     author_id: String,
     author_name: String,
+}
+
+/// The columns of a [`Row`] as an element of a JSON array.
+#[derive(serde::Deserialize)]
+struct ListedRow(FileId, i64, String, i64, Timestamp, String, String, String);
+
+impl From<ListedRow> for Row {
+    fn from(row: ListedRow) -> Self {
+        let ListedRow(
+            file_id,
+            version,
+            content_hash,
+            size_bytes,
+            created_at,
+            author_kind,
+            author_id,
+            author_name,
+        ) = row;
+        let file_id = Text(file_id);
+        Self { file_id, version, content_hash, size_bytes, created_at, author_kind, author_id, author_name }
+    }
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -174,8 +201,8 @@ pub(crate) async fn current(
     workspace: WorkspaceId,
     files: &[FileId],
 ) -> Result<Vec<FileVersion>, Error> {
-    let rows: Vec<Row> = fetch!(all, db, CURRENT, Text(workspace), json_list(files))?;
-    Ok(rows.into_iter().map(Row::into_version).collect())
+    let rows: String = fetch!(scalar, db, CURRENT, Text(workspace), json_list(files))?;
+    Ok(json_rows::<ListedRow>(&rows)?.into_iter().map(|row| Row::from(row).into_version()).collect())
 }
 
 /// How many versions a file has.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::files::FileDraft;
-use crate::model::{Body, Growth, fold};
+use crate::model::{Author, Body, Growth, fold};
 
 impl Bench {
     /// Files in a folder; all but the first are unknown to the feed.
@@ -16,7 +16,7 @@ impl Bench {
         store::bodies::put(&mut tx, self.caller.workspace, &body).await.unwrap();
         for number in 1..count {
             let file = File { id: self.context.ids.next(), name: format!("file {number}"), ..made.clone() };
-            store::files::insert(&mut tx, &file, &fold(&file.name)).await.unwrap();
+            store::files::insert(&mut tx, &file, &fold(&file.name), &Author::default()).await.unwrap();
         }
         let growth = Growth { files: count as i64 - 1, ..Growth::default() };
         store::usage::add(&mut tx, self.caller.workspace, growth).await.unwrap();

@@ -1,8 +1,7 @@
 //! Brings ranked lists together: the words and the meaning of one query, and the lists of sub-queries.
 
-use std::collections::HashMap;
-
 use cairn_index::{ChunkId, Hit, sort_hits};
+use foldhash::{HashMap, HashMapExt as _};
 
 use super::tuning::RRF_K;
 

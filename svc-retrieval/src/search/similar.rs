@@ -1,8 +1,14 @@
 //! Tells whether two texts are the same or nearly the same: copies and versions of one passage.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::sync::LazyLock;
+
+use foldhash::quality::RandomState;
 
 use super::tuning::{FEWEST_COMPARED_WORDS, SAME_TEXT_SHARE, SHINGLE_WORDS};
+
+/// Hashes are compared within a process alone. Nobody knows its seeds, and so nobody writes a text that passes for another.
+static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 /// What is compared of a text: every run of a few words, and its numbers.
 ///
@@ -20,19 +26,26 @@ pub(super) struct Signature {
 impl Signature {
     /// The signature of a text; capitals, blanks and punctuation make no difference.
     pub(super) fn new(text: &str) -> Self {
-        let mut numbers = DefaultHasher::new();
-        let mut words = Vec::new();
+        let mut numbers = HASHES.build_hasher();
+        let (mut words, mut lower) = (Vec::new(), String::new());
         for word in text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
         {
-            let hashed = hash(word.chars().flat_map(char::to_lowercase));
+            lower.clear();
+            if word.is_ascii() {
+                lower.push_str(word);
+                lower.make_ascii_lowercase();
+            } else {
+                lower.extend(word.chars().flat_map(char::to_lowercase));
+            }
+            let hashed = HASHES.hash_one(lower.as_str());
             if word.contains(char::is_numeric) {
-                hashed.hash(&mut numbers);
+                numbers.write_u64(hashed);
             }
             words.push(hashed);
         }
         let mut runs: Vec<u64> = match words.len() < FEWEST_COMPARED_WORDS {
             true => Vec::new(),
-            false => words.windows(SHINGLE_WORDS).map(|run| hash(run.iter())).collect(),
+            false => words.windows(SHINGLE_WORDS).map(hash_of_run).collect(),
         };
         runs.sort_unstable();
         runs.dedup();
@@ -45,21 +58,33 @@ impl Signature {
             true => (&self.runs, &other.runs),
             false => (&other.runs, &self.runs),
         };
+        let are_enough = |shared: usize| {
+            let all = fewer.len() + more.len() - shared;
+            shared as f64 >= all as f64 * SAME_TEXT_SHARE
+        };
         // No more runs can be shared than the smaller text has: most pairs end here.
-        let is_possible = fewer.len() as f64 >= more.len() as f64 * SAME_TEXT_SHARE;
-        if fewer.is_empty() || self.numbers != other.numbers || !is_possible {
+        if fewer.is_empty() || self.numbers != other.numbers || !are_enough(fewer.len()) {
             return false;
         }
-        let shared = fewer.iter().filter(|run| more.binary_search(run).is_ok()).count();
-        let all = fewer.len() + more.len() - shared;
-        shared as f64 >= all as f64 * SAME_TEXT_SHARE
+        let (mut shared_at_most, mut rest) = (fewer.len(), more.as_slice());
+        for run in fewer {
+            let before = rest.iter().take_while(|other| *other < run).count();
+            rest = rest.get(before..).unwrap_or_default();
+            if rest.first() != Some(run) {
+                shared_at_most -= 1;
+                // And most others after a few runs.
+                if !are_enough(shared_at_most) {
+                    return false;
+                }
+            }
+        }
+        true
     }
 }
 
-/// The same in every process: the keys of this hasher are fixed.
-fn hash<T: std::hash::Hash>(parts: impl Iterator<Item = T>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    parts.for_each(|part| part.hash(&mut hasher));
+fn hash_of_run(words: &[u64]) -> u64 {
+    let mut hasher = HASHES.build_hasher();
+    words.iter().for_each(|word| hasher.write_u64(*word));
     hasher.finish()
 }
 

@@ -1,11 +1,12 @@
 //! Golden questions: what is asked, and what must be found.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Error, Text, Tx};
+use cairn_chassis::sql::{Engine, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{GoldenQuestionId, WorkspaceId};
 use cairn_proto::retrieval::v1::SearchContextRequest;
 use prost::Message as _;
+use sqlx::{Executor, Postgres, Sqlite};
 use uuid::Uuid;
 
 use crate::golden::{Author, Expected, GoldenQuestion};
@@ -67,12 +68,16 @@ impl TryFrom<Row> for GoldenQuestion {
 }
 
 /// The first so many of a workspace.
-pub(crate) async fn list(
-    tx: &mut Tx,
+pub(crate) async fn list<'e, S, P>(
+    on: Engine<S, P>,
     workspace: WorkspaceId,
     limit: i64,
-) -> Result<Vec<GoldenQuestion>, Error> {
-    let rows: Vec<Row> = fetch!(all, tx, LIST, Text(workspace), limit)?;
+) -> Result<Vec<GoldenQuestion>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let rows: Vec<Row> = fetch!(all, on, LIST, Text(workspace), limit)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 

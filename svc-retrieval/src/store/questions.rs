@@ -190,13 +190,13 @@ pub(crate) async fn count_all(tx: &mut Tx, workspace: WorkspaceId, filter: &Filt
 
 /// A question with its details, when it was asked since then and, where one is named, by or for that person.
 pub(crate) async fn find(
-    tx: &mut Tx,
+    db: &Db,
     workspace: WorkspaceId,
     id: QuestionId,
     since: Timestamp,
     of_person: &str,
 ) -> Result<Option<(Question, Vec<u8>)>, Error> {
-    let row: Option<WholeRow> = fetch!(optional, tx, FIND, Text(workspace), Text(id), since, of_person)?;
+    let row: Option<WholeRow> = fetch!(optional, db, FIND, Text(workspace), Text(id), since, of_person)?;
     row.map(|row| Ok((row.question.try_into()?, row.details))).transpose()
 }
 

@@ -5,8 +5,23 @@ use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr as _};
 use super::catalog::Table;
 use crate::sql::{Error, SqlitePool};
 
-/// The lines of a statement's plan that read all.
+/// What stands between statements that are sent together.
+const BETWEEN: &str = "; ";
+
+/// The lines of the plans of a text that read all.
 pub(super) async fn whole_reads(
+    pool: &SqlitePool,
+    tables: &[Table],
+    text: &'static str,
+) -> Result<Vec<String>, Error> {
+    let mut lines = Vec::new();
+    for statement in text.split(BETWEEN) {
+        lines.extend(whole_reads_of_one(pool, tables, statement).await?);
+    }
+    Ok(lines)
+}
+
+async fn whole_reads_of_one(
     pool: &SqlitePool,
     tables: &[Table],
     statement: &'static str,

@@ -1,7 +1,7 @@
 //! Which words of a question stand in a text, told without reading the words of the text that cannot be any of them: to
 //! find the words of a page of results in full takes a hundred times as long.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::{Languages, TellingWord, fold, split};
 
@@ -16,7 +16,9 @@ type Beginning = [u8; 2];
 pub struct Finder<'a> {
     /// The words by the forms that they are indexed in, one bit each.
     forms: HashMap<&'a str, u64>,
-    beginnings: HashSet<Beginning, foldhash::fast::RandomState>,
+    beginnings: HashSet<Beginning>,
+    /// The first bytes among the beginnings that are ASCII, a bit each: most words of a text begin with another.
+    first_bytes: u128,
     languages: Languages,
 }
 
@@ -33,7 +35,9 @@ impl<'a> Finder<'a> {
                 beginnings.extend(beginning(text.as_bytes()));
             }
         }
-        Self { forms, beginnings, languages }
+        let ascii = beginnings.iter().map(|[first, _]: &Beginning| *first).filter(u8::is_ascii);
+        let first_bytes = ascii.fold(0_u128, |bytes, first| bytes | (1_u128 << first));
+        Self { forms, beginnings, first_bytes, languages }
     }
 
     /// The words that the text holds: a bit for each, the first word's the lowest.
@@ -61,7 +65,8 @@ impl<'a> Finder<'a> {
                 // A part of one character may have another part right behind it.
                 self.beginnings.contains(&[first, second]) || self.beginnings.contains(&[first, 0])
             };
-            if is_begun && beginning(rest).is_some_and(is_known) {
+            let may_begin = (self.first_bytes >> byte.to_ascii_lowercase()) & 1 == 1;
+            if is_begun && may_begin && beginning(rest).is_some_and(is_known) {
                 return true;
             }
             before = *byte;

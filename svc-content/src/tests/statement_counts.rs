@@ -1,0 +1,68 @@
+//! How many statements a list takes does not depend on how long it is: each is a message to another thread and back.
+
+use super::*;
+use crate::documents::DocumentRef;
+use crate::versions::Versions;
+
+impl Bench {
+    /// What the rules read with meanwhile; `None` where nothing counts that.
+    async fn statements<T>(&self, reading: impl Future<Output = T>) -> (T, Option<u64>) {
+        let before = self.context.db.statements_read();
+        let read = reading.await;
+        let after = self.context.db.statements_read();
+        (read, after.zip(before).map(|(after, before)| after - before))
+    }
+
+    /// A page of a folder, as the console shows it: the files, who wrote them, whether they live; and all folders.
+    async fn page_of(&self, folder: FolderId) -> (usize, Option<u64>) {
+        let request = PageRequest::new(PAGES, 50, "").unwrap();
+        let reading = async {
+            let listed =
+                self.files.list(&self.caller, in_folder(Some(folder), false), request).await.unwrap();
+            let ids: Vec<String> = listed.items.iter().map(|file| file.id.to_string()).collect();
+            let versions = Versions::new(self.context.clone()).current(&self.caller, &ids).await.unwrap();
+            assert_eq!(versions.len(), ids.len());
+            let kind = Some(cairn_chassis::feed::Kind::File);
+            let refs: Vec<DocumentRef> = ids.into_iter().map(|id| DocumentRef { kind, id }).collect();
+            assert_eq!(self.documents.confirm(&self.caller, &refs).await.unwrap().len(), refs.len());
+            self.folders.list(&self.caller, None, first_page()).await.unwrap();
+            refs.len()
+        };
+        self.statements(reading).await
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_many_files_takes_as_many_statements_as_one_of_few() {
+    for bench in benches().await {
+        let (few, many) = (bench.folder("few", None).await, bench.folder("many", None).await);
+        for number in 0..60 {
+            bench.file(&format!("{number}"), Some(many.id)).await;
+            bench.folder(&format!("{number}"), Some(few.id)).await;
+        }
+        for number in 0..3 {
+            bench.file(&format!("{number}"), Some(few.id)).await;
+        }
+        let ((three, of_few), (fifty, of_many)) = (bench.page_of(few.id).await, bench.page_of(many.id).await);
+        assert_eq!((three, fifty), (3, 50), "{}", bench.engine());
+        // The folder, its files, their versions, their documents, all folders; and of a longer list the count.
+        assert_eq!(of_few, of_few.map(|_| 5), "{}", bench.engine());
+        assert_eq!(of_many, of_many.map(|_| 6), "{}", bench.engine());
+    }
+}
+
+#[tokio::test]
+async fn what_a_list_holds_comes_as_it_was_written() {
+    for bench in benches().await {
+        let odd = "a\"quote \\ \u{2028}é😀";
+        let folder = bench.folder(odd, None).await;
+        let mut drafted = draft(odd, Some(folder.id));
+        drafted.description = Some(odd.to_owned());
+        drafted.tags = vec![odd.to_owned()];
+        let made = bench.files.create(&bench.caller, drafted).await.unwrap().item;
+        let listed = bench.files.list(&bench.caller, None, first_page()).await.unwrap();
+        assert_eq!(listed.items, [made], "{}", bench.engine());
+        let folders = bench.folders.list(&bench.caller, None, first_page()).await.unwrap();
+        assert_eq!(folders.items, [folder], "{}", bench.engine());
+    }
+}
