@@ -123,7 +123,7 @@ impl Browser {
         let budget = call.remaining().saturating_sub(MARGIN);
         let mut watched = Watched::begin(Arc::clone(&self.clock), budget, cancelled);
         if let Some(past) = view.past() {
-            watched = watched.as_of(past.at);
+            watched = watched.at(past.at);
         }
         if let Some(answer) = fast_path::run(&script, &mounted, &watched, answer) {
             return Ok(answer);

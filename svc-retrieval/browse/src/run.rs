@@ -66,7 +66,7 @@ impl Watched {
     }
 
     /// The same for a script to which it is that time.
-    pub(crate) fn as_of(self, now: Timestamp) -> Self {
+    pub(crate) fn at(self, now: Timestamp) -> Self {
         Self { now, ..self }
     }
 
