@@ -44,7 +44,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use self::analytics::Analytics;
-pub use self::doctor::examine;
+pub use self::doctor::{examine, mend};
 pub use self::error::Error;
 use self::generations::Generations;
 use self::golden::Golden;
