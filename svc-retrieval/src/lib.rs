@@ -48,7 +48,7 @@ pub use self::doctor::{examine, mend};
 pub use self::error::Error;
 use self::generations::Generations;
 use self::golden::Golden;
-pub use self::held::{Held, held};
+pub use self::held::{Held, damaged_files, held};
 use self::owners::Owner;
 use self::questions::Questions;
 use self::search::Searcher;

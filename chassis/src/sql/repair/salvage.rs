@@ -74,6 +74,8 @@ pub async fn salvage(damaged: &Path, fresh: &Path, tables: Tables) -> Result<Sal
         .pragma("synchronous", "OFF");
     let mut connection = SqliteConnection::connect_with(&options).await?;
     let copied = copy(&mut connection, damaged, tables).await;
+    // The file is to be all of it.
+    run(&mut connection, "PRAGMA main.wal_checkpoint(TRUNCATE)".to_owned()).await?;
     connection.close().await?;
     match copied? {
         Some(lost) => {
