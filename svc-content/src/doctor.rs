@@ -153,6 +153,8 @@ mod records;
 mod texts;
 
 pub use self::mending::{Copies, mend};
+#[cfg(test)]
+pub(crate) use self::mending::{mend_in, mend_open};
 
 /// Every invariant of the tables that a statement can see.
 pub(crate) fn checks() -> Vec<Check> {

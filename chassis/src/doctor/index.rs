@@ -100,7 +100,8 @@ pub async fn examine<E: From<Error>>(
         }
     }
     for held in indexed.documents.keys() {
-        if !living.contains(held) && !told.is_ahead(held) {
+        // Where nothing is told, the workspace was removed, and the index forgets it by itself.
+        if !living.contains(held) && !told.is_ahead(held) && told.ends.contains_key(&held.0) {
             wrong.insert(*held, "the index holds it, and there is no such document");
         }
     }

@@ -3,7 +3,7 @@
 use cairn_chassis::clock::Clock;
 use cairn_chassis::doctor::{self, Progress, Report};
 use cairn_chassis::feed;
-use cairn_chassis::sql::{self, Db};
+use cairn_chassis::sql::{self, Db, Tx};
 
 use super::{checks, records, texts};
 use crate::{AssetLocation, Error, assets, store};
@@ -55,12 +55,25 @@ pub(crate) async fn mend_open(
     progress: Progress<'_>,
 ) -> Result<(), Error> {
     let mut tx = doctor::begin(db).await?;
-    // Texts that are lost are told to the feed.
-    doctor::mend(&mut tx, feed::CHECKS, report, progress).await?;
-    texts::mend(&mut tx, copy, report, progress).await?;
-    let all = [assets::CHECKS, checks().as_slice()].concat();
-    doctor::mend(&mut tx, &all, report, progress).await?;
-    records::mend(&mut tx, report).await?;
+    mend_in(&mut tx, copy, report, progress).await?;
     tx.commit().await?;
+    Ok(())
+}
+
+/// As [`mend_open`], in a transaction that the caller ends.
+pub(crate) async fn mend_in(
+    tx: &mut Tx,
+    copy: Option<&Db>,
+    report: &mut Report,
+    progress: Progress<'_>,
+) -> Result<(), Error> {
+    // Texts that are lost are told to the feed.
+    doctor::mend(tx, feed::CHECKS, report, progress).await?;
+    texts::mend(tx, copy, report, progress).await?;
+    // Once for values that cannot be read, before anything is taken for what these are, and once for what follows from them.
+    records::mend(tx, report).await?;
+    let all = [assets::CHECKS, checks().as_slice()].concat();
+    doctor::mend(tx, &all, report, progress).await?;
+    records::mend(tx, report).await?;
     Ok(())
 }

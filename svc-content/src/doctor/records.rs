@@ -141,7 +141,10 @@ pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> 
         for one in databases {
             let Some(database) = one.read() else { continue };
             for (faulty, _) in faulty_records(tx, one.workspace, &database).await? {
-                let Some(record) = faulty.read() else { continue };
+                let Some(record) = faulty.read() else {
+                    mend_values(tx, one.workspace, &faulty, report).await?;
+                    continue;
+                };
                 let text = searched(&cells(&database, &record.values));
                 let title = database.title_of(&record.values);
                 stored::set_derived(tx, one.workspace, record.id, &title, &text).await?;
@@ -156,6 +159,24 @@ pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> 
             }
         }
     }
+}
+
+/// Values that cannot be read are those of the newest version again, if there is one.
+async fn mend_values(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    faulty: &Examined,
+    report: &mut Report,
+) -> Result<(), Error> {
+    if stored::values_of_version(tx, workspace, &faulty.id).await? {
+        report.add(Mended {
+            rule: RECORD_RULE.into(),
+            subject: format!("workspace {workspace} record {}", faulty.id),
+            does: "its values are those of its newest version".into(),
+            is_loss: false,
+        });
+    }
+    Ok(())
 }
 
 fn fault(

@@ -61,6 +61,12 @@ statements! {
     const SET_DERIVED: &str =
         "UPDATE records SET title = $3, searched = $4 WHERE workspace_id = $1 AND id = $2";
 
+    const VALUES_OF_VERSION: &str = "UPDATE records SET field_values = (SELECT v.field_values FROM record_versions v \
+         WHERE v.workspace_id = records.workspace_id AND v.record_id = records.id AND v.version = records.version) \
+         WHERE workspace_id = $1 AND id = $2 AND EXISTS (SELECT 1 FROM record_versions v \
+         WHERE v.workspace_id = records.workspace_id AND v.record_id = records.id AND v.version = records.version \
+         AND v.field_values <> records.field_values)";
+
     const ASSETS_OF_OBJECT: &str = "SELECT id, name FROM assets WHERE workspace_id = $1 AND hash = $2";
 
     const FORGET_OBJECT: [&str; 2] = [
@@ -108,6 +114,15 @@ pub(crate) async fn set_derived(
     searched: &str,
 ) -> Result<(), Error> {
     execute!(tx, SET_DERIVED, Text(workspace), Text(record), title, searched).map(drop)
+}
+
+/// Gives a record the values of its newest version; answers whether that has others.
+pub(crate) async fn values_of_version(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    record: &str,
+) -> Result<bool, Error> {
+    Ok(execute!(tx, VALUES_OF_VERSION, Text(workspace), record)? > 0)
 }
 
 /// The assets whose bytes have that hash: id and name.
