@@ -240,9 +240,9 @@ fn a_damaged_page_costs_the_rows_on_it_and_no_other() {
 
         let mut up = serves(data.path()).await;
         let token = up.token();
-        let lost = token.get(&format!("/api/v1/files/{}", ids[60])).await.expect(200).text().to_owned();
+        let lost = token.get(&format!("/api/v1/files/{}", ids[60])).await.expect(200).text();
         assert!(lost.contains("cairn doctor"), "{lost}");
-        let other = token.get(&format!("/api/v1/files/{}", ids[0])).await.expect(200).text().to_owned();
+        let other = token.get(&format!("/api/v1/files/{}", ids[0])).await.expect(200).text();
         assert!(other.contains("number 000"), "{other}");
         file(&token, 500).await;
         assert!(up.stop().await.success());
@@ -256,18 +256,19 @@ fn a_log_that_was_cut_is_found_by_the_index() {
         let data = Scratch::new();
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         files(&up.token(), 3).await;
+        is_found(&up.token(), "okapi").await;
         assert!(up.stop().await.success());
-        let up = SingleProcess::start_on(data.path(), &[]).await;
+        let documents = || Some(cairn_index::held(&data.path().join("index")).ok()??.documents.len());
+        let before = documents().unwrap();
+        let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let token = up.token();
         let body = json!({"name": "late.md", "content": "A late quokka.\n", "fileType": "markdown"});
         token.post("/api/v1/files").json(body).await.expect(201);
         is_found(&token, "quokka").await;
-        let mut up = up;
         // The index writes what it holds a moment after it finds it.
         eventually("the index has written it", async || {
             let log = std::fs::metadata(data.path().join("content.db-wal")).ok()?;
-            let held = cairn_index::held(&data.path().join("index")).ok()??;
-            (log.len() > 0 && held.documents.len() > 3).then_some(())
+            (log.len() > 0 && documents()? > before).then_some(())
         })
         .await;
         up.kill();
@@ -324,7 +325,7 @@ fn texts_and_assets_come_from_a_backup_or_are_told_as_lost() {
         assert!(said.contains(&format!("file {} version 1: its text is lost", ids[0])), "{said}");
         assert!(!asset.exists() && data.path().join("assets/damaged").is_dir(), "it was set aside");
         let mut up = serves(data.path()).await;
-        let assets = up.token().get("/api/v1/assets").await.expect(200).text().to_owned();
+        let assets = up.token().get("/api/v1/assets").await.expect(200).text();
         assert!(!assets.contains("plan.png"), "{assets}");
         assert!(up.stop().await.success());
     });
