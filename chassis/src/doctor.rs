@@ -89,8 +89,12 @@ pub async fn run(tx: &mut Tx, checks: &[Check], progress: Progress<'_>) -> Resul
     for check in checks {
         progress(check.rule);
         let subjects: Vec<(String,)> = on_db!(tx, |c| sqlx::query_as(check.sql).fetch_all(c).await)?;
-        let shown = subjects.into_iter().take(SHOWN);
-        findings.extend(shown.map(|(subject,)| Finding { rule: check.rule, subject }));
+        let told = |(subject,): (String,)| match check.mend {
+            Mend::ByHand(why) => format!("{subject}: {why}"),
+            Mend::Restore { .. } | Mend::GiveUp { .. } => subject,
+        };
+        let shown = subjects.into_iter().take(SHOWN).map(told);
+        findings.extend(shown.map(|subject| Finding { rule: check.rule, subject }));
     }
     Ok(findings)
 }

@@ -111,7 +111,7 @@ const FILL: &[&str] = &[
 ];
 
 /// Statements that tell the feed once more what became of items: `$items` selects the workspace, the id and the op (1 upsert,
-/// 2 delete) of those of which its last word is another. For mends, see [`Mend`].
+/// 2 delete) of those of which its last word is another. They are the statements of a `doctor::Mend`.
 #[macro_export]
 macro_rules! tell_again {
     ($kind:literal, $($items:tt)+) => {
