@@ -1,10 +1,9 @@
 //! `cairn doctor`: whether the files of a deployment can be read, whether every invariant of every service holds, and whether the
-//! index is that of its owners; and, when that is wanted, mends what is not so (docs/adr/0102).
+//! index is that of its owners. What mends each of these stands beside it, and [`crate::mend`] has it done (docs/adr/0102).
 
-mod files;
-mod index;
-mod leftovers;
-mod mending;
+pub(crate) mod files;
+pub(crate) mod index;
+pub(crate) mod leftovers;
 
 use std::io::Write as _;
 
@@ -20,13 +19,10 @@ use crate::cli::{ASSETS_FOLDER, DoctorOptions, Role};
 use crate::{secret_keys, storages};
 
 /// Whoever keeps something.
-const ROLES: [Role; 5] = [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval, Role::Sync];
+pub(crate) const ROLES: [Role; 5] = [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval, Role::Sync];
 
-/// Looks, says what was found, and fails when something is wrong; or mends it.
+/// Looks, says what was found, and fails when something is wrong.
 pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
-    if options.mend {
-        return mending::run(&options).await;
-    }
     let examined = examine(&options).await?;
     if options.json {
         let mut out = std::io::stdout().lock();
@@ -120,7 +116,8 @@ pub(crate) async fn examine(options: &DoctorOptions) -> anyhow::Result<Examined>
     Ok(examined)
 }
 
-fn progress_of(role: Role, options: &DoctorOptions) -> impl Fn(&str) + Send + Sync + use<> {
+/// Tells on stderr what is done, unless nobody wants that.
+pub(crate) fn progress_of(role: Role, options: &DoctorOptions) -> impl Fn(&str) + Send + Sync + use<> {
     let is_quiet = options.quiet || options.json;
     move |rule: &str| {
         if !is_quiet {
@@ -158,7 +155,7 @@ fn say(part: &str, rule: &str) {
 }
 
 /// Where the bytes of assets may be: as it is said, or in the data folder of `cairn up` or of `cairn serve`.
-fn assets(options: &DoctorOptions) -> AssetLocation {
+pub(crate) fn assets(options: &DoctorOptions) -> AssetLocation {
     if let Some(assets) = &options.assets {
         return assets.clone();
     }

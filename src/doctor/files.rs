@@ -18,7 +18,7 @@ const MENDING: &str = "db.mending";
 const DAMAGED: &str = ".db.damaged-";
 
 /// What is wrong with the file of a database, if it is one.
-pub(super) async fn examine(storage: &Config, progress: Progress<'_>) -> anyhow::Result<Vec<Finding>> {
+pub(crate) async fn examine(storage: &Config, progress: Progress<'_>) -> anyhow::Result<Vec<Finding>> {
     let Some(path) = storage.file() else { return Ok(Vec::new()) };
     progress(RULE);
     let faults = repair::examine(storage).await?;
@@ -28,7 +28,7 @@ pub(super) async fn examine(storage: &Config, progress: Progress<'_>) -> anyhow:
 
 /// Mends the file of a database: its indexes are built again where they alone are damaged, otherwise what can be read is put
 /// into a new file, and the damaged one stays beside it. Answers whether rows may have gone.
-pub(super) async fn mend(
+pub(crate) async fn mend(
     storage: &Config,
     tables: Tables,
     now: Timestamp,
@@ -91,7 +91,7 @@ fn named(path: &Path, ending: &str) -> PathBuf {
 
 /// Puts a whole file into the place of the damaged one, which is kept beside it with its log; answers where. Cut at any point, it is
 /// taken up again with the same file: until then no service starts there.
-pub(super) fn put_in_place(whole: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn put_in_place(whole: &Path) -> anyhow::Result<PathBuf> {
     let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (stem, stamp) = name.split_once(MENDED).context("it is no file that takes the place of another")?;
     let path = whole.with_file_name(format!("{stem}.db"));

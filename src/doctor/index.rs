@@ -11,13 +11,13 @@ use super::{Examined, say};
 use crate::cli::{DoctorOptions, INDEX_FOLDER, Role};
 use crate::storages;
 
-pub(super) const PART: &str = "index";
+pub(crate) const PART: &str = "index";
 const RULE: &str = "the files of the index are what was written";
 /// Beside a live process, a file may have been removed between two looks.
 const LOOKS: usize = 3;
 
 /// Adds what is wrong with the index of the data folder.
-pub(super) async fn examine(options: &DoctorOptions, examined: &mut Examined) -> anyhow::Result<()> {
+pub(crate) async fn examine(options: &DoctorOptions, examined: &mut Examined) -> anyhow::Result<()> {
     let data = &options.stored.data;
     let folder = data.join(INDEX_FOLDER);
     let progress = |rule: &str| {
@@ -73,7 +73,7 @@ async fn damage(folder: &Path) -> Option<String> {
 }
 
 /// Removes the index, so that the next start builds it again.
-pub(super) fn remove(data: &Path, why: &str, report: &mut Report) -> anyhow::Result<()> {
+pub(crate) fn remove(data: &Path, why: &str, report: &mut Report) -> anyhow::Result<()> {
     let folder = data.join(INDEX_FOLDER);
     if !folder.exists() {
         return Ok(());

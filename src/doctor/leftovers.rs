@@ -9,7 +9,7 @@ use super::{ROLES, files};
 use crate::data_folder::{self, UNFINISHED};
 use crate::{bootstrap_file, secret_keys};
 
-pub(super) const PART: &str = "folder";
+pub(crate) const PART: &str = "folder";
 const RULE: &str = "nothing is left of a command that was cut";
 const MENDING: &str = ".db.mending";
 
@@ -57,7 +57,7 @@ fn find_in(data: &Path) -> anyhow::Result<Vec<Left>> {
 }
 
 /// What is left.
-pub(super) fn examine(data: &Path) -> anyhow::Result<Vec<Finding>> {
+pub(crate) fn examine(data: &Path) -> anyhow::Result<Vec<Finding>> {
     if !data.is_dir() {
         return Ok(Vec::new());
     }
@@ -73,7 +73,7 @@ pub(super) fn examine(data: &Path) -> anyhow::Result<Vec<Finding>> {
 }
 
 /// Ends what a mend has left, and removes drafts.
-pub(super) fn mend(data: &Path, report: &mut Report) -> anyhow::Result<()> {
+pub(crate) fn mend(data: &Path, report: &mut Report) -> anyhow::Result<()> {
     for left in find(data)? {
         let (path, does) = match left {
             Left::Restore(_) => continue,

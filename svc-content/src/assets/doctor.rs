@@ -136,11 +136,11 @@ async fn examine_objects(db: &Db, objects: &AssetStore, now: Timestamp) -> Resul
             lost.workspace, lost.object
         ),
     };
-    Ok(nobodys(db, objects, now).await?.into_iter().map(finding).collect())
+    Ok(unclaimed(db, objects, now).await?.into_iter().map(finding).collect())
 }
 
 /// Objects that are older than a day and of no asset.
-pub(super) async fn nobodys(
+pub(super) async fn unclaimed(
     db: &Db,
     objects: &AssetStore,
     now: Timestamp,

@@ -6,7 +6,7 @@ use cairn_chassis::sql::Db;
 use cairn_proto::ids::WorkspaceId;
 use futures::stream::TryStreamExt as _;
 
-use super::doctor::{BYTES_RULE, OBJECT_RULE, damage, damaged, nobodys};
+use super::doctor::{BYTES_RULE, OBJECT_RULE, damage, damaged, unclaimed};
 use super::objects::{AssetLocation, AssetStore};
 use crate::Error;
 use crate::model::StoredObject;
@@ -36,7 +36,7 @@ pub(crate) async fn mend(
         mend_one(db, &objects, copy.as_ref(), workspace, &kept, report).await?;
     }
     progress(OBJECT_RULE);
-    for lost in nobodys(db, &objects, now).await? {
+    for lost in unclaimed(db, &objects, now).await? {
         objects.delete(lost.workspace, lost.object).await?;
         report.add(Mended {
             rule: OBJECT_RULE.into(),

@@ -11,9 +11,9 @@ use cairn_chassis::sql::{Config, Tables};
 use cairn_content::{AssetLocation, Copies};
 use serde_json::{Value, json};
 
-use super::{Examined, ROLES, assets, examine, files, index, leftovers, progress_of};
 use crate::cli::{ASSETS_FOLDER, DoctorOptions, Role};
 use crate::data_folder::{DataFolder, UNFINISHED};
+use crate::doctor::{Examined, ROLES, assets, examine, files, index, leftovers, progress_of};
 use crate::{backup, storages};
 
 const INDEX_RULE: &str = "the index is that of its owners";
@@ -22,7 +22,7 @@ const INDEX_RULE: &str = "the index is that of its owners";
 type AllMended = Vec<(&'static str, Mended)>;
 
 /// Mends what is found, after asking; fails when something is still wrong afterwards.
-pub(super) async fn run(options: &DoctorOptions) -> anyhow::Result<()> {
+pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<()> {
     let _claims = claim(options)?;
     let found = examine(options).await?;
     let mut mended = AllMended::new();
