@@ -24,6 +24,9 @@ type AllMended = Vec<(&'static str, Mended)>;
 /// Mends what is found, after asking; fails when something is still wrong afterwards.
 pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<()> {
     let _claims = claim(options)?;
+    if let (Some(_), None) = (&options.stored.database, &options.assets) {
+        know_assets(options).await?;
+    }
     let found = examine(options).await?;
     let mut mended = AllMended::new();
     if !found.findings.is_empty() {
@@ -67,6 +70,17 @@ fn claim(options: &DoctorOptions) -> anyhow::Result<Vec<DataFolder>> {
         }
     }
     Ok(claims)
+}
+
+/// Assets that are not where they are looked for would be given up, so their place is to be said where it does not follow from that of
+/// the database.
+async fn know_assets(options: &DoctorOptions) -> anyhow::Result<()> {
+    for storage in storages::of(Role::Content, &options.stored.data, options.stored.database.as_deref())? {
+        if cairn_content::TABLES.standing(&storage).await?.is_some() {
+            bail!("this database has content: say with --assets where the bytes of its assets are");
+        }
+    }
+    Ok(())
 }
 
 /// Asks whoever sits at the terminal.

@@ -102,6 +102,21 @@ pub(super) async fn damaged(
     Ok(found)
 }
 
+/// Whether the store has an object that a row names: otherwise it may be that of another deployment.
+pub(super) async fn is_ours(db: &Db, objects: &AssetStore) -> Result<bool, Error> {
+    let mut after = (String::new(), String::new());
+    loop {
+        let rows = store::assets::list_all(db, &after.0, &after.1, ROWS_AT_ONCE).await?;
+        let Some((workspace, last)) = rows.last() else { return Ok(false) };
+        after = (workspace.to_string(), last.hash.clone());
+        for (workspace, kept) in rows {
+            if objects.size(workspace, kept.object).await?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
 /// What is wrong with the bytes of an object, if anything is.
 pub(super) async fn damage(
     objects: &AssetStore,

@@ -4,16 +4,17 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::doctor::{self, Mended, Progress, Report};
 use cairn_chassis::sql::Db;
 use cairn_proto::ids::WorkspaceId;
-use futures::stream::TryStreamExt as _;
+use futures::stream::{StreamExt as _, TryStreamExt as _};
 
-use super::doctor::{BYTES_RULE, OBJECT_RULE, damage, damaged, unclaimed};
+use super::doctor::{BYTES_RULE, OBJECT_RULE, damage, damaged, is_ours, unclaimed};
 use super::objects::{AssetLocation, AssetStore};
 use crate::Error;
 use crate::model::StoredObject;
 use crate::store::doctor as stored;
 
-/// Mends every object that is not what its row says, and removes those that no row names. Where there is no store at all, the
-/// place may be another one: only what a copy has is put there.
+/// Mends every object that is not what its row says, and removes those that no row names. Where there is no store at all, or one
+/// that has other objects and none of these, the place may be another deployment's: only what a copy has is put there, and nothing
+/// is removed.
 pub(crate) async fn mend(
     db: &Db,
     location: &AssetLocation,
@@ -32,8 +33,15 @@ pub(crate) async fn mend(
         (None, Some(_)) => AssetStore::open(location).await?,
         (None, None) => return Ok(()),
     };
+    let is_ours = is_ours(db, &objects).await?;
+    let may_give_up = is_ours || objects.list().next().await.transpose()?.is_none();
     for (workspace, kept, _) in damaged(db, &objects).await? {
-        mend_one(db, &objects, copy.as_ref(), workspace, &kept, report).await?;
+        if !from_copy(&objects, copy.as_ref(), workspace, &kept, report).await? && may_give_up {
+            give_up(db, &objects, workspace, &kept, report).await?;
+        }
+    }
+    if !is_ours {
+        return Ok(());
     }
     progress(OBJECT_RULE);
     for lost in unclaimed(db, &objects, now).await? {
@@ -48,26 +56,35 @@ pub(crate) async fn mend(
     Ok(())
 }
 
-async fn mend_one(
-    db: &Db,
+/// Answers whether a copy has the object as it was.
+async fn from_copy(
     objects: &AssetStore,
     copy: Option<&AssetStore>,
     workspace: WorkspaceId,
     kept: &StoredObject,
     report: &mut Report,
-) -> Result<(), Error> {
-    if let Some(copy) = copy
-        && damage(copy, workspace, kept).await?.is_none()
-    {
-        put_back(objects, copy, workspace, kept).await?;
-        report.add(Mended {
-            rule: BYTES_RULE.into(),
-            subject: format!("workspace {workspace} object {}", kept.object),
-            does: "its bytes are those of the backup".into(),
-            is_loss: false,
-        });
-        return Ok(());
+) -> Result<bool, Error> {
+    let Some(copy) = copy else { return Ok(false) };
+    if damage(copy, workspace, kept).await?.is_some() {
+        return Ok(false);
     }
+    put_back(objects, copy, workspace, kept).await?;
+    report.add(Mended {
+        rule: BYTES_RULE.into(),
+        subject: format!("workspace {workspace} object {}", kept.object),
+        does: "its bytes are those of the backup".into(),
+        is_loss: false,
+    });
+    Ok(true)
+}
+
+async fn give_up(
+    db: &Db,
+    objects: &AssetStore,
+    workspace: WorkspaceId,
+    kept: &StoredObject,
+    report: &mut Report,
+) -> Result<(), Error> {
     // First: if this is cut, the object is missing, which is found again.
     objects.set_aside(workspace, kept.object).await?;
     let mut tx = doctor::begin(db).await?;
