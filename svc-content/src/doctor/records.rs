@@ -139,7 +139,8 @@ pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> 
         let Some(last) = databases.last() else { return Ok(()) };
         after = (last.workspace.to_string(), last.id.clone());
         for one in databases {
-            let Some(database) = one.read() else { continue };
+            // What follows from a schema that makes no sense makes none either.
+            let Some(database) = one.read().filter(|database| faults(database).is_empty()) else { continue };
             for (faulty, _) in faulty_records(tx, one.workspace, &database).await? {
                 let Some(record) = faulty.read() else {
                     mend_values(tx, one.workspace, &faulty, report).await?;
