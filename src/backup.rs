@@ -32,7 +32,7 @@ use self::progress::Progress;
 use self::repository::{Repository, Saved};
 pub(crate) use self::restore::restore;
 use self::snapshot::{Part, Snapshot};
-pub(crate) use self::verify::verify;
+pub(crate) use self::verify::{unpacked, verify};
 use crate::cli::{ASSETS_FOLDER, BackupKeyOptions, BackupOptions, Role};
 use crate::{secret_keys, storages, version};
 

@@ -72,7 +72,8 @@ pub(crate) enum Command {
     /// Run one service of the mesh, over TCP.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeOptions>),
-    /// Check every invariant of the stored data; says OK, or what is wrong and ends with 1. Writes nothing.
+    /// Check the stored data, from its files to every invariant; says OK, or what is wrong and ends with 1. Writes nothing unless it
+    /// is to mend.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorOptions),
     /// Back up the data of `cairn up`, while it runs or not, to a folder or a bucket.
@@ -165,10 +166,15 @@ it names that. `cairn config check serve …` says what is wrong with a configur
 
 const DOCTOR_EXAMPLES: &str = "Examples:
   cairn doctor                              of cairn up, with its data in ./cairn-data
-  cairn doctor --data /srv/cairn
+  cairn doctor --data /srv/cairn --json
   cairn doctor --database postgres://cairn@db/cairn
+  cairn doctor --data /srv/cairn --mend     asks before it mends, and says what was mended and what is lost
+  cairn doctor --data /srv/cairn --mend --yes --from /backups/cairn
+                                            texts and assets that are damaged come from the newest backup
 
-It may run while Cairn runs: each service's data is looked at as it was at one moment.";
+It may run while Cairn runs, and looks at each service's data as it was at one moment. To mend, stop Cairn first. What is
+mended is mended in one transaction for each service, and the same again changes nothing. A file that cannot be read is kept beside
+the new one, as <file>.damaged-<time>. It ends with 1 while something is wrong, also after it has mended what it can.";
 
 /// What the content service keeps.
 #[derive(Debug, Clone, Args)]

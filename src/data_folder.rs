@@ -11,6 +11,8 @@ use fs_err as fs;
 pub(crate) const LOCK_FILE: &str = "cairn.lock";
 /// There while a backup is put back.
 pub(crate) const UNFINISHED: &str = "restore.unfinished";
+/// In the name of a file that is to take the place of a damaged one: `content.db.mended-<time>`.
+pub(crate) const MENDED: &str = ".db.mended-";
 const OWNER_ONLY: u32 = 0o700;
 /// What nobody but the owner has.
 const OTHERS: u32 = 0o077;
@@ -30,6 +32,13 @@ impl DataFolder {
             bail!(
                 "a restore into {} was cut: run the same `cairn restore` again, which begins anew",
                 path.display()
+            );
+        }
+        if let Some(cut) = cut_mends(path)?.first() {
+            bail!(
+                "a mend of {} was cut ({}): run `cairn doctor --mend` again",
+                path.display(),
+                cut.display()
             );
         }
         Ok(folder)
@@ -71,6 +80,18 @@ impl DataFolder {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Files that are whole and were to take the place of damaged ones, when that was cut.
+pub(crate) fn cut_mends(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().contains(MENDED)) {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// Takes from others what they may do with the folder and what is in it, as an earlier release or a copy has left it.

@@ -1,4 +1,9 @@
-//! `cairn doctor`: asks each service what is wrong with its stored data.
+//! `cairn doctor`: whether the files of a deployment can be read, whether every invariant of every service holds, and whether the
+//! index is that of its owners. What mends each of these stands beside it, and [`crate::mend`] has it done (docs/adr/0102).
+
+pub(crate) mod files;
+pub(crate) mod index;
+pub(crate) mod leftovers;
 
 use std::io::Write as _;
 
@@ -8,14 +13,29 @@ use cairn_chassis::doctor::Finding;
 use cairn_chassis::sql::Config;
 use cairn_chassis::wording::{self, Unit};
 use cairn_content::AssetLocation;
+use serde_json::{Value, json};
 
 use crate::cli::{ASSETS_FOLDER, DoctorOptions, Role};
 use crate::{secret_keys, storages};
 
+/// Whoever keeps something.
+pub(crate) const ROLES: [Role; 5] = [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval, Role::Sync];
+
 /// Looks, says what was found, and fails when something is wrong.
 pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
     let examined = examine(&options).await?;
-    examined.tell()?;
+    if options.json {
+        let mut out = std::io::stdout().lock();
+        let said = json!({
+            "isSound": examined.findings.is_empty(),
+            "examined": examined.parts,
+            "findings": examined.in_json(),
+        });
+        writeln!(out, "{said:#}")?;
+        out.flush()?;
+    } else {
+        examined.tell()?;
+    }
     examined.result()
 }
 
@@ -26,6 +46,8 @@ pub(crate) struct Examined {
     pub(crate) parts: Vec<&'static str>,
     /// In which part, and what.
     pub(crate) findings: Vec<(&'static str, Finding)>,
+    /// Services whose files cannot be read, so that nothing else was looked at.
+    unread: Vec<Role>,
 }
 
 impl Examined {
@@ -50,28 +72,58 @@ impl Examined {
         Ok(out.flush()?)
     }
 
+    /// What was found, as JSON.
+    pub(crate) fn in_json(&self) -> Vec<Value> {
+        let one = |(part, finding): &(&'static str, Finding)| json!({"part": part, "rule": finding.rule, "subject": finding.subject});
+        self.findings.iter().map(one).collect()
+    }
+
     /// Fails when something is wrong.
     pub(crate) fn result(&self) -> anyhow::Result<()> {
         if self.findings.is_empty() {
             return Ok(());
         }
         let found = wording::count(self.findings.len() as u64, Unit::Faults);
-        bail!("{found} found; restore a backup, or ask for help with the lines above")
+        bail!("{found} found; `cairn doctor --mend` mends what can be, and a backup has the rest")
     }
 }
 
 /// Looks over what every service has in the places that the options name.
 pub(crate) async fn examine(options: &DoctorOptions) -> anyhow::Result<Examined> {
     let mut examined = Examined::default();
-    for role in [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval, Role::Sync] {
+    for role in ROLES {
         for storage in storages::of(role, &options.stored.data, options.stored.database.as_deref())? {
-            examined.add(role.name(), examine_one(role, &storage, options).await?);
+            let progress = progress_of(role, options);
+            let damage = files::examine(&storage, &progress).await?;
+            if damage.is_empty() {
+                examined.add(role.name(), examine_one(role, &storage, options).await?);
+            } else {
+                examined.add(role.name(), Some(damage));
+                examined.unread.push(role);
+            }
         }
     }
     if examined.parts.is_empty() {
         bail!(storages::NONE_HERE);
     }
+    if options.stored.database.is_none() {
+        index::examine(options, &mut examined).await?;
+        let left = leftovers::examine(&options.stored.data)?;
+        if !left.is_empty() {
+            examined.add(leftovers::PART, Some(left));
+        }
+    }
     Ok(examined)
+}
+
+/// Tells on stderr what is done, unless nobody wants that.
+pub(crate) fn progress_of(role: Role, options: &DoctorOptions) -> impl Fn(&str) + Send + Sync + use<> {
+    let is_quiet = options.quiet || options.json;
+    move |rule: &str| {
+        if !is_quiet {
+            say(role.name(), rule);
+        }
+    }
 }
 
 async fn examine_one(
@@ -79,11 +131,7 @@ async fn examine_one(
     storage: &Config,
     options: &DoctorOptions,
 ) -> anyhow::Result<Option<Vec<Finding>>> {
-    let progress = |rule: &str| {
-        if !options.quiet {
-            say(role.name(), rule);
-        }
-    };
+    let progress = progress_of(role, options);
     let found = match role {
         Role::Auth => {
             let ring = secret_keys::find(&options.secret_key, &options.stored.data)?;
@@ -102,12 +150,12 @@ async fn examine_one(
 }
 
 #[expect(clippy::print_stderr, reason = "progress is for whoever started the command")]
-pub(crate) fn say(part: &str, rule: &str) {
+fn say(part: &str, rule: &str) {
     eprintln!("{part}: {rule}");
 }
 
 /// Where the bytes of assets may be: as it is said, or in the data folder of `cairn up` or of `cairn serve`.
-fn assets(options: &DoctorOptions) -> AssetLocation {
+pub(crate) fn assets(options: &DoctorOptions) -> AssetLocation {
     if let Some(assets) = &options.assets {
         return assets.clone();
     }

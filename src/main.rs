@@ -12,6 +12,7 @@ mod doctor;
 mod documentation;
 mod eval;
 mod memory;
+mod mend;
 mod new_secrets;
 mod observation;
 mod plans;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         match command {
             Command::Up(options) => up::run(*options).await,
             Command::Serve(options) => serve::run(*options).await,
+            Command::Doctor(options) if options.mend => mend::run(&options).await,
             Command::Doctor(options) => doctor::run(options).await,
             Command::Backup(options) => backup::run(options).await,
             Command::Restore(options) => backup::restore(options).await,

@@ -10,7 +10,7 @@ use std::io;
 
 use zstd::bulk::Decompressor;
 
-pub use self::rows::{Row, get_many, list_all, lock, put, statements};
+pub use self::rows::{Row, get_many, list_all, lock, mends, put, remove, replace, statements};
 use crate::doctor::{Finding, Progress};
 use crate::sql::{self, Tx};
 
@@ -123,35 +123,59 @@ const RULE: &str = "every body can be read and has its hash and size";
 /// Bodies that are in memory at once while they are examined: at most 5 MiB each.
 const EXAMINED_AT_ONCE: i64 = 16;
 
+/// A stored body that is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Faulty {
+    /// Whose.
+    pub workspace: String,
+    /// Under which it is stored.
+    pub hash: String,
+    /// What is wrong with it.
+    pub wrong: String,
+    /// What can be read of it: text of the recorded size.
+    pub text: Option<String>,
+}
+
 /// Reads every body of a storage, for the doctor.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, sql::Error> {
+    let finding = |Faulty { workspace, hash, wrong, .. }| Finding {
+        rule: RULE,
+        subject: format!("workspace {workspace} body {hash}: {wrong}"),
+    };
+    Ok(faulty(tx, progress).await?.into_iter().map(finding).collect())
+}
+
+/// Reads every body of a storage; answers those that are not what was written.
+///
+/// # Errors
+/// When the database fails.
+pub async fn faulty(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Faulty>, sql::Error> {
     progress(RULE);
-    let mut findings = Vec::new();
+    let mut found = Vec::new();
     let mut after = (String::new(), String::new());
     loop {
         let bodies = list_all(tx, &after.0, &after.1, EXAMINED_AT_ONCE).await?;
-        let Some((workspace, last)) = bodies.last() else { return Ok(findings) };
+        let Some((workspace, last)) = bodies.last() else { return Ok(found) };
         after = (workspace.clone(), last.hash.clone());
         // Decompressing and hashing this much would hold up whoever shares the thread.
         let examined = tokio::task::spawn_blocking(move || {
-            bodies.into_iter().filter_map(|(workspace, body)| damage(&workspace, body)).collect::<Vec<_>>()
+            bodies.into_iter().filter_map(|(workspace, body)| damage(workspace, body)).collect::<Vec<_>>()
         });
-        findings.extend(examined.await.map_err(|_| sql::Error::corrupt("a body could not be examined"))?);
+        found.extend(examined.await.map_err(|_| sql::Error::corrupt("a body could not be examined"))?);
     }
 }
 
-fn damage(workspace: &str, body: Body) -> Option<Finding> {
-    let name = format!("workspace {workspace} body {}", body.hash);
-    let recorded = body.hash.clone();
-    let wrong = match body.into_text() {
-        Ok(text) if content_hash(&text) == recorded => return None,
-        Ok(text) => format!("{name}: what is stored has the hash {}", content_hash(&text)),
-        Err(error) => format!("{name}: {error}"),
+fn damage(workspace: String, body: Body) -> Option<Faulty> {
+    let hash = body.hash.clone();
+    let (wrong, text) = match body.into_text() {
+        Ok(text) if content_hash(&text) == hash => return None,
+        Ok(text) => (format!("what is stored has the hash {}", content_hash(&text)), Some(text)),
+        Err(error) => (error.to_string(), None),
     };
-    Some(Finding { rule: RULE, subject: wrong })
+    Some(Faulty { workspace, hash, wrong, text })
 }
 
 /// The content hash of a text: `blake3:` and 64 hexadecimal digits.

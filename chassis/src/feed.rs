@@ -27,7 +27,7 @@ pub use self::rpc::Rpc;
 pub use self::token::{ChangeToken, InvalidToken, Source};
 pub use self::unit_of_work::{Positions, UnitOfWork};
 use crate::clock::{Clock, Timestamp};
-use crate::doctor::Check;
+use crate::doctor::{Check, Mend};
 use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
 use crate::{execute, fetch, rows_as_json, statements};
 
@@ -121,7 +121,59 @@ pub const CHECKS: &[Check] = &[Check {
           WHERE l.workspace_id = h.workspace_id AND l.position = h.position)) \
           UNION ALL SELECT DISTINCT 'workspace ' || c.workspace_id || ' without a head' FROM feed_changes c \
           LEFT JOIN feed_heads h ON h.workspace_id = c.workspace_id WHERE h.workspace_id IS NULL",
+    mend: Mend::GiveUp {
+        does: "a change that is not told any more is told as the deletion of nothing; what items are now is told again \
+               where the feed says otherwise",
+        sql: FILL,
+    },
 }];
+
+/// Positions do not move, since consumers hold them: a place that is empty is filled with the deletion of an item that never
+/// was, which nobody has; where entries were forgotten, none is missing. A head that is far beyond what was told is none.
+const FILL: &[&str] = &[
+    "DELETE FROM feed_changes WHERE position < 1",
+    "INSERT INTO feed_heads (workspace_id, position, updated_at) \
+     SELECT workspace_id, MAX(position), MAX(at) FROM feed_changes WHERE position > 0 GROUP BY workspace_id \
+     ON CONFLICT (workspace_id) DO UPDATE SET position = excluded.position \
+     WHERE feed_heads.position < excluded.position OR feed_heads.position > excluded.position + 1000000",
+    "UPDATE feed_heads SET position = 0 WHERE position <> 0 \
+     AND NOT EXISTS (SELECT 1 FROM feed_changes c WHERE c.workspace_id = feed_heads.workspace_id)",
+    "UPDATE feed_heads SET forgotten = position WHERE forgotten > position",
+    "WITH RECURSIVE places (workspace_id, position, head, at) AS (\
+     SELECT workspace_id, forgotten + 1, position, updated_at FROM feed_heads WHERE position > forgotten UNION ALL \
+     SELECT workspace_id, position + 1, head, at FROM places WHERE position < head) \
+     INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+     SELECT p.workspace_id, p.position, \
+     COALESCE((SELECT MIN(k.kind) FROM feed_changes k WHERE k.workspace_id = p.workspace_id), 1), \
+     '00000000-0000-0000-0000-000000000000', 2, p.at FROM places p \
+     LEFT JOIN feed_changes c ON c.workspace_id = p.workspace_id AND c.position = p.position WHERE c.position IS NULL",
+];
+
+/// Statements that tell the feed once more what became of items: `$items` selects the workspace, the id and the op (1 upsert,
+/// 2 delete) of those of which its last word is another. They are the statements of a `doctor::Mend`.
+#[macro_export]
+macro_rules! tell_again {
+    ($kind:literal, $($items:tt)+) => {
+        &[
+            concat!(
+                "INSERT INTO feed_heads (workspace_id, position, updated_at) SELECT DISTINCT workspace_id, 0, 0 FROM (",
+                $($items)+,
+                ") AS untold WHERE workspace_id IS NOT NULL ON CONFLICT (workspace_id) DO NOTHING"
+            ),
+            concat!(
+                "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+                 SELECT u.workspace_id, h.position + ROW_NUMBER() OVER (PARTITION BY u.workspace_id ORDER BY u.item_id), ",
+                $kind,
+                ", u.item_id, u.op, h.updated_at FROM (",
+                $($items)+,
+                ") AS u JOIN feed_heads h ON h.workspace_id = u.workspace_id"
+            ),
+            "UPDATE feed_heads SET position = (SELECT MAX(c.position) FROM feed_changes c \
+             WHERE c.workspace_id = feed_heads.workspace_id) \
+             WHERE position < (SELECT MAX(c.position) FROM feed_changes c WHERE c.workspace_id = feed_heads.workspace_id)",
+        ]
+    };
+}
 
 /// Every statement of the feed, for [`sql::prepare_all`].
 pub fn statements() -> Vec<Statement> {

@@ -22,6 +22,7 @@ mod migrate;
 pub mod plans;
 mod queries;
 pub mod removal;
+pub mod repair;
 mod sqlite;
 mod standing;
 mod statements;

@@ -92,6 +92,11 @@ pub(crate) struct ChosenBackup {
 }
 
 impl ChosenBackup {
+    /// No backup.
+    pub(crate) const fn none() -> Self {
+        Self { from: None, snapshot: None, at: None, key: BackupKeyOptions { key: None } }
+    }
+
     /// Where the backups are.
     pub(crate) fn place(&self) -> anyhow::Result<AssetLocation> {
         self.from.clone().context("where the backups are is not said: name the place with --from")

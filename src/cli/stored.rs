@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use cairn_content::AssetLocation;
 use clap::{Args, Subcommand};
 
-use super::{AssetLocationParser, SecretKeyOptions, StoredOptions};
+use super::{AssetLocationParser, ChosenBackup, SecretKeyOptions, StoredOptions};
 
 pub(super) const BOOTSTRAP_EXAMPLES: &str = "Examples:
   cairn bootstrap show                      of cairn up, with its data in ./cairn-data
@@ -66,7 +66,21 @@ pub(crate) struct DoctorOptions {
     pub(crate) assets: Option<AssetLocation>,
     #[command(flatten)]
     pub(crate) secret_key: SecretKeyOptions,
+    /// Mend what is found, and say what was lost. Cairn must not run on the data meanwhile.
+    #[arg(long)]
+    pub(crate) mend: bool,
+    /// Mend without asking.
+    #[arg(long, requires = "mend")]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) chosen: ChosenBackup,
+    /// Where the backup is put meanwhile: as much room as it is long. Default: the folder for temporary files.
+    #[arg(long, value_name = "DIR", requires = "mend")]
+    pub(crate) scratch: Option<PathBuf>,
     /// Say nothing on the way, only the result.
     #[arg(long)]
     pub(crate) quiet: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -55,7 +55,7 @@ use tonic::service::Routes;
 use self::bootstrap::Bootstrapper;
 pub use self::bootstrap::{Bootstrap, Bootstrapped};
 use self::delegation::Delegation;
-pub use self::doctor::examine;
+pub use self::doctor::{examine, mend};
 pub use self::error::Error;
 use self::feedback::Feedback;
 use self::folders::Folders;

@@ -5,6 +5,7 @@
 
 mod doctor;
 mod input;
+mod mending;
 mod objects;
 mod reach;
 mod sweep;
@@ -13,9 +14,10 @@ use bytes::Bytes;
 use cairn_proto::ids::{AssetId, ObjectId, WorkspaceId};
 use futures::stream::{BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 
-pub(crate) use self::doctor::examine;
+pub(crate) use self::doctor::{CHECKS, examine};
 pub(crate) use self::input::{AssetDraft, UploadEnd, UploadPart};
 use self::input::{CheckedAssetDraft, Received};
+pub(crate) use self::mending::mend;
 pub(crate) use self::objects::AssetStore;
 pub use self::objects::{AssetLocation, Bucket, UnknownLocation};
 pub(crate) use self::reach::reachable;

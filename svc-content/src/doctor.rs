@@ -6,9 +6,9 @@
 
 use cairn_chassis::bodies;
 use cairn_chassis::clock::Clock;
-use cairn_chassis::doctor::{self, Check, Finding, Progress};
-use cairn_chassis::feed;
+use cairn_chassis::doctor::{self, Check, Finding, Mend, Progress};
 use cairn_chassis::sql::{self, Db, Tx};
+use cairn_chassis::{feed, tell_again};
 
 use crate::{AssetLocation, Error, assets, store};
 
@@ -58,10 +58,103 @@ macro_rules! trashed {
     };
 }
 
+/// Tells again what became of the items of which the last word is another.
+macro_rules! told_again {
+    ($table:literal, $kind:literal) => {
+        Mend::Restore {
+            does: "the feed tells what it is now",
+            sql: tell_again!(
+                $kind,
+                concat!(
+                    "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \
+                     FROM feed_changes WHERE kind = ",
+                    $kind,
+                    " GROUP BY workspace_id, item_id) SELECT i.workspace_id, i.id AS item_id, \
+                     CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END AS op FROM ",
+                    $table,
+                    " i LEFT JOIN last ON last.workspace_id = i.workspace_id AND last.item_id = i.id \
+                     LEFT JOIN feed_changes c ON c.workspace_id = i.workspace_id AND c.position = last.position \
+                     WHERE c.op IS NULL OR c.op <> CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END \
+                     UNION ALL SELECT c.workspace_id, c.item_id, 2 FROM last \
+                     JOIN feed_changes c ON c.workspace_id = last.workspace_id AND c.position = last.position \
+                     LEFT JOIN ",
+                    $table,
+                    " i ON i.workspace_id = last.workspace_id AND i.id = last.item_id WHERE c.op = 1 AND i.id IS NULL"
+                )
+            ),
+        }
+    };
+}
+
+/// Makes whole what is in trash by half. `$unless` leaves out what went along with something else.
+macro_rules! whole_trash {
+    ($table:literal, $kind:literal, $parent:literal, $name:literal, $unless:literal) => {
+        Mend::Restore {
+            does: "what carries half a deletion is in trash by itself, or not at all; a deletion of nothing is removed",
+            sql: &[
+                concat!(
+                    "UPDATE ",
+                    $table,
+                    " SET deletion_id = NULL WHERE deleted_at IS NULL AND deletion_id IS NOT NULL"
+                ),
+                concat!(
+                    "UPDATE ",
+                    $table,
+                    " SET deletion_id = id WHERE deleted_at IS NOT NULL AND deletion_id IS NULL"
+                ),
+                concat!(
+                    "DELETE FROM trash WHERE kind = ",
+                    $kind,
+                    " AND NOT EXISTS (SELECT 1 FROM ",
+                    $table,
+                    " i WHERE i.workspace_id = trash.workspace_id AND i.id = trash.item_id \
+                     AND i.deletion_id = trash.deletion_id)"
+                ),
+                concat!(
+                    "INSERT INTO trash (workspace_id, deletion_id, kind, item_id, parent_id, name, path, items, deleted_at) \
+                     SELECT i.workspace_id, i.deletion_id, ",
+                    $kind,
+                    ", i.id, ",
+                    $parent,
+                    ", ",
+                    $name,
+                    ", '/' || ",
+                    $name,
+                    ", 1, i.deleted_at FROM ",
+                    $table,
+                    " i WHERE i.deletion_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trash t \
+                     WHERE t.workspace_id = i.workspace_id AND t.deletion_id = i.deletion_id)",
+                    $unless,
+                    " ON CONFLICT DO NOTHING"
+                ),
+            ],
+        }
+    };
+}
+
+/// Makes a name one step of a path.
+macro_rules! one_step {
+    ($table:literal, $more:literal) => {
+        concat!(
+            "UPDATE ",
+            $table,
+            " SET name = CASE WHEN name = '' THEN 'Untitled' ELSE REPLACE(name, '/', '_') END",
+            $more,
+            " WHERE name = '' OR name LIKE '%/%'"
+        )
+    };
+}
+
 mod databases;
 pub(crate) mod index;
 mod memories;
+mod mending;
 mod records;
+mod texts;
+
+pub use self::mending::{Copies, mend};
+#[cfg(test)]
+pub(crate) use self::mending::{mend_in, mend_open};
 
 /// Every invariant of the tables that a statement can see.
 pub(crate) fn checks() -> Vec<Check> {
@@ -74,18 +167,35 @@ const CHECKS: &[Check] = &[
         sql: "SELECT 'workspace ' || f.workspace_id || ' file ' || f.id FROM files f \
               LEFT JOIN folders d ON d.workspace_id = f.workspace_id AND d.id = f.folder_id \
               WHERE f.deleted_at IS NULL AND f.folder_id IS NOT NULL AND (d.id IS NULL OR d.deleted_at IS NOT NULL)",
+        mend: Mend::Restore {
+            does: "it is moved to the root",
+            sql: &["UPDATE files SET folder_id = NULL WHERE deleted_at IS NULL AND folder_id IS NOT NULL \
+                  AND NOT EXISTS (SELECT 1 FROM folders d WHERE d.workspace_id = files.workspace_id \
+                  AND d.id = files.folder_id AND d.deleted_at IS NULL)"],
+        },
     },
     Check {
         rule: "a live folder stands in a live folder or the root",
         sql: "SELECT 'workspace ' || f.workspace_id || ' folder ' || f.id FROM folders f \
               LEFT JOIN folders d ON d.workspace_id = f.workspace_id AND d.id = f.parent_id \
               WHERE f.deleted_at IS NULL AND f.parent_id IS NOT NULL AND (d.id IS NULL OR d.deleted_at IS NOT NULL)",
+        mend: Mend::Restore {
+            does: "it is moved to the root",
+            sql: &["UPDATE folders SET parent_id = NULL WHERE deleted_at IS NULL AND parent_id IS NOT NULL \
+                  AND NOT EXISTS (SELECT 1 FROM folders d WHERE d.workspace_id = folders.workspace_id \
+                  AND d.id = folders.parent_id AND d.deleted_at IS NULL)"],
+        },
     },
     Check {
         rule: "what is in trash refers to folders that there are",
         sql: "SELECT 'workspace ' || f.workspace_id || ' file ' || f.id FROM files f \
               LEFT JOIN folders d ON d.workspace_id = f.workspace_id AND d.id = f.folder_id \
               WHERE f.folder_id IS NOT NULL AND d.id IS NULL",
+        mend: Mend::Restore {
+            does: "it comes back to the root when it is restored",
+            sql: &["UPDATE files SET folder_id = NULL WHERE folder_id IS NOT NULL AND NOT EXISTS (\
+                  SELECT 1 FROM folders d WHERE d.workspace_id = files.workspace_id AND d.id = files.folder_id)"],
+        },
     },
     Check {
         rule: "every folder has a way to the root",
@@ -95,15 +205,60 @@ const CHECKS: &[Check] = &[
               JOIN folders c ON c.workspace_id = reached.workspace_id AND c.parent_id = reached.id) \
               SELECT 'workspace ' || workspace_id || ' folder ' || id FROM (\
               SELECT workspace_id, id FROM folders EXCEPT SELECT workspace_id, id FROM reached) AS lost",
+        mend: Mend::GiveUp {
+            does: "it is moved to the root",
+            sql: &[
+                "UPDATE folders SET parent_id = NULL WHERE parent_id IS NOT NULL AND NOT EXISTS (\
+                 SELECT 1 FROM folders d WHERE d.workspace_id = folders.workspace_id AND d.id = folders.parent_id)",
+                "WITH RECURSIVE reached (workspace_id, id) AS (\
+                 SELECT workspace_id, id FROM folders WHERE parent_id IS NULL UNION ALL \
+                 SELECT c.workspace_id, c.id FROM reached \
+                 JOIN folders c ON c.workspace_id = reached.workspace_id AND c.parent_id = reached.id) \
+                 UPDATE folders SET parent_id = NULL WHERE (workspace_id, id) NOT IN (\
+                 SELECT workspace_id, id FROM reached)",
+            ],
+        },
     },
     Check {
         rule: "a name is one step of a path",
         sql: "SELECT 'workspace ' || workspace_id || ' file ' || id FROM files WHERE name = '' OR name LIKE '%/%' \
               UNION ALL \
               SELECT 'workspace ' || workspace_id || ' folder ' || id FROM folders WHERE name = '' OR name LIKE '%/%'",
+        mend: Mend::GiveUp {
+            does: "what separates steps is replaced in its name",
+            sql: &[
+                one_step!(
+                    "files",
+                    ", folded_name = LOWER(CASE WHEN name = '' THEN 'Untitled' ELSE REPLACE(name, '/', '_') END)"
+                ),
+                one_step!("folders", ""),
+            ],
+        },
     },
-    Check { rule: "a trashed file carries its deletion", sql: trashed!("files", "1") },
-    Check { rule: "a trashed folder carries its deletion", sql: trashed!("folders", "2") },
+    Check {
+        rule: "a trashed file carries its deletion",
+        sql: trashed!("files", "1"),
+        mend: whole_trash!(
+            "files",
+            "1",
+            "i.folder_id",
+            "i.name",
+            " AND NOT EXISTS (SELECT 1 FROM folders x WHERE x.workspace_id = i.workspace_id \
+              AND x.deletion_id = i.deletion_id)"
+        ),
+    },
+    Check {
+        rule: "a trashed folder carries its deletion",
+        sql: trashed!("folders", "2"),
+        mend: whole_trash!(
+            "folders",
+            "2",
+            "i.parent_id",
+            "i.name",
+            " AND NOT EXISTS (SELECT 1 FROM folders x WHERE x.workspace_id = i.workspace_id AND x.id = i.parent_id \
+              AND x.deletion_id = i.deletion_id)"
+        ),
+    },
     Check {
         rule: "what a workspace uses is what it keeps",
         sql: "SELECT 'workspace ' || workspace_id FROM (\
@@ -115,14 +270,43 @@ const CHECKS: &[Check] = &[
               SELECT workspace_id, 0, SUM(OCTET_LENGTH(field_values)) FROM record_versions GROUP BY workspace_id) \
               AS counted \
               GROUP BY workspace_id HAVING SUM(files) <> 0 OR SUM(bytes) <> 0",
+        mend: Mend::Restore {
+            does: "it is counted anew",
+            sql: &[
+                "DELETE FROM workspace_usage",
+                "INSERT INTO workspace_usage (workspace_id, files, bytes) \
+                 SELECT workspace_id, CAST(SUM(files) AS BIGINT), CAST(SUM(bytes) AS BIGINT) FROM (\
+                 SELECT workspace_id, COUNT(*) AS files, 0 AS bytes FROM files GROUP BY workspace_id UNION ALL \
+                 SELECT workspace_id, 0, SUM(size_bytes) FROM bodies GROUP BY workspace_id UNION ALL \
+                 SELECT workspace_id, 0, SUM(size_bytes) FROM asset_objects GROUP BY workspace_id UNION ALL \
+                 SELECT workspace_id, 0, SUM(OCTET_LENGTH(field_values)) FROM records GROUP BY workspace_id UNION ALL \
+                 SELECT workspace_id, 0, SUM(OCTET_LENGTH(field_values)) FROM record_versions GROUP BY workspace_id) \
+                 AS kept GROUP BY workspace_id",
+            ],
+        },
     },
-    Check { rule: "the feed's last word on a file is true", sql: last_word!("files", "1") },
-    Check { rule: "the feed's last word on a folder is true", sql: last_word!("folders", "2") },
+    Check {
+        rule: "the feed's last word on a file is true",
+        sql: last_word!("files", "1"),
+        mend: told_again!("files", "1"),
+    },
+    Check {
+        rule: "the feed's last word on a folder is true",
+        sql: last_word!("folders", "2"),
+        mend: told_again!("folders", "2"),
+    },
     Check {
         rule: "a file has a body of its size",
         sql: "SELECT 'workspace ' || f.workspace_id || ' file ' || f.id FROM files f \
               LEFT JOIN bodies b ON b.workspace_id = f.workspace_id AND b.hash = f.content_hash \
               WHERE b.hash IS NULL OR b.size_bytes <> f.size_bytes",
+        mend: Mend::Restore {
+            does: "its size is that of its body",
+            sql: &["UPDATE files SET size_bytes = (SELECT b.size_bytes FROM bodies b \
+                  WHERE b.workspace_id = files.workspace_id AND b.hash = files.content_hash) WHERE EXISTS (\
+                  SELECT 1 FROM bodies b WHERE b.workspace_id = files.workspace_id AND b.hash = files.content_hash \
+                  AND b.size_bytes <> files.size_bytes)"],
+        },
     },
     Check {
         rule: "a version has a file and a body of its size",
@@ -130,6 +314,17 @@ const CHECKS: &[Check] = &[
               FROM file_versions v LEFT JOIN files f ON f.workspace_id = v.workspace_id AND f.id = v.file_id \
               LEFT JOIN bodies b ON b.workspace_id = v.workspace_id AND b.hash = v.content_hash \
               WHERE f.id IS NULL OR b.hash IS NULL OR b.size_bytes <> v.size_bytes",
+        mend: Mend::GiveUp {
+            does: "its size is that of its body; a version of no file is removed",
+            sql: &[
+                "UPDATE file_versions SET size_bytes = (SELECT b.size_bytes FROM bodies b \
+                 WHERE b.workspace_id = file_versions.workspace_id AND b.hash = file_versions.content_hash) WHERE EXISTS (\
+                 SELECT 1 FROM bodies b WHERE b.workspace_id = file_versions.workspace_id \
+                 AND b.hash = file_versions.content_hash AND b.size_bytes <> file_versions.size_bytes)",
+                "DELETE FROM file_versions WHERE NOT EXISTS (SELECT 1 FROM files f \
+                 WHERE f.workspace_id = file_versions.workspace_id AND f.id = file_versions.file_id)",
+            ],
+        },
     },
     Check {
         rule: "a file's content is its newest version",
@@ -139,6 +334,24 @@ const CHECKS: &[Check] = &[
               LEFT JOIN file_versions v ON v.workspace_id = f.workspace_id AND v.file_id = f.id \
               AND v.version = n.version \
               WHERE v.content_hash IS NULL OR v.content_hash <> f.content_hash OR v.version > f.version",
+        mend: Mend::GiveUp {
+            does: "its content is its newest version, by nobody known",
+            sql: &[
+                "UPDATE files SET version = (SELECT MAX(v.version) FROM file_versions v \
+                 WHERE v.workspace_id = files.workspace_id AND v.file_id = files.id) WHERE version < (\
+                 SELECT MAX(v.version) FROM file_versions v \
+                 WHERE v.workspace_id = files.workspace_id AND v.file_id = files.id)",
+                "UPDATE files SET version = version + 1 WHERE EXISTS (SELECT 1 FROM file_versions v \
+                 WHERE v.workspace_id = files.workspace_id AND v.file_id = files.id AND v.version = files.version \
+                 AND v.content_hash <> files.content_hash)",
+                "INSERT INTO file_versions (workspace_id, file_id, version, content_hash, size_bytes, created_at, \
+                 author_kind, author_id, author_name) \
+                 SELECT f.workspace_id, f.id, f.version, f.content_hash, f.size_bytes, f.updated_at, '', '', '' FROM files f \
+                 WHERE NOT EXISTS (SELECT 1 FROM file_versions v WHERE v.workspace_id = f.workspace_id \
+                 AND v.file_id = f.id AND v.content_hash = f.content_hash AND v.version = (\
+                 SELECT MAX(n.version) FROM file_versions n WHERE n.workspace_id = f.workspace_id AND n.file_id = f.id))",
+            ],
+        },
     },
 ];
 

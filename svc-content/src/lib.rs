@@ -38,8 +38,8 @@ mod usage;
 mod versions;
 
 pub use self::assets::{AssetLocation, Bucket, UnknownLocation};
-pub use self::doctor::examine;
 pub use self::doctor::index::examine_index;
+pub use self::doctor::{Copies, examine, mend};
 pub use self::error::Error;
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 

@@ -29,8 +29,8 @@ mod usage;
 mod webhooks;
 mod work;
 
-pub use self::doctor::examine;
 pub use self::doctor::index::examine_index;
+pub use self::doctor::{examine, mend};
 pub use self::error::Error;
 pub use self::operator::{SourceSummary, Wished, check_source, reseal, sources, sync_source};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};

@@ -1,5 +1,6 @@
 //! SQL only: no rule is known here. Every function names the workspace, and every key begins with it.
 
+pub(crate) mod doctor;
 pub(crate) mod extractions;
 pub(crate) mod ingest;
 pub(crate) mod locations;

@@ -32,6 +32,16 @@ pub async fn held(index_folder: &Path) -> Result<Option<Held>, Error> {
     Ok(read.map(by_owner))
 }
 
+/// How many files of the current index in that folder are not what was written. Beside a process that writes there, one that it
+/// has just removed may count.
+///
+/// # Errors
+/// When a file cannot be read at all.
+pub async fn damaged_files(index_folder: &Path) -> Result<usize, Error> {
+    let folder = index_folder.to_owned();
+    Ok(tokio::task::spawn_blocking(move || index::damaged(&folder)).await??)
+}
+
 fn by_owner(read: index::Held) -> Held {
     let mut held = Held::default();
     // Entries of catalogs stand under a workspace of their own.

@@ -44,11 +44,11 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use self::analytics::Analytics;
-pub use self::doctor::examine;
+pub use self::doctor::{examine, mend};
 pub use self::error::Error;
 use self::generations::Generations;
 use self::golden::Golden;
-pub use self::held::{Held, held};
+pub use self::held::{Held, damaged_files, held};
 use self::owners::Owner;
 use self::questions::Questions;
 pub use self::search::tuning::WORD_WEIGHT;

@@ -26,7 +26,7 @@ mod standing;
 mod store;
 mod syncs;
 
-pub use self::doctor::examine;
+pub use self::doctor::{examine, mend};
 pub use self::error::Error;
 pub use self::reading::{IMPORT_COMMAND, import_child_main};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service, Upstreams};

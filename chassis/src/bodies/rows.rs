@@ -38,6 +38,17 @@ statements! {
          WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
 }
 
+statements! {
+    /// What the doctor mends with, for [`crate::sql::prepare_all`].
+    pub fn mends;
+
+    const REPLACE: &str = "INSERT INTO bodies (workspace_id, hash, encoding, size_bytes, data) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (workspace_id, hash) DO UPDATE SET encoding = excluded.encoding, size_bytes = excluded.size_bytes, \
+         data = excluded.data";
+
+    const REMOVE: &str = "DELETE FROM bodies WHERE workspace_id = $1 AND hash = $2";
+}
+
 /// How often a body may come and go while it is stored.
 const MOST_TRIES: usize = 32;
 
@@ -74,16 +85,37 @@ impl Row {
     }
 }
 
+fn stored(body: &Body) -> (i64, i64) {
+    let encoding = match body.encoding {
+        Encoding::Plain => 0_i64,
+        Encoding::Zstd => 1,
+    };
+    (encoding, i64::try_from(body.size_bytes).unwrap_or(i64::MAX))
+}
+
+/// Puts a body into the place of one that is damaged or missing.
+///
+/// # Errors
+/// When the database fails.
+pub async fn replace(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<(), Error> {
+    let (encoding, size) = stored(body);
+    execute!(tx, REPLACE, Text(workspace), &body.hash, encoding, size, &body.data).map(drop)
+}
+
+/// Removes a body that nothing refers to any more, if it is there.
+///
+/// # Errors
+/// When the database fails, or something refers to it.
+pub async fn remove(tx: &mut Tx, workspace: WorkspaceId, hash: &str) -> Result<(), Error> {
+    execute!(tx, REMOVE, Text(workspace), hash).map(drop)
+}
+
 /// Stores a body, unless the workspace has it; answers how many bytes that are new it has.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<u64, Error> {
-    let encoding = match body.encoding {
-        Encoding::Plain => 0_i64,
-        Encoding::Zstd => 1,
-    };
-    let size = i64::try_from(body.size_bytes).unwrap_or(i64::MAX);
+    let (encoding, size) = stored(body);
     for _ in 0..MOST_TRIES {
         let exists = EXISTS.of(tx.engine());
         let known: Option<i32> = fetch!(optional_scalar, tx, exists, Text(workspace), &body.hash)?;

@@ -13,6 +13,7 @@ use crate::sql::{Db, Error, Text};
 use crate::{fetch, statements};
 
 const RULE: &str = "the index holds what its owner has, as far as it has followed the feed";
+const AHEAD: &str = "the index has followed no further than the feed goes";
 /// Documents that an owner is asked for together.
 const AT_ONCE: usize = 100;
 
@@ -70,6 +71,7 @@ pub async fn examine<E: From<Error>>(
 ) -> Result<Vec<Finding>, E> {
     progress(RULE);
     let told = Told::read(db, kinds, indexed).await?;
+    let mut findings = told.behind(indexed);
     let mut wrong: BTreeMap<(WorkspaceId, Uuid), &str> = BTreeMap::new();
     let mut living = HashSet::new();
     for (workspace, documents) in &told.living {
@@ -98,7 +100,8 @@ pub async fn examine<E: From<Error>>(
         }
     }
     for held in indexed.documents.keys() {
-        if !living.contains(held) && !told.is_ahead(held) {
+        // Where nothing is told, the workspace was removed, and the index forgets it by itself.
+        if !living.contains(held) && !told.is_ahead(held) && told.ends.contains_key(&held.0) {
             wrong.insert(*held, "the index holds it, and there is no such document");
         }
     }
@@ -112,7 +115,8 @@ pub async fn examine<E: From<Error>>(
         rule: RULE,
         subject: format!("workspace {workspace} document {id}: {why}"),
     };
-    Ok(shown.map(finding).collect())
+    findings.extend(shown.map(finding));
+    Ok(findings)
 }
 
 /// What the feed has told of documents.
@@ -121,13 +125,17 @@ struct Told {
     living: BTreeMap<WorkspaceId, Vec<(Kind, String)>>,
     /// Those of which the feed told more than the index has followed.
     ahead: HashSet<(WorkspaceId, Uuid)>,
+    /// Where the feed of each workspace ends.
+    ends: HashMap<WorkspaceId, u64>,
 }
 
 impl Told {
     async fn read(db: &Db, kinds: &[Kind], indexed: &Indexed) -> Result<Self, Error> {
         let rows: Vec<(Text<WorkspaceId>, String, i64, i64, i64)> = fetch!(all, db, LAST)?;
-        let mut told = Self { living: BTreeMap::new(), ahead: HashSet::new() };
+        let mut told = Self { living: BTreeMap::new(), ahead: HashSet::new(), ends: HashMap::new() };
         for (workspace, item, kind, op, position) in rows {
+            let end = told.ends.entry(workspace.0).or_default();
+            *end = (*end).max(u64::try_from(position).unwrap_or(0));
             let kind = i32::try_from(kind).ok().and_then(|kind| Kind::try_from(kind).ok());
             let Some(kind) = kind.filter(|kind| kinds.contains(kind)) else { continue };
             let Ok(id) = Uuid::try_parse(&item) else { continue };
@@ -140,6 +148,28 @@ impl Told {
             }
         }
         Ok(told)
+    }
+
+    /// Feeds that end before what the index has followed: what was written last is gone, as when a log was cut. A workspace
+    /// without a feed may have been removed.
+    fn behind(&self, indexed: &Indexed) -> Vec<Finding> {
+        let mut behind: Vec<_> = indexed
+            .positions
+            .iter()
+            .filter_map(|(workspace, position)| {
+                let end = self.ends.get(workspace).filter(|end| *end < position)?;
+                Some((*workspace, *position, *end))
+            })
+            .collect();
+        behind.sort();
+        let finding = |(workspace, position, end): (WorkspaceId, u64, u64)| Finding {
+            rule: AHEAD,
+            subject: format!(
+                "workspace {workspace}: the index has followed to {position}, and the feed ends at {end}: what was written \
+                 in between is lost"
+            ),
+        };
+        behind.into_iter().take(SHOWN).map(finding).collect()
     }
 
     fn is_ahead(&self, document: &(WorkspaceId, Uuid)) -> bool {

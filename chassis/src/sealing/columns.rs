@@ -120,7 +120,10 @@ pub async fn examine(
             let closed = match ring {
                 _ if sealing != AES_256_GCM => Some(format!("its sealing '{sealing}' is unknown")),
                 Some(ring) => ring.open(&value, &place).err().map(|reason| reason.to_string()),
-                None => Some("no key is given: set CAIRN_SECRET_KEY".to_owned()),
+                None => Some(
+                    "no key is given: put secret.key back into the data folder, or set CAIRN_SECRET_KEY"
+                        .to_owned(),
+                ),
             };
             findings.extend(closed.map(|why| Finding { rule: RULE, subject: format!("{place}: {why}") }));
         }

@@ -1,7 +1,7 @@
 //! Where a service keeps its tables.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Error;
 
@@ -51,6 +51,14 @@ impl Config {
     /// Whether several processes may use it at once: a server, and no file.
     pub const fn is_shared(&self) -> bool {
         matches!(self.target, Target::Postgres(_))
+    }
+
+    /// The file of a SQLite database.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.target {
+            Target::Sqlite(path) => Some(path),
+            Target::Postgres(_) => None,
+        }
     }
 
     /// At most that many connections: to PostgreSQL in all, to SQLite for reading (there is one more, for writing).

@@ -2,7 +2,7 @@ use cairn_chassis::on_db;
 use cairn_chassis::sql;
 
 use super::*;
-use crate::doctor::{CHECKS, examine};
+use crate::doctor::{CHECKS, examine, mend};
 
 #[tokio::test]
 async fn a_new_deployment_is_sound_and_every_damage_is_named() {
@@ -16,11 +16,25 @@ async fn a_new_deployment_is_sound_and_every_damage_is_named() {
         for world in worlds().await {
             let checks = cairn_chassis::doctor::statements(CHECKS);
             sql::prepare_all(&world.service.db, &checks).await.unwrap();
+            let mends = cairn_chassis::doctor::mends(CHECKS);
+            sql::prepare_all(&world.service.db, &mends).await.unwrap();
             let storage = &world._storage.config;
             assert_eq!(examine(storage, None, &|_| {}).await.unwrap(), Some(Vec::new()), "{}", world.engine);
             on_db!(world.service.db.writer(), |c| sqlx::query(damage).execute(c).await.map(|_| ())).unwrap();
             let found = examine(storage, None, &|_| {}).await.unwrap().unwrap();
             assert!(found.iter().any(|finding| finding.rule == rule), "{} {damage}: {found:?}", world.engine);
+            let report = mend(storage, &|_| {}).await.unwrap().unwrap();
+            let left = examine(storage, None, &|_| {}).await.unwrap().unwrap();
+            if rule == "every live workspace has an owner" || damage.contains("king") {
+                // Who owns it is for people, where there is no admin.
+                assert!(
+                    left.iter().all(|finding| finding.rule == "every live workspace has an owner"),
+                    "{left:?}"
+                );
+            } else {
+                assert_eq!(left, [], "{} {damage}", world.engine);
+                assert!(!report.is_empty(), "{} {damage}", world.engine);
+            }
         }
     }
 }

@@ -1,21 +1,22 @@
 //! What must always hold of assets: their rows, their objects, and the bytes in them.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::doctor::{self, Check, Finding, Progress};
+use cairn_chassis::doctor::{self, Check, Finding, Mend, Progress};
 use cairn_chassis::sql::Db;
 use cairn_proto::ids::WorkspaceId;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
 
 use super::input;
-use super::objects::{AssetLocation, AssetStore};
+use super::objects::{AssetLocation, AssetStore, ListedObject};
 use super::sweep::{too_old, without_row};
 use crate::model::StoredObject;
 use crate::{Error, store};
 
 const ROWS_AT_ONCE: i64 = 500;
 const OBJECTS_AT_ONCE: usize = 500;
-const BYTES_RULE: &str = "the bytes of an asset are in the store and have its hash and size";
-const OBJECT_RULE: &str = "an object in the store is that of an asset, or of an upload of the last day";
+pub(super) const BYTES_RULE: &str = "the bytes of an asset are in the store and have its hash and size";
+pub(super) const OBJECT_RULE: &str =
+    "an object in the store is that of an asset, or of an upload of the last day";
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -23,11 +24,21 @@ pub(crate) const CHECKS: &[Check] = &[
         sql: "SELECT 'workspace ' || a.workspace_id || ' asset ' || a.id FROM assets a \
               LEFT JOIN asset_objects o ON o.workspace_id = a.workspace_id AND o.hash = a.hash \
               WHERE o.hash IS NULL",
+        mend: Mend::GiveUp {
+            does: "it is removed",
+            sql: &["DELETE FROM assets WHERE NOT EXISTS (SELECT 1 FROM asset_objects o \
+                  WHERE o.workspace_id = assets.workspace_id AND o.hash = assets.hash)"],
+        },
     },
     Check {
         rule: "an object is that of an asset",
         sql: "SELECT 'workspace ' || o.workspace_id || ' object ' || o.object_id FROM asset_objects o \
               LEFT JOIN assets a ON a.workspace_id = o.workspace_id AND a.hash = o.hash WHERE a.id IS NULL",
+        mend: Mend::Restore {
+            does: "its row is removed, and its bytes with the next sweep",
+            sql: &["DELETE FROM asset_objects WHERE NOT EXISTS (SELECT 1 FROM assets a \
+                  WHERE a.workspace_id = asset_objects.workspace_id AND a.hash = asset_objects.hash)"],
+        },
     },
 ];
 
@@ -54,12 +65,26 @@ pub(crate) async fn examine(
 }
 
 fn no_store(location: &AssetLocation) -> Finding {
-    let subject = format!("there are assets, and no store at {location}: name it with --assets");
+    let subject = format!(
+        "there are assets, and no store at {location}: name it with --assets, or make it empty if it is lost"
+    );
     Finding { rule: BYTES_RULE, subject }
 }
 
 async fn examine_bytes(db: &Db, objects: &AssetStore) -> Result<Vec<Finding>, Error> {
-    let mut findings = Vec::new();
+    let finding = |(workspace, kept, wrong): (WorkspaceId, StoredObject, String)| Finding {
+        rule: BYTES_RULE,
+        subject: format!("workspace {workspace} object {}: {wrong}", kept.object),
+    };
+    Ok(damaged(db, objects).await?.into_iter().map(finding).collect())
+}
+
+/// Every object whose bytes are not what its row says, with what is wrong.
+pub(super) async fn damaged(
+    db: &Db,
+    objects: &AssetStore,
+) -> Result<Vec<(WorkspaceId, StoredObject, String)>, Error> {
+    let mut found = Vec::new();
     let mut after = (String::new(), String::new());
     loop {
         let rows = store::assets::list_all(db, &after.0, &after.1, ROWS_AT_ONCE).await?;
@@ -70,15 +95,30 @@ async fn examine_bytes(db: &Db, objects: &AssetStore) -> Result<Vec<Finding>, Er
             // It may have been deleted since its row was read.
             let still = store::assets::known_objects(db, workspace, &[kept.object]).await?;
             if !still.is_empty() {
-                let subject = format!("workspace {workspace} object {}: {wrong}", kept.object);
-                findings.push(Finding { rule: BYTES_RULE, subject });
+                found.push((workspace, kept, wrong));
             }
         }
     }
-    Ok(findings)
+    Ok(found)
 }
 
-async fn damage(
+/// Whether the store has an object that a row names: otherwise it may be that of another deployment.
+pub(super) async fn is_ours(db: &Db, objects: &AssetStore) -> Result<bool, Error> {
+    let mut after = (String::new(), String::new());
+    loop {
+        let rows = store::assets::list_all(db, &after.0, &after.1, ROWS_AT_ONCE).await?;
+        let Some((workspace, last)) = rows.last() else { return Ok(false) };
+        after = (workspace.to_string(), last.hash.clone());
+        for (workspace, kept) in rows {
+            if objects.size(workspace, kept.object).await?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// What is wrong with the bytes of an object, if anything is.
+pub(super) async fn damage(
     objects: &AssetStore,
     workspace: WorkspaceId,
     kept: &StoredObject,
@@ -104,17 +144,27 @@ async fn damage(
 }
 
 async fn examine_objects(db: &Db, objects: &AssetStore, now: Timestamp) -> Result<Vec<Finding>, Error> {
-    let mut findings = Vec::new();
+    let finding = |lost: ListedObject| Finding {
+        rule: OBJECT_RULE,
+        subject: format!(
+            "workspace {} object {}: no asset has it; the next sweep of a running Cairn removes it",
+            lost.workspace, lost.object
+        ),
+    };
+    Ok(unclaimed(db, objects, now).await?.into_iter().map(finding).collect())
+}
+
+/// Objects that are older than a day and of no asset.
+pub(super) async fn unclaimed(
+    db: &Db,
+    objects: &AssetStore,
+    now: Timestamp,
+) -> Result<Vec<ListedObject>, Error> {
+    let mut found = Vec::new();
     let mut chunks = objects.list().try_chunks(OBJECTS_AT_ONCE);
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|cut| cut.1)?;
-        for lost in without_row(db, chunk, too_old(now)).await? {
-            let subject = format!(
-                "workspace {} object {}: no asset has it; the next sweep of a running Cairn removes it",
-                lost.workspace, lost.object
-            );
-            findings.push(Finding { rule: OBJECT_RULE, subject });
-        }
+        found.extend(without_row(db, chunk, too_old(now)).await?);
     }
-    Ok(findings)
+    Ok(found)
 }

@@ -29,6 +29,9 @@ const PARTS_AT_ONCE: usize = 2;
 /// What a download hands on at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// Where objects are put that are not what was written. It is the name of no workspace.
+const ASIDE: &str = "damaged";
+
 /// Where the objects are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssetLocation {
@@ -175,6 +178,15 @@ impl AssetStore {
     /// Removes an object; one that is not there is removed.
     pub(crate) async fn delete(&self, workspace: WorkspaceId, object: ObjectId) -> Result<(), Error> {
         match self.engine.delete(&key(workspace, object)).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Moves an object to where no asset is looked for, so that people may; one that is not there is no failure.
+    pub(crate) async fn set_aside(&self, workspace: WorkspaceId, object: ObjectId) -> Result<(), Error> {
+        let aside = Key::from_iter([ASIDE.to_owned(), format!("{workspace}-{object}")]);
+        match self.engine.rename(&key(workspace, object), &aside).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }

@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 
-use cairn_chassis::doctor::{Finding, Progress};
+use cairn_chassis::doctor::{Finding, Mended, Progress, Report};
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 
-use crate::Error;
 use crate::model::{Cell, Database, DatabaseQuery, PropertyType, Record, cells, searched};
 use crate::store::doctor::{self as stored, Examined};
+use crate::{Error, store};
 
 pub(super) const SCHEMA_RULE: &str = "the properties and views of a database fit together";
 pub(super) const RECORD_RULE: &str = "a record's title, text and cells are those of its values";
@@ -97,7 +97,21 @@ async fn examine_records(
     workspace: WorkspaceId,
     database: &Database,
 ) -> Result<Vec<Finding>, Error> {
-    let mut findings = Vec::new();
+    let faulty = faulty_records(tx, workspace, database).await?.into_iter();
+    let finding = |(one, fault): (Examined, &str)| Finding {
+        rule: RECORD_RULE,
+        subject: format!("workspace {workspace} record {}: {fault}", one.id),
+    };
+    Ok(faulty.map(finding).collect())
+}
+
+/// Records that are not what their values say, each with what is wrong.
+async fn faulty_records(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    database: &Database,
+) -> Result<Vec<(Examined, &'static str)>, Error> {
+    let mut faulty = Vec::new();
     let mut after = String::new();
     loop {
         let page = stored::records(tx, workspace, database.id, &after, AT_ONCE).await?;
@@ -109,13 +123,61 @@ async fn examine_records(
             by_record.entry(id).or_default().push(cell);
         }
         for one in page {
-            let subject = format!("workspace {workspace} record {}", one.id);
             if let Some(fault) = fault(database, &one, &mut by_record) {
-                findings.push(Finding { rule: RECORD_RULE, subject: format!("{subject}: {fault}") });
+                faulty.push((one, fault));
             }
         }
     }
-    Ok(findings)
+    Ok(faulty)
+}
+
+/// Makes titles, texts and cells of records anew from their values.
+pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> {
+    let mut after = (String::new(), String::new());
+    loop {
+        let databases = stored::databases(tx, (&after.0, &after.1), AT_ONCE).await?;
+        let Some(last) = databases.last() else { return Ok(()) };
+        after = (last.workspace.to_string(), last.id.clone());
+        for one in databases {
+            // What follows from a schema that makes no sense makes none either.
+            let Some(database) = one.read().filter(|database| faults(database).is_empty()) else { continue };
+            for (faulty, _) in faulty_records(tx, one.workspace, &database).await? {
+                let Some(record) = faulty.read() else {
+                    mend_values(tx, one.workspace, &faulty, report).await?;
+                    continue;
+                };
+                let text = searched(&cells(&database, &record.values));
+                let title = database.title_of(&record.values);
+                stored::set_derived(tx, one.workspace, record.id, &title, &text).await?;
+                store::cells::forget_record(tx, one.workspace, record.id).await?;
+                store::cells::insert(tx, &database, &record).await?;
+                report.add(Mended {
+                    rule: RECORD_RULE.into(),
+                    subject: format!("workspace {} record {}", one.workspace, record.id),
+                    does: "they are made anew from its values".into(),
+                    is_loss: false,
+                });
+            }
+        }
+    }
+}
+
+/// Values that cannot be read are those of the newest version again, if there is one.
+async fn mend_values(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    faulty: &Examined,
+    report: &mut Report,
+) -> Result<(), Error> {
+    if stored::values_of_version(tx, workspace, &faulty.id).await? {
+        report.add(Mended {
+            rule: RECORD_RULE.into(),
+            subject: format!("workspace {workspace} record {}", faulty.id),
+            does: "its values are those of its newest version".into(),
+            is_loss: false,
+        });
+    }
+    Ok(())
 }
 
 fn fault(

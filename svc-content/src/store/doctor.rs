@@ -1,11 +1,12 @@
-//! Databases, records and cells of every workspace, as they are stored, for the doctor.
+//! Databases, records and cells of every workspace, as they are stored, for the doctor; and what it writes when it mends.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
-use cairn_chassis::{fetch, list_statement, statements};
+use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, PropertyId, RecordId, WorkspaceId};
 
 use crate::model::{Cell, Database, Record};
+use crate::store::bodies::Body;
 
 statements! {
     pub(super) fn statements;
@@ -27,6 +28,119 @@ statements! {
 
     const QUERIES: &str = "SELECT 'workspace ' || workspace_id || ' memory ' || memory_id || ' member ' || id, query \
          FROM memory_members WHERE query IS NOT NULL";
+}
+
+statements! {
+    /// What is mended with. The doctor alone reads whole tables.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test prepares them"))]
+    pub(crate) fn mends;
+
+    /// Bodies that something refers to and that are not there.
+    const MISSING_BODIES: &str = "SELECT DISTINCT r.workspace_id, r.content_hash FROM (\
+         SELECT workspace_id, content_hash FROM files UNION ALL SELECT workspace_id, content_hash FROM file_versions) AS r \
+         LEFT JOIN bodies b ON b.workspace_id = r.workspace_id AND b.hash = r.content_hash WHERE b.hash IS NULL";
+
+    const VERSIONS_OF_BODY: &str =
+        "SELECT file_id, version FROM file_versions WHERE workspace_id = $1 AND content_hash = $2 \
+         UNION SELECT id, version FROM files WHERE workspace_id = $1 AND content_hash = $2";
+
+    const REFER_INSTEAD: [&str; 2] = [
+        "UPDATE files SET content_hash = $3, size_bytes = $4 WHERE workspace_id = $1 AND content_hash = $2",
+        "UPDATE file_versions SET content_hash = $3, size_bytes = $4 WHERE workspace_id = $1 AND content_hash = $2",
+    ];
+
+    const TELL_FILES: [&str; 2] = [
+        "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+         SELECT f.workspace_id, h.position + ROW_NUMBER() OVER (ORDER BY f.id), 1, f.id, 1, h.updated_at FROM files f \
+         JOIN feed_heads h ON h.workspace_id = f.workspace_id \
+         WHERE f.workspace_id = $1 AND f.content_hash = $2 AND f.deleted_at IS NULL",
+        "UPDATE feed_heads SET position = (SELECT MAX(c.position) FROM feed_changes c \
+         WHERE c.workspace_id = feed_heads.workspace_id) \
+         WHERE workspace_id = $1 AND EXISTS (SELECT 1 FROM feed_changes c WHERE c.workspace_id = feed_heads.workspace_id)",
+    ];
+
+    const SET_DERIVED: &str =
+        "UPDATE records SET title = $3, searched = $4 WHERE workspace_id = $1 AND id = $2";
+
+    const VALUES_OF_VERSION: &str = "UPDATE records SET field_values = (SELECT v.field_values FROM record_versions v \
+         WHERE v.workspace_id = records.workspace_id AND v.record_id = records.id AND v.version = records.version) \
+         WHERE workspace_id = $1 AND id = $2 AND EXISTS (SELECT 1 FROM record_versions v \
+         WHERE v.workspace_id = records.workspace_id AND v.record_id = records.id AND v.version = records.version \
+         AND v.field_values <> records.field_values)";
+
+    const ASSETS_OF_OBJECT: &str = "SELECT id, name FROM assets WHERE workspace_id = $1 AND hash = $2";
+
+    const FORGET_OBJECT: [&str; 2] = [
+        "DELETE FROM assets WHERE workspace_id = $1 AND hash = $2",
+        "DELETE FROM asset_objects WHERE workspace_id = $1 AND hash = $2",
+    ];
+}
+
+/// Bodies that files or versions refer to and that are not there: the workspace of each, and the hash.
+pub(crate) async fn missing_bodies(tx: &mut Tx) -> Result<Vec<(String, String)>, Error> {
+    fetch!(all, tx, MISSING_BODIES)
+}
+
+/// The files and versions that have a body.
+pub(crate) async fn versions_of_body(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    hash: &str,
+) -> Result<Vec<(String, i64)>, Error> {
+    fetch!(all, tx, VERSIONS_OF_BODY, Text(workspace), hash)
+}
+
+/// Lets whatever has one body have another one, which is there, and tells the feed.
+pub(crate) async fn refer_instead(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    hash: &str,
+    fresh: &Body,
+) -> Result<(), Error> {
+    let size = i64::try_from(fresh.size_bytes).unwrap_or(i64::MAX);
+    for sql in REFER_INSTEAD {
+        execute!(tx, sql, Text(workspace), hash, &fresh.hash, size)?;
+    }
+    let [tell, move_head] = TELL_FILES;
+    execute!(tx, tell, Text(workspace), &fresh.hash)?;
+    execute!(tx, move_head, Text(workspace)).map(drop)
+}
+
+/// Sets what follows from a record's values.
+pub(crate) async fn set_derived(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    record: RecordId,
+    title: &str,
+    searched: &str,
+) -> Result<(), Error> {
+    execute!(tx, SET_DERIVED, Text(workspace), Text(record), title, searched).map(drop)
+}
+
+/// Gives a record the values of its newest version; answers whether that has others.
+pub(crate) async fn values_of_version(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    record: &str,
+) -> Result<bool, Error> {
+    Ok(execute!(tx, VALUES_OF_VERSION, Text(workspace), record)? > 0)
+}
+
+/// The assets whose bytes have that hash: id and name.
+pub(crate) async fn assets_of_object(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    hash: &str,
+) -> Result<Vec<(String, String)>, Error> {
+    fetch!(all, tx, ASSETS_OF_OBJECT, Text(workspace), hash)
+}
+
+/// Removes the rows of an object and of its assets.
+pub(crate) async fn forget_object(tx: &mut Tx, workspace: WorkspaceId, hash: &str) -> Result<(), Error> {
+    for sql in FORGET_OBJECT {
+        execute!(tx, sql, Text(workspace), hash)?;
+    }
+    Ok(())
 }
 
 /// A database as it is stored.

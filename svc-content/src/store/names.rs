@@ -48,8 +48,7 @@ where
     P: Executor<'e, Database = Postgres>,
 {
     let after = after.map(|id| id.to_string()).unwrap_or_default();
-    let rows: Vec<(Text<FileId>, Option<Text<FolderId>>, String, String)> =
-        fetch!(all, on, PART, Text(workspace), &after, i64::from(limit))?;
+    let rows: Vec<Row<String>> = fetch!(all, on, PART, Text(workspace), &after, i64::from(limit))?;
     Ok(rows.into_iter().map(|(id, folder, name, folded)| named(id.0, folder, name, folded)).collect())
 }
 
@@ -71,7 +70,7 @@ pub(crate) async fn changed(
     until: u64,
 ) -> Result<Vec<NameChange>, Error> {
     let kind = i64::from(i32::from(Kind::File));
-    let rows: Vec<(Text<FileId>, Option<Text<FolderId>>, Option<String>, Option<String>)> =
+    let rows: Vec<Row<Option<String>>> =
         fetch!(all, tx, CHANGED, Text(workspace), to_column(after), to_column(until), kind)?;
     let changed = rows.into_iter().map(|(id, folder, name, folded)| match name.zip(folded) {
         Some((name, folded)) => NameChange::Is(named(id.0, folder, name, folded)),
@@ -79,6 +78,9 @@ pub(crate) async fn changed(
     });
     Ok(changed.collect())
 }
+
+/// The file, its folder, and its name as it is written and as it is looked for.
+type Row<N> = (Text<FileId>, Option<Text<FolderId>>, N, N);
 
 fn named(id: FileId, folder: Option<Text<FolderId>>, name: String, folded: String) -> Named {
     Named { id, folder_id: folder.map(|folder| folder.0), name, folded }

@@ -48,5 +48,11 @@ async fn an_index_is_compared_where_it_has_followed_the_feed_to() {
         .map(|(id, why)| format!("workspace {} document {id}: {why}", bench.caller.workspace));
         expected.sort();
         assert_eq!(found, expected, "{}", bench.engine());
+
+        // As if the end of the feed were lost.
+        let mut beyond = followed(&bench, &[]).await;
+        beyond.positions.values_mut().for_each(|position| *position += 1);
+        let found = wrong(&bench, &beyond).await;
+        assert!(found.iter().any(|subject| subject.contains("is lost")), "{found:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Damage to memories, databases, records and their trash, each named by the doctor.
 
-use cairn_chassis::doctor::Finding;
+use cairn_chassis::doctor::{Finding, Report};
 use cairn_chassis::on_db;
 use serde_json::json;
 
@@ -47,16 +47,19 @@ async fn fill(bench: &Bench) {
     bench.memories().delete(&bench.caller, &gone.slug).await.unwrap();
 }
 
-/// What is found after a damage, which is then undone.
-async fn found_after(bench: &Bench, damage: &str) -> Vec<Finding> {
+/// What is found after a damage, and what is left when that was mended; all of it is then undone.
+async fn found_after(bench: &Bench, damage: &str) -> (Vec<Finding>, Vec<Finding>) {
     let mut tx = bench.context.db.begin_write().await.unwrap();
     for sql in damage.split("; ") {
         let sql = sqlx::AssertSqlSafe(sql.to_owned());
         on_db!(tx, |c| sqlx::query(sql).execute(c).await.map(|_| ())).unwrap();
     }
     let found = doctor::examine_in(&mut tx, &|_| {}).await.unwrap();
+    let mut report = Report::default();
+    doctor::mend_in(&mut tx, None, &mut report, &|_| {}).await.unwrap();
+    let left = doctor::examine_in(&mut tx, &|_| {}).await.unwrap();
     tx.rollback().await.unwrap();
-    found
+    (found, left)
 }
 
 const SLUG: &str = "a slug belongs to one memory of the workspace";
@@ -176,13 +179,23 @@ async fn every_damage_of_records_and_memories_is_named() {
     for bench in benches().await {
         fill(&bench).await;
         for (damage, rule) in DAMAGES {
-            let found = found_after(&bench, damage).await;
+            let (found, left) = found_after(&bench, damage).await;
             let named = found.iter().any(|finding| finding.rule == *rule);
             assert!(named, "{} {damage}: {found:?}", bench.engine());
+            // Records are left alone while their schema makes no sense.
+            let for_people: &[&str] = if *rule == SCHEMA { &[SCHEMA, VALUES] } else { &[QUERY] };
+            let left: Vec<_> = left.iter().filter(|finding| !for_people.contains(&finding.rule)).collect();
+            assert!(left.is_empty(), "{} {damage}: {left:?}", bench.engine());
         }
         assert_eq!(bench.wrong().await, [], "{}", bench.engine());
     }
 }
+
+/// Foreign keys hold these: only what was left of a damaged file breaks them.
+const HELD_BY_KEYS: [&str; 2] = [
+    "a member and a version are of a memory that there is",
+    "a record is of a database that there is, and a version of a record",
+];
 
 /// No rule without a damage that shows it.
 #[test]
@@ -196,7 +209,7 @@ fn every_rule_has_its_damage() {
             .iter()
             .any(|word| rule.contains(word))
     };
-    for check in known.iter().filter(|check| of_this(check.rule)) {
+    for check in known.iter().filter(|check| of_this(check.rule) && !HELD_BY_KEYS.contains(&check.rule)) {
         assert!(DAMAGES.iter().any(|(_, rule)| *rule == check.rule), "{}", check.rule);
     }
 }

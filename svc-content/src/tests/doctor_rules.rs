@@ -1,4 +1,4 @@
-use cairn_chassis::doctor::{Finding, statements};
+use cairn_chassis::doctor::{Finding, Report, mends, statements};
 use cairn_chassis::on_db;
 
 use super::*;
@@ -12,6 +12,13 @@ async fn examine(storage: &sql::Config) -> Result<Option<Vec<Finding>>, Error> {
 impl Bench {
     pub(super) async fn wrong(&self) -> Vec<Finding> {
         doctor::examine_open(&self.context.db, &|_| {}).await.unwrap()
+    }
+
+    /// Mends what is found, and tells whether something is lost.
+    pub(super) async fn mend(&self) -> bool {
+        let mut report = Report::default();
+        doctor::mend_open(&self.context.db, None, &mut report, &|_| {}).await.unwrap();
+        report.into_items().iter().any(|mended| mended.is_loss)
     }
 
     pub(super) async fn break_by(&self, sql: &'static str) {
@@ -41,6 +48,9 @@ impl Bench {
 async fn what_the_rules_made_is_sound() {
     for bench in benches().await {
         sql::prepare_all(&bench.context.db, &statements(&checks())).await.unwrap();
+        let mut all = mends(&[checks().as_slice(), crate::assets::CHECKS].concat());
+        all.extend([store::doctor::mends(), store::bodies::mends()].concat());
+        sql::prepare_all(&bench.context.db, &all).await.unwrap();
         assert_eq!(bench.wrong().await, []);
         bench.fill().await;
         assert_eq!(bench.wrong().await, [], "{}", bench.engine());
@@ -110,7 +120,36 @@ async fn every_damage_is_named() {
             let found = bench.wrong().await;
             let named = found.iter().any(|finding| finding.rule == rule);
             assert!(named, "{} {damage}: {found:?}", bench.engine());
+            bench.mend().await;
+            assert_eq!(bench.wrong().await, [], "{} {damage}", bench.engine());
+            assert!(!bench.mend().await, "{} {damage}: mended once more", bench.engine());
         }
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_is_lost_is_a_note_and_one_that_can_be_read_stays() {
+    for bench in benches().await {
+        let file = bench.file("1", None).await;
+        let read = async || bench.files.get(&bench.caller, &file.id.to_string()).await;
+        // One byte of a short text, which stands as it is.
+        let sql = match bench.engine() {
+            "postgres" => "UPDATE bodies SET data = overlay(data placing 'X' from 1 for 1)",
+            _ => "UPDATE bodies SET data = CAST('X' || SUBSTR(CAST(data AS TEXT), 2) AS BLOB)",
+        };
+        bench.break_by(sql).await;
+        assert!(bench.mend().await, "it is told");
+        assert_eq!(bench.wrong().await, [], "{}", bench.engine());
+        let (kept, _) = read().await.unwrap();
+        assert_ne!(kept.content_hash, file.content_hash);
+        assert_eq!(kept.size_bytes, file.size_bytes);
+        let head = bench.context.feed.head(bench.caller.workspace).await.unwrap();
+        bench.break_by("UPDATE bodies SET size_bytes = size_bytes + 1").await;
+        assert!(bench.mend().await, "it is told");
+        assert_eq!(bench.wrong().await, [], "{}", bench.engine());
+        let (_, text) = read().await.unwrap();
+        assert!(text.contains("is lost"), "a note stands there: {text}");
+        assert!(bench.context.feed.head(bench.caller.workspace).await.unwrap() > head, "indexes hear of it");
     }
 }
 

@@ -10,6 +10,8 @@ async fn every_engine_takes_every_statement() {
     for bench in benches().await {
         let mut all = store::statements();
         all.extend(doctor::statements(&crate::doctor::checks()));
+        all.extend(doctor::mends(&crate::doctor::checks()));
+        all.extend(store::doctor::mends());
         sql::prepare_all(&bench.context.db, &all).await.unwrap();
     }
 }

@@ -123,6 +123,20 @@ pub fn held(root: &Path) -> Result<Option<Held>, Error> {
     held::read(&root.join(identity.slug()))
 }
 
+/// How many files of the current generation in that folder are not what was written.
+///
+/// # Errors
+/// When a file cannot be read at all.
+pub fn damaged(root: &Path) -> Result<usize, Error> {
+    let written = match fs_err::read(root.join(CURRENT_FILE)) {
+        Ok(written) => written,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error.into()),
+    };
+    let Ok(identity) = serde_json::from_slice::<EmbedderIdentity>(&written) else { return Ok(0) };
+    held::damaged(&root.join(identity.slug()))
+}
+
 fn remove_others(root: &Path, kept: &str) -> Result<(), Error> {
     for entry in fs_err::read_dir(root)? {
         let entry = entry?;

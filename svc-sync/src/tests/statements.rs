@@ -10,6 +10,7 @@ async fn every_engine_takes_every_statement() {
     for bench in benches().await {
         let mut all = store::statements();
         all.extend(doctor::statements(crate::doctor::CHECKS));
+        all.extend(doctor::mends(crate::doctor::CHECKS));
         sql::prepare_all(&bench.service.context().db, &all).await.unwrap();
     }
 }

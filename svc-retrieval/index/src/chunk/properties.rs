@@ -129,7 +129,7 @@ proptest! {
 
     #[test]
     fn rows_of_tables_stay_whole_under_their_header(rows in prop::collection::vec(values(), 1..80)) {
-        let rows: Vec<String> = rows.iter().map(|values| row(values)).collect();
+        let rows: Vec<String> = rows.iter().map(row).collect();
         let content = format!("{HEADER}\n{}\n", rows.join("\n"));
         check(Format::Table, &content);
         let chunks = split(Format::Table, &content);

@@ -35,6 +35,19 @@ pub struct HeldDocument {
     pub content_hash: String,
 }
 
+/// How many files of an index are not what was written; none where there is no index.
+pub(crate) fn damaged(folder: &Path) -> Result<usize, Error> {
+    let segments = folder.join(SEGMENTS);
+    if !segments.is_dir() {
+        return Ok(0);
+    }
+    let directory = MmapDirectory::open(&segments).map_err(TantivyError::from)?;
+    if !Index::exists(&directory).map_err(TantivyError::from)? {
+        return Ok(0);
+    }
+    Ok(Index::open(directory)?.validate_checksum()?.len())
+}
+
 /// Reads the folder of an index; `None` when there is none, or none that this version goes on with.
 pub(crate) fn read(folder: &Path) -> Result<Option<Held>, Error> {
     let segments = folder.join(SEGMENTS);

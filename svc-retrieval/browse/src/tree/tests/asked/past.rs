@@ -130,7 +130,7 @@ async fn what_stood_in_a_folder_that_was_not_there_is_not_there_either() {
         state.stood(&[], &[(4, None, "4.md", "x"), (5, Some(2), "5.md", "x"), (6, Some(60), "6.md", "x")]);
         state.gone(Kind::Folder, 1);
     }
-    assert_eq!(shown(&world.past(Scope::All).await), ["/files/4.md"]);
+    assert_eq!(shown(&*world.past(Scope::All).await), ["/files/4.md"]);
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_scope_sees_no_more_of_then_than_of_now() {
     assert_eq!(shown(&mine), expected);
     let readme = String::from_utf8(mine.text(Fixed::Readme.node()).unwrap().to_vec()).unwrap();
     assert!(!readme.contains("theirs"), "{readme}");
-    assert_eq!(shown(&world.past(Scope::All).await).len(), 8);
+    assert_eq!(shown(&*world.past(Scope::All).await).len(), 8);
 }
 
 #[tokio::test]

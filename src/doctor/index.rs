@@ -1,0 +1,89 @@
+//! The index of `cairn up`: whether its files are what was written, and whether it holds what its owners have. It can be built again,
+//! so a damaged one is removed.
+
+use std::path::Path;
+
+use cairn_chassis::doctor::{Finding, Mended, Report};
+use cairn_chassis::wording::{self, Unit};
+use fs_err as fs;
+
+use super::{Examined, say};
+use crate::cli::{DoctorOptions, INDEX_FOLDER, Role};
+use crate::storages;
+
+pub(crate) const PART: &str = "index";
+const RULE: &str = "the files of the index are what was written";
+/// Beside a live process, a file may have been removed between two looks.
+const LOOKS: usize = 3;
+
+/// Adds what is wrong with the index of the data folder.
+pub(crate) async fn examine(options: &DoctorOptions, examined: &mut Examined) -> anyhow::Result<()> {
+    let data = &options.stored.data;
+    let folder = data.join(INDEX_FOLDER);
+    let progress = |rule: &str| {
+        if !options.quiet && !options.json {
+            say(PART, rule);
+        }
+    };
+    if folder.exists() {
+        progress(RULE);
+    }
+    if let Some(subject) = damage(&folder).await {
+        examined.add(PART, Some(vec![Finding { rule: RULE, subject }]));
+        return Ok(());
+    }
+    // First what the index holds, then what its owners have: so what is written meanwhile is told apart.
+    let held = match cairn_retrieval::held(&folder).await {
+        Ok(None) => return Ok(()),
+        Ok(Some(held)) => held,
+        Err(error) => {
+            let subject = format!("{}: it cannot be read: {error}", folder.display());
+            examined.add(PART, Some(vec![Finding { rule: RULE, subject }]));
+            return Ok(());
+        }
+    };
+    let is_read = |role: Role| !examined.unread.contains(&role);
+    let mut found = None::<Vec<Finding>>;
+    if let Some(content) = storages::of_up(Role::Content, data).filter(|_| is_read(Role::Content)) {
+        let of_content = cairn_content::examine_index(&content, &held.content, &progress).await?;
+        found.get_or_insert_default().extend(of_content.unwrap_or_default());
+    }
+    if let Some(ingest) = storages::of_up(Role::Ingest, data).filter(|_| is_read(Role::Ingest)) {
+        let of_ingest = cairn_ingest::examine_index(&ingest, &held.ingest, &progress).await?;
+        found.get_or_insert_default().extend(of_ingest.unwrap_or_default());
+    }
+    examined.add(PART, found);
+    Ok(())
+}
+
+/// What is wrong with its files, if it is so each time.
+async fn damage(folder: &Path) -> Option<String> {
+    let mut wrong = None;
+    for _ in 0..LOOKS {
+        wrong = Some(match cairn_retrieval::damaged_files(folder).await {
+            Ok(0) => return None,
+            Ok(files) => {
+                let files = wording::count(files as u64, Unit::Files);
+                format!("{}: {files} with other bytes", folder.display())
+            }
+            Err(error) => format!("{}: it cannot be read: {error}", folder.display()),
+        });
+    }
+    wrong
+}
+
+/// Removes the index, so that the next start builds it again.
+pub(crate) fn remove(data: &Path, why: &str, report: &mut Report) -> anyhow::Result<()> {
+    let folder = data.join(INDEX_FOLDER);
+    if !folder.exists() {
+        return Ok(());
+    }
+    fs::remove_dir_all(&folder)?;
+    report.add(Mended {
+        rule: why.to_owned().into(),
+        subject: folder.display().to_string(),
+        does: "it is removed, and the next start builds it again".into(),
+        is_loss: false,
+    });
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Texts that are damaged or missing: from a copy, as they can still be read, or a note in their place.
+
+use cairn_chassis::bodies::{self, Body, Faulty, content_hash};
+use cairn_chassis::doctor::{Mended, Progress, Report};
+use cairn_chassis::sql::{Db, Tx};
+use cairn_proto::ids::WorkspaceId;
+
+use crate::Error;
+use crate::store::doctor as stored;
+
+const RULE: &str = "every text is there as it was written";
+const FROM_COPY: &str = "its text is that of the backup";
+const AS_READ: &str =
+    "its text stays as it can be read now, under its own hash: it is not quite what was written";
+const NOTE: &str = "its text is lost; a note stands in its place, and other versions are as they were";
+const UNUSED: &str = "a text that nothing has is removed";
+
+/// Mends every text that something has.
+pub(super) async fn mend(
+    tx: &mut Tx,
+    copy: Option<&Db>,
+    report: &mut Report,
+    progress: Progress<'_>,
+) -> Result<(), Error> {
+    let mut all = bodies::faulty(tx, progress).await?;
+    let missing = stored::missing_bodies(tx).await?.into_iter();
+    all.extend(missing.map(|(workspace, hash)| Faulty {
+        workspace,
+        hash,
+        wrong: "it is not there".to_owned(),
+        text: None,
+    }));
+    for faulty in all {
+        // What belongs to no workspace, nobody reads.
+        if let Ok(workspace) = faulty.workspace.parse() {
+            mend_one(tx, copy, workspace, faulty, report).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn mend_one(
+    tx: &mut Tx,
+    copy: Option<&Db>,
+    workspace: WorkspaceId,
+    faulty: Faulty,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let Faulty { hash, text, .. } = faulty;
+    let versions = stored::versions_of_body(tx, workspace, &hash).await?;
+    let does = match sound_copy(copy, workspace, &hash).await? {
+        Some(body) => {
+            bodies::replace(tx, workspace, &body).await?;
+            FROM_COPY
+        }
+        None if versions.is_empty() => {
+            bodies::remove(tx, workspace, &hash).await?;
+            UNUSED
+        }
+        None => {
+            let does = if text.is_some() { AS_READ } else { NOTE };
+            let body = Body::of(text.unwrap_or_else(|| note(&hash))).await?;
+            bodies::put(tx, workspace, &body).await?;
+            stored::refer_instead(tx, workspace, &hash, &body).await?;
+            bodies::remove(tx, workspace, &hash).await?;
+            does
+        }
+    };
+    let is_loss = does == AS_READ || does == NOTE;
+    let mut told = |subject: String| {
+        report.add(Mended { rule: RULE.into(), subject, does: does.into(), is_loss });
+    };
+    if versions.is_empty() {
+        told(format!("workspace {workspace} body {hash}"));
+    }
+    for (file, version) in versions {
+        told(format!("workspace {workspace} file {file} version {version}"));
+    }
+    Ok(())
+}
+
+/// What a copy has under that hash, if it has that hash.
+async fn sound_copy(copy: Option<&Db>, workspace: WorkspaceId, hash: &str) -> Result<Option<Body>, Error> {
+    let Some(copy) = copy else { return Ok(None) };
+    let found = bodies::get_many(copy, workspace, &[hash]).await?.pop();
+    let is_sound = |body: &Body| body.clone().into_text().is_ok_and(|text| content_hash(&text) == hash);
+    Ok(found.filter(is_sound))
+}
+
+/// What is read where a text was. It names the text, so that it can be looked for in copies.
+fn note(hash: &str) -> String {
+    format!(
+        "The text that stood here is lost: what was stored of it is damaged. `cairn doctor` put this note in its place. \
+         Its hash was {hash}.\n"
+    )
+}
