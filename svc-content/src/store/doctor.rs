@@ -32,7 +32,6 @@ statements! {
 
 statements! {
     /// What is mended with. The doctor alone reads whole tables.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test prepares them"))]
     pub(crate) fn mends;
 
     /// Bodies that something refers to and that are not there.

@@ -7,7 +7,6 @@ use cairn_proto::ids::WorkspaceId;
 
 statements! {
     /// For [`cairn_chassis::sql::prepare_all`].
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test prepares them"))]
     pub(crate) fn mends;
 
     const MISSING_BODIES: &str = "SELECT DISTINCT r.workspace_id, r.content_hash FROM (\
