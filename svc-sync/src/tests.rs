@@ -110,6 +110,7 @@ impl Bench {
             assets: AssetLocation::Folder(folder.path().join("assets")),
             limits: limits(),
             columns_bytes: 0,
+            names_bytes: 0,
         };
         let opened = cairn_content::Service::open(config, ambient.clone()).await.unwrap();
         let (names, access) = (cairn_content::SERVICE_NAMES, cairn_content::ACCESS);

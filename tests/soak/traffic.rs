@@ -345,7 +345,7 @@ impl Client {
             prose.push_str("\nOf the");
             for _ in 0..=self.numbers.below(60) {
                 prose.push(' ');
-                prose.push_str(self.numbers.pick(&WORDS));
+                prose.push_str(self.numbers.pick::<&str>(&WORDS));
             }
             prose.push_str(".\n");
         }
