@@ -372,8 +372,8 @@ pub(crate) async fn get_many_in(
     workspace: WorkspaceId,
     ids: &[FileId],
 ) -> Result<Vec<File>, Error> {
-    let rows = fetch!(all, tx, GET_MANY, Text(workspace), json_list(ids))?;
-    into_files(rows, workspace)
+    let rows: String = fetch!(scalar, tx, GET_MANY, Text(workspace), json_list(ids))?;
+    read_files(&rows, workspace)
 }
 
 /// Live files that bear all of these tags, in the order of name, then id, from after the cursor on.
