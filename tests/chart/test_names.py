@@ -68,6 +68,27 @@ def asked(expression):
     }
 
 
+def exported():
+    """The names of metrics in the code: written where they are counted, or as a constant that is named there."""
+    texts = list(sources())
+    constants = set()
+    for source in texts:
+        constants |= set(re.findall(r"(?:counter|gauge|histogram)!\(\s*([A-Z_]+)\b", source))
+    found = set()
+    for source in texts:
+        found |= set(re.findall(r'(?:counter|gauge|histogram)!\(\s*"(cairn_[a-z0-9_]+)"', source))
+        written = re.findall(r'const ([A-Z_]+): &str =\s*"(cairn_[a-z0-9_]+)"', source)
+        found |= {name for constant, name in written if constant in constants}
+    return found
+
+
+def documented():
+    """The names in the table of metrics."""
+    document = (ROOT / "docs/OPERATIONS.md").read_text()
+    table = document[document.index("| Metric | Labels |") :].split("\n\n")[0]
+    return {name for line in table.splitlines() for name in re.findall(r"`(cairn_\w+)`", line.split(" | ")[0])}
+
+
 class Metrics(unittest.TestCase):
     def test_dashboards_and_alerts_ask_for_what_the_code_exports(self):
         exported = set()
@@ -83,6 +104,12 @@ class Metrics(unittest.TestCase):
             for name in asked(expression):
                 if name.startswith("cairn_"):
                     self.assertIn(name, document)
+
+    def test_all_are_documented_and_all_of_these_are_looked_at(self):
+        self.assertGreater(len(exported()), 40)
+        self.assertEqual(exported() - documented(), set(), "not in docs/OPERATIONS.md")
+        looked_at = {name for expression in expressions() for name in asked(expression)}
+        self.assertEqual(documented() - looked_at, set(), "on no dashboard and in no alert")
 
     def test_dashboards_can_be_told_apart(self):
         boards = [json.loads(path.read_text()) for path in DASHBOARDS]
