@@ -147,16 +147,29 @@ class Alerts(unittest.TestCase):
         self.assertTrue(all(url.startswith("https://git.example.com/cairn/docs/OPERATIONS.md#cairn") for url in urls))
 
 
+def options():
+    """The variables that the binary reads."""
+    return {name for source in sources() for name in re.findall(r'"((?:CAIRN|MCP)_[A-Z_]+)"', source)}
+
+
 class Binary(unittest.TestCase):
+    def test_containers_without_kubernetes_are_told_options_that_exist(self):
+        services = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]
+        told = {name: set(one.get("environment", {})) for name, one in services.items()}
+        self.assertLessEqual(set(SERVICES), set(told))
+        for name in SERVICES:
+            self.assertEqual(told[name] - options() - OTHER_VARIABLES, set(), name)
+            self.assertIn("CAIRN_MESH_SECRET", told[name])
+        for service in (ROOT / "deploy/dist/cairn.env", ROOT / "deploy/dist/cairn.service"):
+            self.assertEqual(set(re.findall(r"\bCAIRN_[A-Z_]+", service.read_text())) - options() - OTHER_VARIABLES, set())
+
     def test_the_chart_sets_options_that_exist(self):
-        options = set()
-        for source in sources():
-            options |= set(re.findall(r'"((?:CAIRN|MCP)_[A-Z_]+)"', source))
+        known = options() | OTHER_VARIABLES
         for values in value_sets():
             for template in pods(objects(values=values)).values():
                 for container in containers(template):
                     told = {name.removesuffix("_FILE") for name in environment(container)}
-                    self.assertFalse(told - options - OTHER_VARIABLES, values.name)
+                    self.assertFalse(told - known, values.name)
 
     def test_ports_are_those_of_the_binary(self):
         ports = dict(re.findall(r"Self::(\w+) => (87\d\d)", (ROOT / "src/cli.rs").read_text()))
