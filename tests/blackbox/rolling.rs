@@ -69,7 +69,7 @@ async fn roll(pairs: &mut Pairs) {
     let answer = request.json(query).await.expect(200).json();
     assert!(items(&answer["results"]).iter().any(|found| found["fileId"] == *last.file), "{answer}");
     announce(&format!(
-        "{places} processes were replaced, {rounds} times each, in {:.1} s under {} requests, none of which failed; {}",
+        "{places} processes were replaced, {rounds} times each, in {:.1} s; of {} requests none failed; {}",
         rolled.as_secs_f32(),
         outcomes.len(),
         told(&outcomes)
