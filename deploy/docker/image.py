@@ -36,7 +36,7 @@ OCI = "application/vnd.oci.image"
 INDEXES = (f"{OCI}.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 # Of the base: what belongs to programs in C++ and to OpenSSL, and conversions between character sets.
 LEFT_OUT = re.compile(
-    r"usr/lib/[^/]+/(lib(ssl|crypto|z|zstd|stdc\+\+|gomp)\.so.*|(gconv|ossl-modules|engines-\d+)(/.*)?)"
+    r"(usr/)?lib/[^/]+/(lib(ssl|crypto|z|zstd|stdc\+\+|gomp)\.so.*|(gconv|ossl-modules|engines-\d+)(/.*)?)"
     r"|(usr/share/doc|var/lib/dpkg/status\.d)/(lib(ssl|zstd|stdc\+\+|gomp)|zlib)[^/]*(/.*)?"
 )
 # Without these nothing starts, or no address with https is reached.
@@ -112,7 +112,10 @@ def files_of(layout, manifest):
                 if path == "." or LEFT_OUT.fullmatch(path):
                     continue
                 if member.islnk():
-                    found[path] = found[os.path.normpath(member.linkname).lstrip("/")]
+                    linked = os.path.normpath(member.linkname).lstrip("/")
+                    if linked not in found:
+                        raise Wrong(f"the base has {path}, a link to nothing")
+                    found[path] = found[linked]
                 elif member.isreg() or member.isdir() or member.issym():
                     found[path] = (member, archive.extractfile(member).read() if member.isreg() else b"")
                 else:

@@ -37,6 +37,13 @@ def entry(name, content=None, mode=None, owner=0):
     return header, content or b""
 
 
+def link(name, to, kind=tarfile.SYMTYPE):
+    """A symbolic link, or a second name."""
+    header = tarfile.TarInfo(f"./{name}")
+    header.type, header.linkname, header.mode = kind, to, 0o777
+    return header, b""
+
+
 def packed(entries):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:

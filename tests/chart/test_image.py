@@ -14,7 +14,7 @@ import unittest
 
 import image_base
 import layout
-from image_base import entry
+from image_base import entry, link
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "deploy/docker/Dockerfile"
@@ -48,7 +48,8 @@ def of_base():
         entry(f"{LIBRARY}/libgcc_s.so.1", b"gcc"),
         entry("usr/lib64/ld-linux-x86-64.so.2", b"ld", mode=0o755),
     ]
-    more = [entry(f"{LIBRARY}/libc.so.6", b"new", mode=0o755)]
+    more = [entry(f"{LIBRARY}/libc.so.6", b"new", mode=0o755), link("lib", "usr/lib")]
+    more.append(link("etc/passwd-", "./etc/passwd", tarfile.LNKTYPE))
     for name in ("libssl.so.3", "libcrypto.so.3", "libstdc++.so.6.0.33", "libgomp.so.1", "gconv/UTF-16.so"):
         more.append(entry(f"{LIBRARY}/{name}", b"not loaded"))
     more.append(entry("var/lib/dpkg/status.d/libssl3t64", b"Package: libssl3t64"))
@@ -125,6 +126,8 @@ class Image(unittest.TestCase):
         with tarfile.open(plain) as archive:
             names = set(archive.getnames())
             libc = archive.extractfile(f"{LIBRARY}/libc.so.6").read()
+            self.assertEqual(archive.getmember("lib").linkname, "usr/lib")
+            self.assertEqual(archive.extractfile("etc/passwd-").read(), image_base.PASSWD)
             self.assertEqual(archive.extractfile("usr/local/bin/cairn").read(), self.binary.read_bytes())
             self.assertEqual({member.mtime for member in archive}, {EPOCH})
         self.assertEqual(libc, b"new", "a later layer wins")
@@ -149,6 +152,22 @@ class Image(unittest.TestCase):
         image_base.write(base, {"amd64": of_base()})
         _, done = self.made("out-arm", base=base)
         self.assertEqual((done.returncode, done.stderr), (1, "image: the base is not for arm64\n"))
+
+    def test_what_an_image_must_not_have_is_found(self):
+        sticky, file_for_all = entry("tmp", mode=0o1777), entry("etc/hosts", b"", mode=0o666)
+        for reason, more in {
+            "is a shell": entry("usr/bin/sh", b"", mode=0o755),
+            "runs as its owner": entry("usr/bin/su", b"", mode=0o4755),
+            "everybody may write to etc/hosts": file_for_all,
+            "everybody may write to var/all": entry("var/all", mode=0o777),
+            "does not belong to root": entry("etc/mine", b"", owner=65532),
+        }.items():
+            base = self.folder / f"base {reason}".replace("/", "-")
+            layers = [[*of_base()[0], *of_base()[1], sticky, more]]
+            image_base.write(base, {"amd64": layers, "arm64": layers}, SETTINGS)
+            out, _ = self.made_well(f"out {base.name}", "--level", "1", base=base)
+            with self.assertRaisesRegex(layout.Wrong, reason):
+                layout.check_image(out, "amd64", layout.images(out)["amd64"])
 
     def test_what_is_not_as_it_says_is_found(self):
         out, _ = self.made_well()

@@ -131,6 +131,9 @@ class Alerts(unittest.TestCase):
         section = document[document.index("## Runbooks") :].split("\n## ")[0]
         written = re.findall(r"^### (Cairn\w+)$", section, re.MULTILINE)
         self.assertEqual(sorted(written), sorted(rule["alert"] for rule in alerts()))
+        for runbook in section.split("\n### ")[1:]:
+            parts = re.findall(r"\*\*(\w+(?:\s\w+)?)\*\*:", runbook)
+            self.assertEqual([" ".join(part.split()) for part in parts], ["Means", "Look at", "Do", "Prevent"], runbook)
 
     def test_each_is_tried(self):
         tried = set()
