@@ -64,13 +64,21 @@ name="cairn-$version-$target"
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT INT TERM
-fetch "$releases/v$version/$name.tar.gz" "$work/$name.tar.gz"
 fetch "$releases/v$version/SHA256SUMS" "$work/SHA256SUMS"
-expected="$(sed -n "s/^\([0-9a-f]\{64\}\)  $name\.tar\.gz\$/\1/p" "$work/SHA256SUMS")"
-[ -n "$expected" ] || fail "SHA256SUMS says nothing of $name.tar.gz"
-[ "$(sum "$work/$name.tar.gz")" = "$expected" ] || fail "the checksum of $name.tar.gz is wrong; nothing was installed"
+# The sum of the archive that ends so, when the release has it.
+listed() { sed -n "s/^\([0-9a-f]\{64\}\)  $name\.tar\.$1\$/\1/p" "$work/SHA256SUMS"; }
+kind=gz
+if command -v xz >/dev/null 2>&1 && [ -n "$(listed xz)" ]; then kind=xz; fi
+archive="$name.tar.$kind"
+expected="$(listed "$kind")"
+[ -n "$expected" ] || fail "SHA256SUMS says nothing of $archive"
+fetch "$releases/v$version/$archive" "$work/$archive"
+[ "$(sum "$work/$archive")" = "$expected" ] || fail "the checksum of $archive is wrong; nothing was installed"
 
-tar -xzf "$work/$name.tar.gz" -C "$work"
+case "$kind" in
+xz) xz -dc "$work/$archive" | tar -xf - -C "$work" ;;
+*) tar -xzf "$work/$archive" -C "$work" ;;
+esac
 mkdir -p "$folder"
 # Beside it first, so that a program that runs is replaced and never half there.
 cp "$work/$name/cairn" "$folder/.cairn.new"

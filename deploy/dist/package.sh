@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes what a release ships of a binary: a tar ball, for Linux with glibc a Debian package too, and checksums.
+# Makes what a release ships of a binary: a tar ball, packed by gzip and, smaller, by xz, for Linux with glibc a Debian
+# package too, and checksums.
 #
 #   deploy/dist/package.sh BINARY VERSION TARGET OUT
 #   deploy/dist/package.sh target/dist/cairn 0.1.0 x86_64-unknown-linux-gnu out
@@ -7,7 +8,7 @@
 # The same binary gives the same bytes: names, owners and times do not depend on who packs (SOURCE_DATE_EPOCH). The
 # installer is told where releases are by CAIRN_RELEASES. A file named BINARY.cdx.json is shipped as the SBOM.
 set -euo pipefail
-[ $# -eq 4 ] || { sed -n '2,9p' "$0" >&2; exit 2; }
+[ $# -eq 4 ] || { sed -n '2,10p' "$0" >&2; exit 2; }
 binary="$(realpath "$1")" version="$2" target="$3"
 mkdir -p "$4"
 out="$(realpath "$4")"
@@ -28,14 +29,15 @@ else
     echo "skipped: manual pages and completions: $target does not run here"
 fi
 
-packed() { tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C "$1" -cf - "$2" | gzip -9n; }
-
 tarball() {
     local name="cairn-$version-$target"
     mkdir -p "$work/$name"
     install -m 0755 "$binary" "$work/$name/cairn"
     cp -r "$docs/." deploy/dist/cairn.service "$work/$name/"
-    packed "$work" "$name" >"$out/$name.tar.gz"
+    tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C "$work" -cf "$work/$name.tar" "$name"
+    gzip -9n <"$work/$name.tar" >"$out/$name.tar.gz"
+    # By one thread: how many there are would be seen in the bytes.
+    xz -9 -T1 <"$work/$name.tar" >"$out/$name.tar.xz"
 }
 
 debian_package() {
@@ -71,7 +73,7 @@ Description: workspace context service for AI agents
 END
     echo /etc/cairn/cairn.env >"$root/DEBIAN/conffiles"
     install -m 0755 deploy/dist/deb/postinst deploy/dist/deb/prerm deploy/dist/deb/postrm "$root/DEBIAN/"
-    dpkg-deb --root-owner-group -Zxz --build "$root" "$out/cairn_${version}_$architecture.deb" >/dev/null
+    dpkg-deb --root-owner-group -Zxz -z9 --build "$root" "$out/cairn_${version}_$architecture.deb" >/dev/null
 }
 
 tarball

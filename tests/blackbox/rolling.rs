@@ -18,6 +18,9 @@ use crate::support::runner::{announce, announce_skip, run_alone};
 /// Requests a second, reads, writes, searches and calls of agents in turns; another number to see more of it.
 const RATE: &str = "CAIRN_TEST_ROLL_RATE";
 const USUAL_RATE: u32 = 20;
+/// How often each process is replaced; seven times at 200 requests a second are some 10 000 requests.
+const ROUNDS: &str = "CAIRN_TEST_ROLL_ROUNDS";
+const USUAL_ROUNDS: u32 = 1;
 /// How often a gateway is asked whether it takes requests: well within the time in which it says no and still does.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 const SEARCH: &str = "/api/v1/search_context";
@@ -39,7 +42,8 @@ async fn roll(pairs: &mut Pairs) {
     let load = tokio::spawn(load(Arc::clone(&balancer), known, Arc::clone(&stop)));
     sleep(Duration::from_secs(2)).await;
     let began = Instant::now();
-    for place in 0..pairs.len() {
+    let (rounds, places) = (told_by(ROUNDS, USUAL_ROUNDS), pairs.len());
+    for place in (0..rounds).flat_map(|_| 0..places) {
         announce(&format!("{:>5.1} s: another {}", began.elapsed().as_secs_f32(), pairs.service(place)));
         pairs.replace(place).await;
     }
@@ -65,12 +69,16 @@ async fn roll(pairs: &mut Pairs) {
     let answer = request.json(query).await.expect(200).json();
     assert!(items(&answer["results"]).iter().any(|found| found["fileId"] == *last.file), "{answer}");
     announce(&format!(
-        "{} processes were replaced in {:.1} s under {} requests, none of which failed; {}",
-        pairs.len(),
+        "{places} processes were replaced, {rounds} times each, in {:.1} s; of {} requests none failed; {}",
         rolled.as_secs_f32(),
         outcomes.len(),
         told(&outcomes)
     ));
+}
+
+/// The number of this variable.
+fn told_by(variable: &str, usual: u32) -> u32 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
 /// How long requests took.
@@ -179,7 +187,7 @@ struct Written {
 
 /// Sends requests at their rate, whether those before have been answered or not.
 async fn load(balancer: Arc<Balancer>, known: Known, stop: Arc<AtomicBool>) -> Vec<Outcome> {
-    let rate = std::env::var(RATE).ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_RATE);
+    let rate = told_by(RATE, USUAL_RATE);
     let mut turns = interval(Duration::from_secs(1) / rate);
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut under_way, mut number) = (JoinSet::new(), 0_usize);

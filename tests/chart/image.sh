@@ -1,14 +1,22 @@
 #!/usr/bin/env bash
-# What the image would be, without an engine: tests/chart/image.sh BINARY
+# The image of a release, without an engine: tests/chart/image.sh BINARY
 #
-# A root with the binary, the libraries that the base of deploy/docker/Dockerfile has, and nothing else, above all no shell: mounted
-# read-only, with /data and /tmp to write, as the user of the image and with the command that the Dockerfile gives.
+# deploy/docker/image.py makes it of the stripped binary and of what the binary loads on this machine; it must be what
+# tests/chart/layout.py says. Unpacked, mounted read-only with /data and /tmp to write, it runs as its user with its command.
+#
+# A binary that is built for release is packed as a release packs it, for a minute or two of CPU, and may not be larger than that;
+# one for debugging is packed fast, and its size is told as `skipped`.
 set -euo pipefail
 binary="$(realpath "$1")"
 cd "$(dirname "$0")/../.."
+LIMIT=45000000
 
 if [ "$(id -u)" -ne 0 ] || ! unshare --mount true 2>/dev/null; then
     echo "skipped: image: only root may make a root of its own"
+    exit
+fi
+if ! command -v zstd >/dev/null; then
+    echo "skipped: image: zstd is not installed"
     exit
 fi
 work="$(mktemp -d)"
@@ -24,19 +32,23 @@ fail() {
     exit 1
 }
 
-# glibc and libgcc_s: what distroless calls cc.
-libraries="$(ldd "$binary" | grep -o '/[^ ]*')"
-other="$(grep -vE '/(libc\.so\.6|libm\.so\.6|libgcc_s\.so\.1|ld-linux-[a-z0-9_-]+\.so\.[0-9])$' <<<"$libraries" || true)"
-[ -z "$other" ] || fail "the base does not have $other"
-mkdir -p "$work/root"/{data,tmp,proc,dev,etc/ssl/certs}
-xargs -I{} cp --parents -L {} "$work/root" <<<"$libraries"
-install -D -m 0755 "$binary" "$work/root/usr/local/bin/cairn"
-[ ! -f /etc/ssl/certs/ca-certificates.crt ] || cp /etc/ssl/certs/ca-certificates.crt "$work/root/etc/ssl/certs/"
+strip -o "$work/cairn" "$binary"
+python3 tests/chart/image_base.py "$work/cairn" "$work/base" || fail "there is no base for it"
+version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
+architecture="$(python3 -c 'import sys; sys.path.insert(0, "tests/chart"); import image_base; print(image_base.here())')"
+level=(--level 1) limit=()
+if [ "$("$binary" version --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["debug"])')" = False ]; then
+    level=() limit=(--limit "$LIMIT")
+fi
+deploy/docker/image.py --base "$work/base" --binary "$architecture=$work/cairn" --version "$version" --out "$work/layout" "${level[@]}" \
+    >/dev/null || fail "it cannot be made"
+mkdir "$work/root"
+size="$(python3 tests/chart/layout.py "$work/layout" "${limit[@]}" --unpack "$architecture" "$work/root")" || fail "it is not what it has to be"
+[ -n "${limit[*]}" ] || echo "skipped: the size of the image: the binary is for debugging"
+mkdir -p "$work/root"/{proc,dev}
 
 said() { sed -nE "s/^$1 (.*)/\1/p" deploy/docker/Dockerfile | tail -n 1; }
-user="$(said USER)"
 words="$(python3 -c 'import json, sys; print(*json.loads(sys.argv[1]), *json.loads(sys.argv[2]), sep="\n")' "$(said ENTRYPOINT)" "$(said CMD)")"
-[ "$user" = 65532:65532 ] || fail "the user is $user"
 read -r public admin < <(python3 -c '
 import socket
 free = [socket.socket() for _ in range(2)]
@@ -71,5 +83,4 @@ curl -sf "http://127.0.0.1:$public/healthz" >/dev/null || fail "the public addre
 owner="$(stat -c %u "/proc/$(pgrep -P "$process" | head -n 1)" 2>/dev/null || true)"
 [ "$owner" = 65532 ] || fail "it runs as ${owner:-nobody}"
 ! grep -qiE 'password|cairn_[0-9A-Za-z]{46}' "$work/log" || fail "the log holds a secret"
-cp "$binary" "$work/stripped" && strip "$work/stripped"
-echo "an image: read-only, uid 65532, no shell; $(($(stat -c %s "$work/stripped") / 1000000)) MB are the stripped binary"
+echo "an image: read-only, uid 65532, no shell; $size; $(($(stat -c %s "$work/cairn") / 1000000)) MB are the stripped binary"

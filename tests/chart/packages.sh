@@ -37,6 +37,7 @@ release="$work/one/v0.1.0"
 cp "$work/cairn" "$work/bare"
 deploy/dist/package.sh "$work/bare" 0.1.0 "$target" "$work/bare.out" | grep -q '^skipped: SBOM' || fail "nobody is told that there is no SBOM"
 tar -tzf "$release/cairn-0.1.0-$target.tar.gz" >"$work/names"
+xz -dc "$release/cairn-0.1.0-$target.tar.xz" | tar -tf - | cmp - "$work/names" || fail "the two tar balls differ"
 for name in cairn LICENSE NOTICE CHANGELOG.md cairn.service man/cairn.1 completions/cairn.zsh; do
     grep -qx "cairn-0.1.0-$target/$name" "$work/names" || fail "the tar ball lacks $name"
 done
@@ -94,17 +95,30 @@ for _ in $(seq 50); do
     sleep 0.1
 done
 export CAIRN_RELEASES="http://127.0.0.1:$port"
+# A release that has only the one that everybody can read.
+gzipped="$work/one/v0.0.9"
+deploy/dist/package.sh "$work/cairn" 0.0.9 "$target" "$gzipped"
+rm "$gzipped/cairn-0.0.9-$target.tar.xz"
+sed -i '/\.tar\.xz$/d' "$gzipped/SHA256SUMS"
 for shell in dash "busybox sh" bash; do
     command -v "${shell%% *}" >/dev/null || continue
-    rm -rf "${work:?}/bin"
-    # shellcheck disable=SC2086 # "busybox sh" is two words
-    $shell "$release/install.sh" --to "$work/bin" --target "$target" >"$work/said" 2>&1 || fail "$shell: $(cat "$work/said")"
-    [ "$("$work/bin/cairn" --version)" = "cairn 0.1.0" ] || fail "$shell: it is not installed"
+    for version in 0.1.0 0.0.9; do
+        rm -rf "${work:?}/bin"
+        # shellcheck disable=SC2086 # "busybox sh" is two words
+        $shell "$release/install.sh" --version "$version" --to "$work/bin" --target "$target" >"$work/said" 2>&1 ||
+            fail "$shell: $(cat "$work/said")"
+        [ "$("$work/bin/cairn" --version)" = "cairn 0.1.0" ] || fail "$shell: it is not installed"
+    done
+done
+for fetched in 'v0\.1\.0/.*\.tar\.xz' 'v0\.0\.9/.*\.tar\.gz'; do
+    grep -q "GET /$fetched" "$work/log" || fail "$fetched was not fetched"
 done
 
-echo changed >>"$release/cairn-0.1.0-$target.tar.gz"
-rm -rf "${work:?}/bin"
-if sh "$release/install.sh" --to "$work/bin" --target "$target" >"$work/said" 2>&1; then fail "a wrong checksum was taken"; fi
-grep -q "the checksum .* is wrong" "$work/said" || fail "a wrong checksum is told as: $(cat "$work/said")"
-[ ! -e "$work/bin/cairn" ] || fail "something was installed all the same"
+for one in "0.1.0 $release/cairn-0.1.0-$target.tar.xz" "0.0.9 $gzipped/cairn-0.0.9-$target.tar.gz"; do
+    echo changed >>"${one#* }"
+    rm -rf "${work:?}/bin"
+    if sh "$release/install.sh" --version "${one%% *}" --to "$work/bin" --target "$target" >"$work/said" 2>&1; then fail "a wrong checksum was taken"; fi
+    grep -q "the checksum .* is wrong" "$work/said" || fail "a wrong checksum is told as: $(cat "$work/said")"
+    [ ! -e "$work/bin/cairn" ] || fail "something was installed all the same"
+done
 echo "a release: tar ball, package, unit, installer"

@@ -162,6 +162,8 @@ if [ "${1:-}" = --binary ]; then
     exit "$failed"
 fi
 
+have_of_debian zstd zstd || lacking zstd "Debian's package cannot be fetched; no image is made without it" || true
+command -v skopeo >/dev/null || lacking skopeo "not installed; no decoder of a runtime is asked to read the image" || true
 have_of_debian docker-registry docker-registry || lacking docker-registry "Debian's package cannot be fetched" || true
 if have_helm && ln -sf helm-4.3.1 "$cache/bin/helm" && [ -n "${PYTHONPATH:-}" ]; then
     check "helm lint, every set of values" lint_values

@@ -68,6 +68,27 @@ def asked(expression):
     }
 
 
+def exported():
+    """The names of metrics in the code: written where they are counted, or as a constant that is named there."""
+    texts = list(sources())
+    constants = set()
+    for source in texts:
+        constants |= set(re.findall(r"(?:counter|gauge|histogram)!\(\s*([A-Z_]+)\b", source))
+    found = set()
+    for source in texts:
+        found |= set(re.findall(r'(?:counter|gauge|histogram)!\(\s*"(cairn_[a-z0-9_]+)"', source))
+        written = re.findall(r'const ([A-Z_]+): &str =\s*"(cairn_[a-z0-9_]+)"', source)
+        found |= {name for constant, name in written if constant in constants}
+    return found
+
+
+def documented():
+    """The names in the table of metrics."""
+    document = (ROOT / "docs/OPERATIONS.md").read_text()
+    table = document[document.index("| Metric | Labels |") :].split("\n\n")[0]
+    return {name for line in table.splitlines() for name in re.findall(r"`(cairn_\w+)`", line.split(" | ")[0])}
+
+
 class Metrics(unittest.TestCase):
     def test_dashboards_and_alerts_ask_for_what_the_code_exports(self):
         exported = set()
@@ -83,6 +104,12 @@ class Metrics(unittest.TestCase):
             for name in asked(expression):
                 if name.startswith("cairn_"):
                     self.assertIn(name, document)
+
+    def test_all_are_documented_and_all_of_these_are_looked_at(self):
+        self.assertGreater(len(exported()), 40)
+        self.assertEqual(exported() - documented(), set(), "not in docs/OPERATIONS.md")
+        looked_at = {name for expression in expressions() for name in asked(expression)}
+        self.assertEqual(documented() - looked_at, set(), "on no dashboard and in no alert")
 
     def test_dashboards_can_be_told_apart(self):
         boards = [json.loads(path.read_text()) for path in DASHBOARDS]
@@ -104,6 +131,9 @@ class Alerts(unittest.TestCase):
         section = document[document.index("## Runbooks") :].split("\n## ")[0]
         written = re.findall(r"^### (Cairn\w+)$", section, re.MULTILINE)
         self.assertEqual(sorted(written), sorted(rule["alert"] for rule in alerts()))
+        for runbook in section.split("\n### ")[1:]:
+            parts = re.findall(r"\*\*(\w+(?:\s\w+)?)\*\*:", runbook)
+            self.assertEqual([" ".join(part.split()) for part in parts], ["Means", "Look at", "Do", "Prevent"], runbook)
 
     def test_each_is_tried(self):
         tried = set()
@@ -120,16 +150,29 @@ class Alerts(unittest.TestCase):
         self.assertTrue(all(url.startswith("https://git.example.com/cairn/docs/OPERATIONS.md#cairn") for url in urls))
 
 
+def options():
+    """The variables that the binary reads."""
+    return {name for source in sources() for name in re.findall(r'"((?:CAIRN|MCP)_[A-Z_]+)"', source)}
+
+
 class Binary(unittest.TestCase):
+    def test_containers_without_kubernetes_are_told_options_that_exist(self):
+        services = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]
+        told = {name: set(one.get("environment", {})) for name, one in services.items()}
+        self.assertLessEqual(set(SERVICES), set(told))
+        for name in SERVICES:
+            self.assertEqual(told[name] - options() - OTHER_VARIABLES, set(), name)
+            self.assertIn("CAIRN_MESH_SECRET", told[name])
+        for service in (ROOT / "deploy/dist/cairn.env", ROOT / "deploy/dist/cairn.service"):
+            self.assertEqual(set(re.findall(r"\bCAIRN_[A-Z_]+", service.read_text())) - options() - OTHER_VARIABLES, set())
+
     def test_the_chart_sets_options_that_exist(self):
-        options = set()
-        for source in sources():
-            options |= set(re.findall(r'"((?:CAIRN|MCP)_[A-Z_]+)"', source))
+        known = options() | OTHER_VARIABLES
         for values in value_sets():
             for template in pods(objects(values=values)).values():
                 for container in containers(template):
                     told = {name.removesuffix("_FILE") for name in environment(container)}
-                    self.assertFalse(told - options - OTHER_VARIABLES, values.name)
+                    self.assertFalse(told - known, values.name)
 
     def test_ports_are_those_of_the_binary(self):
         ports = dict(re.findall(r"Self::(\w+) => (87\d\d)", (ROOT / "src/cli.rs").read_text()))
