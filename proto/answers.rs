@@ -42,6 +42,8 @@ pub(crate) const ANSWERS: &[(&str, &[Told])] = &[
     ("cairn.content.v1.PropertyConfig", &[("options", &[Spare]), ("multiple", &[Spare])]),
     ("cairn.content.v1.Property", &[("id", &[Uuid])]),
     ("cairn.content.v1.MemoryNote", &[("member_id", &[Uuid]), ("target_id", &[Uuid])]),
+    ("cairn.content.v1.NamedItem", &[("id", &[Uuid])]),
+    ("cairn.content.v1.FindNamesResponse", &[]),
     ("cairn.content.v1.Author", &[("kind", &[Schema("examples(\"token\")")])]),
     ("cairn.content.v1.TableColumn", &[("property_id", &[Uuid, Null])]),
     ("cairn.content.v1.TableField", &[]),

@@ -35,7 +35,7 @@ pub(crate) trait Measured {
 
 impl Measured for Server {
     fn spent(&self) -> anyhow::Result<Spent> {
-        Ok(Spent(vec![("cairn", self.cpu_time()?)]))
+        Ok(Spent::of("cairn", self.cpu_time()?))
     }
 
     fn memory(&self) -> anyhow::Result<Memory> {
@@ -170,6 +170,11 @@ impl Mesh {
 }
 
 impl Spent {
+    /// All that one part has taken.
+    pub(crate) fn of(part: &'static str, time: Duration) -> Self {
+        Self(vec![(part, time)])
+    }
+
     pub(crate) fn total(&self) -> Duration {
         self.0.iter().map(|(_, time)| *time).sum()
     }

@@ -41,6 +41,7 @@ use cairn_proto::content::v1::file_version_service_server::FileVersionServiceSer
 use cairn_proto::content::v1::folder_service_server::FolderServiceServer;
 use cairn_proto::content::v1::location_service_server::LocationServiceServer;
 use cairn_proto::content::v1::memory_service_server::MemoryServiceServer;
+use cairn_proto::content::v1::name_service_server::NameServiceServer;
 use cairn_proto::content::v1::overview_service_server::OverviewServiceServer;
 use cairn_proto::content::v1::record_service_server::RecordServiceServer;
 use cairn_proto::content::v1::trash_service_server::TrashServiceServer;
@@ -168,6 +169,7 @@ async fn bench_as(
         .add_service(FeedServiceServer::new(feed.clone()))
         .add_service(ChangeServiceServer::new(feed.clone()))
         .add_service(MemoryServiceServer::new(memories::Memories))
+        .add_service(NameServiceServer::new(console::Console))
         .add_service(OverviewServiceServer::new(console::Console))
         .add_service(ActivityServiceServer::new(activity::Activity))
         .add_service(BatchServiceServer::new(batches::Batches))

@@ -19,6 +19,7 @@ use cairn_proto::content::v1::file_version_service_client::FileVersionServiceCli
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::content::v1::location_service_client::LocationServiceClient;
 use cairn_proto::content::v1::memory_service_client::MemoryServiceClient;
+use cairn_proto::content::v1::name_service_client::NameServiceClient;
 use cairn_proto::content::v1::overview_service_client::OverviewServiceClient;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::content::v1::trash_service_client::TrashServiceClient;
@@ -91,6 +92,7 @@ clients!(
     folders: FolderServiceClient on content,
     locations: LocationServiceClient on content,
     memories: MemoryServiceClient on content,
+    names: NameServiceClient on content,
     trash: TrashServiceClient on content,
     overviews: OverviewServiceClient on content,
     usage: UsageServiceClient on content,

@@ -7,9 +7,20 @@ use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::limits::{FILE_DESCRIPTION_CHARS, NAME_CHARS, TAG_CHARS, TAGS};
 
 use crate::Error;
-use crate::model::MAX_CONTENT_BYTES;
+use crate::model::{MAX_CONTENT_BYTES, fold};
 
 const MOST_VIOLATIONS: usize = 51;
+
+/// A part of a name that is looked for, in the form in which names are compared.
+pub(crate) fn part_of_name(query: &str) -> Result<String, Error> {
+    if query.trim().is_empty() {
+        return Err(Error::invalid("query", "required", "give a part of the name"));
+    }
+    if query.contains('\0') {
+        return Err(Error::invalid("query", "invalid", wording::NO_NUL));
+    }
+    Ok(fold(query))
+}
 
 /// Gathers violations.
 #[derive(Debug, Default)]

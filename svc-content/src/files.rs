@@ -6,14 +6,13 @@ mod tags;
 mod wanted;
 
 use cairn_chassis::feed::Kind;
-use cairn_chassis::wording;
 use cairn_proto::ids::{FileId, FolderId};
 
 pub(crate) use self::tags::TagChange;
 pub(crate) use self::wanted::{FileSelection, InFolder, checked_tags};
 use crate::Error;
 use crate::change::Change;
-use crate::checks::Checks;
+use crate::checks::{Checks, part_of_name};
 use crate::context::Context;
 use crate::folders::{self, Destination};
 use crate::model::{
@@ -169,12 +168,7 @@ impl Files {
         tags: Vec<String>,
     ) -> Result<(Vec<File>, u64), Error> {
         let tags = checked_tags(tags)?;
-        if query.trim().is_empty() {
-            return Err(Error::invalid("query", "required", "give a part of the name"));
-        }
-        if query.contains('\0') {
-            return Err(Error::invalid("query", "invalid", wording::NO_NUL));
-        }
+        let folded = part_of_name(query)?;
         let limit = match limit {
             0 => DEFAULT_FOUND,
             some => some.min(MAX_FOUND),
@@ -184,7 +178,6 @@ impl Files {
             None => caller.listed().map(<[FolderId]>::to_vec),
         };
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let folded = fold(query);
         // Tags are not among what stands in memory.
         if tags.is_empty()
             && let Some(found) =

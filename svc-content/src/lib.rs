@@ -22,6 +22,7 @@ mod folders;
 mod locations;
 mod memories;
 mod model;
+mod names;
 mod outside;
 mod overview;
 mod past;

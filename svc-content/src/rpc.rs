@@ -12,6 +12,7 @@ pub(crate) mod folders;
 mod lifecycle;
 pub(crate) mod locations;
 pub(crate) mod memories;
+pub(crate) mod names;
 pub(crate) mod overview;
 pub(crate) mod records;
 mod storage;

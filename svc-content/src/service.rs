@@ -28,6 +28,7 @@ use crate::files::Files;
 use crate::folders::Folders;
 use crate::locations::Locations;
 use crate::memories::Memories;
+use crate::names::Finder;
 use crate::outside::Outside;
 use crate::overview::Overviews;
 use crate::past::Past;
@@ -53,6 +54,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::content::v1::folder_service_server::SERVICE_NAME,
     cairn_proto::content::v1::location_service_server::SERVICE_NAME,
     cairn_proto::content::v1::memory_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::name_service_server::SERVICE_NAME,
     cairn_proto::content::v1::overview_service_server::SERVICE_NAME,
     cairn_proto::content::v1::trash_service_server::SERVICE_NAME,
     cairn_proto::content::v1::record_service_server::SERVICE_NAME,
@@ -152,6 +154,7 @@ impl Service {
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))
             .add_service(rpc::tree::server(Trees::new(self.context.clone()), verifier()))
             .add_service(rpc::locations::server(Locations::new(self.context.clone()), verifier()))
+            .add_service(rpc::names::server(Finder::new(self.context.clone()), verifier()))
             .add_service(rpc::usage::server(Accounts::new(self.context.clone()), verifier()))
             .add_service(shared_storage::Rpc::server(
                 Arc::new(Accounts::new(self.context.clone())),

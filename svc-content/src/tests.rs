@@ -19,6 +19,7 @@ mod doctor_rules;
 mod document_rules;
 mod file_rules;
 mod folder_rules;
+mod found_names;
 mod item_changes;
 mod layers;
 mod many_files;
@@ -281,6 +282,7 @@ const READ_ALL: &[&str] = &[
     "SUM(size_bytes)",
     // A name is searched in all of them, a time or tags compared with all.
     "COUNT(*) OVER () AS total",
+    ") AS all_names",
     "updated_at > $2 AND",
     // A workspace has few databases and memories, and few who act there.
     "FROM databases WHERE workspace_id = $1 AND deleted_at IS NOT NULL",

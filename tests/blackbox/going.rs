@@ -1,11 +1,20 @@
 //! The page that finds things by their names, which the command palette asks (docs/CONSOLE.md).
 
-use crate::support::http::id;
+use crate::support::http::{id, items};
 use crate::support::people;
 use crate::support::prelude::*;
 use crate::support::tables::{Table, page};
 
-scenarios![things_are_found_by_their_names, names_of_others_are_not_found];
+scenarios![
+    things_are_found_by_their_names,
+    names_of_others_are_not_found,
+    names_behind_a_thousand_others_are_found,
+    names_are_found_over_the_api,
+];
+
+/// More than a list has at once.
+const MANY: usize = 1_001;
+const AT_ONCE: usize = 16;
 
 async fn things_are_found_by_their_names(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
@@ -50,4 +59,64 @@ async fn names_of_others_are_not_found(deployment: &Deployment) {
     let viewer = people::join(&workspace, "viewer").await.session;
     let found = viewer.get(&format!("/w/{}/go?q=narwhal", workspace.id)).await.expect(200).text();
     assert!(found.contains("narwhal.md"), "{found}");
+}
+
+/// Sends the same request with many names, several at once.
+async fn make_many(workspace: &Workspace, path: &str) {
+    let numbers: Vec<usize> = (0..MANY).collect();
+    for part in numbers.chunks(AT_ONCE) {
+        let each = part.iter().map(|number| async move {
+            let body = json!({"name": format!("a{number:04}")});
+            workspace.token.post(path).json(body).await.expect(201);
+        });
+        futures::future::join_all(each).await;
+    }
+}
+
+async fn names_behind_a_thousand_others_are_found(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let kinds = ["/api/v1/folders", "/api/v1/databases", "/api/v1/memories"];
+    for path in kinds {
+        make_many(&workspace, path).await;
+    }
+    let mut last = Vec::new();
+    for path in kinds {
+        let reply = workspace.token.post(path).json(json!({"name": "zorilla"})).await;
+        last.push(id(&reply.expect(201).json()));
+    }
+    let found = page(&workspace, &format!("/w/{}/go?q=zorilla", workspace.id)).await;
+    let addresses = [
+        format!("/w/{}/files?folder={}", workspace.id, last[0]),
+        format!("/databases/{}", last[1]),
+        format!("/memories/{}", last[2]),
+    ];
+    for address in addresses {
+        assert!(found.contains(&format!("href=\"{address}\"")), "{address}: {found}");
+    }
+}
+
+async fn names_are_found_over_the_api(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let names = format!("/api/workspaces/{}/names", workspace.id);
+    let outer = workspace.folder("Quokka", None).await;
+    let inner = workspace.folder("quokkas inside", Some(&outer)).await;
+    let memory = workspace.token.post("/api/v1/memories").json(json!({"name": "Of a quokka"})).await;
+    let memory = id(&memory.expect(201).json());
+    let found = workspace.session.get(&format!("{names}?query=QUOKKA")).await.expect(200).json();
+    let expected = json!({"items": [
+        {"kind": "folder", "id": outer, "name": "Quokka", "path": "/Quokka"},
+        {"kind": "folder", "id": inner, "name": "quokkas inside", "path": "/Quokka/quokkas inside"},
+        {"kind": "memory", "id": memory, "name": "Of a quokka"},
+    ], "isPart": false});
+    assert_eq!(found, expected);
+    let first = workspace.session.get(&format!("{names}?query=quokka&limit=1")).await.expect(200).json();
+    assert_eq!(items(&first["items"]).len(), 2, "one of each kind: {first}");
+    for wrong in ["", "?query=", "?query=x&limit=0", "?query=x&limit=101"] {
+        workspace.session.get(&format!("{names}{wrong}")).await.expect(400);
+    }
+    workspace.token.delete(&format!("/api/v1/folders/{outer}")).await.expect(204);
+    let left = workspace.session.get(&format!("{names}?query=quokka")).await.expect(200).json();
+    assert_eq!(items(&left["items"]).len(), 1, "what is in trash is not found: {left}");
+    let stranger = people::join(&deployment.workspace().await, "editor").await.session;
+    stranger.get(&format!("{names}?query=quokka")).await.expect(404);
 }

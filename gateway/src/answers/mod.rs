@@ -38,7 +38,9 @@ mod workspace;
 
 use cairn_chassis::clock::Timestamp;
 pub(crate) use cairn_proto::auth::v1::Grant;
-pub(crate) use cairn_proto::content::v1::{ActivityEntry, Author, File, Folder, Property, TrashItem};
+pub(crate) use cairn_proto::content::v1::{
+    ActivityEntry, Author, File, FindNamesResponse as FoundNames, Folder, Property, TrashItem,
+};
 pub(crate) use cairn_proto::ingest::v1::Source;
 pub(crate) use cairn_proto::retrieval::v1::{
     CheckEditResponse as EditCheck, CoverageNote, GetDocumentStatusResponse as DocumentStatus,

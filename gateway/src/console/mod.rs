@@ -14,6 +14,7 @@ mod invitations;
 mod invite_page;
 mod locations;
 mod members;
+mod names;
 mod questions;
 mod session;
 mod sources;
@@ -91,6 +92,7 @@ pub(crate) fn routes() -> Routes {
         .api(PERSON, routes!(feedback::list))
         .api(PERSON, routes!(locations::locate))
         .api(PERSON, routes!(locations::locate_document))
+        .api(MEMBER, routes!(names::find))
         .api(MEMBER, routes!(activity::list))
         .api(MEMBER, routes!(activity::actors))
         .api(MEMBER.up_to(UNDO_BYTES).costing(Cost::BULK), routes!(activity::undo))

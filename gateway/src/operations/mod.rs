@@ -25,6 +25,7 @@ pub(crate) mod locations;
 pub(crate) mod members;
 pub(crate) mod memories;
 pub(crate) mod memory_versions;
+pub(crate) mod names;
 pub(crate) mod overview;
 pub(crate) mod person;
 pub(crate) mod questions;

@@ -1,7 +1,8 @@
 //! `/w/{id}/go`: pages and things of a workspace by their names. The command palette reads its list.
 
 use cairn_chassis::status::Problem;
-use cairn_proto::ids::DatabaseId;
+use cairn_proto::domain::TrashKind;
+use cairn_proto::ids::{DatabaseId, WorkspaceId};
 use futures::future::join_all;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -11,19 +12,19 @@ use utoipa::ToSchema;
 use super::frame::{self, Page};
 use super::visitor::Visitor;
 use super::{Answer, MEMBER, folders as folder_pages, form, palette, places, words};
-use crate::answers::Database;
+use crate::answers::{Database, FoundNames};
 use crate::extract::Query;
 use crate::operations::files::{self, SearchFiles};
-use crate::operations::{Context, Paging, databases, folders, memories, records};
+use crate::operations::{Context, Paging, databases, names, records};
 use crate::routes::Routes;
 use crate::schema::inputs;
 
 inputs!(Asked);
 
 /// So many of each kind are listed.
-const MOST: usize = 8;
+const MOST: u32 = 8;
 /// Records are looked for in so many databases: each is asked by itself.
-const MOST_DATABASES: usize = 8;
+const MOST_DATABASES: u32 = 8;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/go", show)
@@ -51,6 +52,8 @@ struct Found {
     problems: Vec<Problem>,
     /// Not every database was asked for records.
     is_part: bool,
+    /// There are more folders, databases or memories than were looked through.
+    is_part_of_names: bool,
 }
 
 impl Found {
@@ -96,6 +99,7 @@ fn list(found: &Found) -> Markup {
         p role="status" {
             (words::count(found.places.len() as u64, "place", "places")) "."
             @if found.is_part { " Records were looked for in the first " (MOST_DATABASES) " databases." }
+            @if found.is_part_of_names { " Not all names were looked through." }
         }
         ul #found {
             @for place in &found.places {
@@ -108,29 +112,36 @@ fn list(found: &Found) -> Markup {
 /// Everything whose name holds the words; a part that fails leaves the others.
 async fn find(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Error> {
     let (here, context) = (visitor.here()?.id, visitor.context()?);
-    let listed = async { databases::list(&context, None, Paging::default()).await };
-    let (of_files, of_folders, of_memories, all) = tokio::join!(
+    let first = Paging { limit: Some(MOST_DATABASES), cursor: None };
+    let (of_files, named, asked) = tokio::join!(
         found_files(&context, typed),
-        found_folders(visitor, &context, typed),
-        found_memories(&context, typed),
-        listed,
+        names::find(&context.upstreams, &context.call, typed.to_owned(), Some(MOST)),
+        databases::list(&context, None, first),
     );
     let mut found = Found::default();
     found.take(Ok(pages(visitor, here, typed)));
     found.take(of_files);
-    found.take(of_folders);
-    match all {
-        Ok(all) => {
-            found.take(Ok(named_databases(&all.items, typed)));
-            found.is_part = all.items.len() > MOST_DATABASES;
-            let asked = all.items.iter().take(MOST_DATABASES);
-            for of_one in join_all(asked.map(|database| found_records(&context, database, typed))).await {
+    let named = match named {
+        Ok(named) => named,
+        Err(problem) => {
+            found.take(Err(problem));
+            FoundNames::default()
+        }
+    };
+    found.is_part_of_names = named.is_part;
+    found.take(Ok(found_items(here, &named, &[TrashKind::Folder, TrashKind::Database])));
+    match asked {
+        Ok(asked) => {
+            found.is_part = asked.total > asked.items.len() as u64;
+            for of_one in
+                join_all(asked.items.iter().map(|database| found_records(&context, database, typed))).await
+            {
                 found.take(of_one);
             }
         }
         Err(problem) => found.take(Err(problem)),
     }
-    found.take(of_memories);
+    found.take(Ok(found_items(here, &named, &[TrashKind::Memory])));
     Ok(found)
 }
 
@@ -161,24 +172,23 @@ async fn found_files(context: &Context, typed: &str) -> Result<Vec<Place>, Probl
         .collect())
 }
 
-async fn found_folders(visitor: &Visitor, context: &Context, typed: &str) -> Result<Vec<Place>, Problem> {
-    let Some(here) = visitor.here_if_any().map(|here| here.id) else { return Ok(Vec::new()) };
-    let listed = folders::list(context, folders::Selection::default(), Paging::default()).await?.items;
-    let fitting = listed.into_iter().filter(|folder| has(&folder.name, typed)).take(MOST);
-    Ok(fitting
-        .map(|folder| Place {
-            kind: "folder",
-            address: folder_pages::address(here, Some(&folder.id)),
-            name: format!("{}/", folder.path),
-        })
-        .collect())
-}
-
-fn named_databases(all: &[Database], typed: &str) -> Vec<Place> {
-    let fitting = all.iter().filter(|database| has(&database.name, typed)).take(MOST);
-    fitting
-        .map(|one| Place { kind: "database", name: one.name.clone(), address: places::database(&one.id) })
-        .collect()
+/// Those of some kinds.
+fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Vec<Place> {
+    let place = |kind: TrashKind, id: &str, name: &str, path: Option<&str>| {
+        let address = match kind {
+            TrashKind::Folder => folder_pages::address(here, Some(id)),
+            TrashKind::Database => places::database(id),
+            TrashKind::Memory => places::memory(id),
+            TrashKind::File | TrashKind::Record => return None,
+        };
+        let name = path.map_or_else(|| name.to_owned(), |path| format!("{path}/"));
+        Some(Place { kind: kind.as_str(), name, address })
+    };
+    let of_kinds = found.items.iter().filter_map(|item| {
+        let kind = TrashKind::from_number(item.kind).filter(|kind| kinds.contains(kind))?;
+        place(kind, &item.id, &item.name, item.path.as_deref())
+    });
+    of_kinds.collect()
 }
 
 /// The records of a database that hold the words, their titles first.
@@ -186,7 +196,7 @@ async fn found_records(context: &Context, database: &Database, typed: &str) -> R
     let Ok(id) = database.id.parse::<DatabaseId>() else { return Ok(Vec::new()) };
     let selection = records::Selection {
         search: Some(typed.to_owned()),
-        limit: u32::try_from(MOST).ok(),
+        limit: Some(MOST),
         ..records::Selection::default()
     };
     let mut found = records::list(context, id, selection).await?.records;
@@ -198,15 +208,6 @@ async fn found_records(context: &Context, database: &Database, typed: &str) -> R
             address: places::record(&database.id, &record.id),
             name: format!("{} · {}", record.title, database.name),
         })
-        .collect())
-}
-
-async fn found_memories(context: &Context, typed: &str) -> Result<Vec<Place>, Problem> {
-    let listed = memories::list(context, Paging::default()).await?.items;
-    let fitting =
-        listed.into_iter().filter(|memory| has(&memory.name, typed) || has(&memory.slug, typed)).take(MOST);
-    Ok(fitting
-        .map(|memory| Place { kind: "memory", address: places::memory(&memory.id), name: memory.name })
         .collect())
 }
 

@@ -7,6 +7,7 @@ use cairn_proto::auth::v1::invitation_service_server::InvitationService;
 use cairn_proto::auth::v1::member_service_server::MemberService;
 use cairn_proto::content::v1 as content;
 use cairn_proto::content::v1::folder_service_server::FolderService;
+use cairn_proto::content::v1::name_service_server::NameService;
 use cairn_proto::content::v1::overview_service_server::OverviewService;
 use cairn_proto::content::v1::trash_service_server::TrashService;
 use cairn_proto::content::v1::usage_service_server::UsageService;
@@ -156,6 +157,27 @@ impl InvitationService for Console {
         _: Request<auth::DeclinePendingInvitationRequest>,
     ) -> Answered<auth::DeclinePendingInvitationResponse> {
         Err(Status::unimplemented(""))
+    }
+}
+
+#[tonic::async_trait]
+impl NameService for Console {
+    async fn find_names(
+        &self,
+        _: Request<content::FindNamesRequest>,
+    ) -> Answered<content::FindNamesResponse> {
+        let item = |kind: Kind, path: Option<String>| content::NamedItem {
+            kind: kind.into(),
+            id: ID.into(),
+            name: HOSTILE.into(),
+            path,
+        };
+        let items = vec![
+            item(Kind::Folder, Some(format!("/{HOSTILE}"))),
+            item(Kind::Database, None),
+            item(Kind::Memory, None),
+        ];
+        Ok(Response::new(content::FindNamesResponse { items, is_part: false }))
     }
 }
 

@@ -1,13 +1,64 @@
-//! What the names of a workspace in memory are built of, and what they follow.
+//! Names: what those of files in memory are built of, and what they follow; and those of folders, databases and memories, all
+//! at once.
 
 use cairn_chassis::feed::Kind;
-use cairn_chassis::sql::{Db, Engine, Error, Text, Tx};
-use cairn_chassis::{fetch, statements};
-use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, Text, Tx, json_list, json_rows};
+use cairn_chassis::{fetch, rows_as_json, statements};
+use cairn_proto::ids::{DocumentId, FileId, FolderId, WorkspaceId};
+use serde::de::DeserializeOwned;
 use sqlx::{Executor, Postgres, Sqlite};
 
-use super::page::{to_column, to_count};
+use super::page::{below, below_folders, to_column, to_count};
 use crate::columns::{NameChange, Named};
+
+/// Of the live rows of a table, `$2` at most and the oldest ones, these columns. They are read in the order of their key: by name,
+/// SQLite would look each of them up.
+macro_rules! all_names {
+    ($engine:ident, $table:literal, $columns:literal, $filter:expr) => {
+        concat!(
+            "SELECT ",
+            rows_as_json!($engine, $columns),
+            " FROM (SELECT ",
+            $columns,
+            " FROM ",
+            $table,
+            " WHERE workspace_id = $1 AND deleted_at IS NULL",
+            $filter,
+            " ORDER BY id LIMIT $2) AS all_names"
+        )
+    };
+    ($table:literal, $columns:literal) => {
+        Dialect {
+            sqlite: all_names!(sqlite, $table, $columns, ""),
+            postgres: all_names!(postgres, $table, $columns, ""),
+        }
+    };
+}
+
+/// The same of the rows whose column `$inside` is one of the folders `$3`, or below them.
+macro_rules! names_below {
+    ($engine:ident, $table:literal, $inside:literal) => {
+        below_folders!(
+            "$3",
+            concat!(
+                " ",
+                all_names!(
+                    $engine,
+                    $table,
+                    "id, name",
+                    concat!(" AND ", $inside, " IN (SELECT id FROM below)")
+                )
+            )
+        )
+        .$engine
+    };
+    ($table:literal, $inside:literal) => {
+        Dialect {
+            sqlite: names_below!(sqlite, $table, $inside),
+            postgres: names_below!(postgres, $table, $inside),
+        }
+    };
+}
 
 statements! {
     pub(super) fn statements;
@@ -24,6 +75,16 @@ statements! {
          SELECT DISTINCT item_id FROM feed_changes \
          WHERE workspace_id = $1 AND position > $2 AND position <= $3 AND kind = $4) AS told \
          LEFT JOIN files f ON f.workspace_id = $1 AND f.id = told.item_id AND f.deleted_at IS NULL";
+
+    const FOLDERS: Dialect = all_names!("folders", "id, name");
+
+    const FOLDERS_BELOW: Dialect = names_below!("folders", "id");
+
+    const DATABASES: Dialect = all_names!("databases", "id, name");
+
+    const DATABASES_BELOW: Dialect = names_below!("databases", "folder_id");
+
+    const MEMORIES: Dialect = all_names!("memories", "id, name, slug");
 }
 
 /// How far the feed of the workspace is, and how many files it has, about: those in trash count, too.
@@ -84,4 +145,63 @@ type Row<N> = (Text<FileId>, Option<Text<FolderId>>, N, N);
 
 fn named(id: FileId, folder: Option<Text<FolderId>>, name: String, folded: String) -> Named {
     Named { id, folder_id: folder.map(|folder| folder.0), name, folded }
+}
+
+/// An item and its name.
+pub(crate) type ItemName = (DocumentId, String);
+
+/// Live folders: all, or these and those below them. The `most` oldest, in no order.
+pub(crate) async fn folders(
+    db: &Db,
+    workspace: WorkspaceId,
+    below: Option<&[FolderId]>,
+    most: i64,
+) -> Result<Vec<ItemName>, Error> {
+    match below {
+        None => all(db, FOLDERS, workspace, most).await,
+        Some(folders) => all_below(db, FOLDERS_BELOW, workspace, folders, most).await,
+    }
+}
+
+/// Live databases: all, or those in these folders and below them. The `most` oldest, in no order.
+pub(crate) async fn databases(
+    db: &Db,
+    workspace: WorkspaceId,
+    below: Option<&[FolderId]>,
+    most: i64,
+) -> Result<Vec<ItemName>, Error> {
+    match below {
+        None => all(db, DATABASES, workspace, most).await,
+        Some(folders) => all_below(db, DATABASES_BELOW, workspace, folders, most).await,
+    }
+}
+
+/// Live memories with their slugs. The `most` oldest, in no order.
+pub(crate) async fn memories(
+    db: &Db,
+    workspace: WorkspaceId,
+    most: i64,
+) -> Result<Vec<(DocumentId, String, String)>, Error> {
+    all(db, MEMORIES, workspace, most).await
+}
+
+async fn all<T: DeserializeOwned>(
+    db: &Db,
+    statement: Dialect,
+    workspace: WorkspaceId,
+    most: i64,
+) -> Result<Vec<T>, Error> {
+    let rows: String = fetch!(scalar, db, statement, Text(workspace), most)?;
+    json_rows(&rows)
+}
+
+async fn all_below<T: DeserializeOwned>(
+    db: &Db,
+    statement: Dialect,
+    workspace: WorkspaceId,
+    folders: &[FolderId],
+    most: i64,
+) -> Result<Vec<T>, Error> {
+    let rows: String = fetch!(scalar, db, statement, Text(workspace), most, json_list(folders))?;
+    json_rows(&rows)
 }

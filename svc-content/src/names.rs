@@ -1,0 +1,150 @@
+//! Folders, databases and memories by a part of their names. There are few of them, so each question reads the names of all in
+//! one statement a kind; those of files stand in memory.
+
+use std::collections::HashMap;
+
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{DocumentId, FolderId};
+
+use crate::checks::part_of_name;
+use crate::context::Context;
+use crate::model::fold;
+use crate::scope::Caller;
+use crate::{Error, store};
+
+const DEFAULT_FOUND: u32 = 20;
+const MAX_FOUND: u32 = 100;
+/// Names of a kind that a question looks through, of the oldest items: with that many, some 100 ms.
+const MOST_READ: usize = 100_000;
+/// With more names, they are looked through off the async threads.
+const MUCH: usize = 20_000;
+
+/// A folder, database or memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedItem {
+    pub(crate) kind: Kind,
+    pub(crate) id: DocumentId,
+    pub(crate) name: String,
+    /// Of a folder.
+    pub(crate) path: Option<String>,
+}
+
+/// What was found: folders, then databases, then memories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundNames {
+    pub(crate) items: Vec<NamedItem>,
+    /// There are more names of a kind than were looked through.
+    pub(crate) is_part: bool,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Finder {
+    context: Context,
+}
+
+impl Finder {
+    pub(crate) const fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// What is live and has a name that holds a text, whatever the case: so many of each kind at most, 0 for 20.
+    pub(crate) async fn find(&self, caller: &Caller, query: &str, limit: u32) -> Result<FoundNames, Error> {
+        let folded = part_of_name(query)?;
+        let limit = match limit {
+            0 => DEFAULT_FOUND,
+            some => some.min(MAX_FOUND),
+        };
+        let (db, workspace, scope) = (&self.context.db, caller.workspace, caller.listed());
+        let most = i64::try_from(MOST_READ + 1).unwrap_or(i64::MAX);
+        let _turn = db.reading_fairly(workspace).await?;
+        let folders = store::names::folders(db, workspace, scope, most).await?;
+        let databases = store::names::databases(db, workspace, scope, most).await?;
+        // What a memory is called, everybody sees.
+        let memories = store::names::memories(db, workspace, most).await?;
+        let named = |(id, name): store::names::ItemName| Candidate { id, name, slug: String::new() };
+        let kinds: [(Kind, Vec<Candidate>); 3] = [
+            (Kind::Folder, folders.into_iter().map(named).collect()),
+            (Kind::Database, databases.into_iter().map(named).collect()),
+            (
+                Kind::Memory,
+                memories.into_iter().map(|(id, name, slug)| Candidate { id, name, slug }).collect(),
+            ),
+        ];
+        let is_part = kinds.iter().any(|(_, names)| names.len() > MOST_READ);
+        let is_much = kinds.iter().map(|(_, names)| names.len()).sum::<usize>() > MUCH;
+        let found = match is_much {
+            false => first_of_each(kinds, &folded, limit as usize),
+            true => {
+                let work = move || first_of_each(kinds, &folded, limit as usize);
+                let found = tokio::task::spawn_blocking(work).await;
+                found.map_err(|_| Error::OutOfDate("the names could not be looked through".to_owned()))?
+            }
+        };
+        Ok(FoundNames { items: self.with_paths(caller, found).await?, is_part })
+    }
+
+    /// Tells the paths of folders; one that is gone by now is left out.
+    async fn with_paths(&self, caller: &Caller, found: Vec<NamedItem>) -> Result<Vec<NamedItem>, Error> {
+        let of_folders = found.iter().filter(|item| item.kind == Kind::Folder);
+        let ids: Vec<FolderId> = of_folders.map(|item| FolderId(item.id.0)).collect();
+        if ids.is_empty() {
+            return Ok(found);
+        }
+        let folders = store::folders::get_many(&self.context.db, caller.workspace, &ids).await?;
+        let mut paths: HashMap<DocumentId, String> =
+            folders.into_iter().map(|folder| (DocumentId(folder.id.0), folder.path)).collect();
+        let located = found.into_iter().filter_map(|item| {
+            if item.kind != Kind::Folder {
+                return Some(item);
+            }
+            paths.remove(&item.id).map(|path| NamedItem { path: Some(path), ..item })
+        });
+        Ok(located.collect())
+    }
+}
+
+/// An item whose name may hold the text.
+#[derive(Debug)]
+struct Candidate {
+    id: DocumentId,
+    name: String,
+    /// Of a memory, which is also found by it; empty for others.
+    slug: String,
+}
+
+/// How a name holds the text, the better one first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Match {
+    Same,
+    Begins,
+    Holds,
+}
+
+impl Candidate {
+    fn matches(&self, folded: &str) -> Option<Match> {
+        let name = fold(&self.name);
+        if name == folded {
+            return Some(Match::Same);
+        }
+        if name.starts_with(folded) {
+            return Some(Match::Begins);
+        }
+        (name.contains(folded) || self.slug.contains(folded)).then_some(Match::Holds)
+    }
+}
+
+/// The first items of each kind whose names hold a folded text, in the order of the match, then of name and id.
+fn first_of_each(kinds: [(Kind, Vec<Candidate>); 3], folded: &str, limit: usize) -> Vec<NamedItem> {
+    let mut items = Vec::new();
+    for (kind, candidates) in kinds {
+        let mut found: Vec<(Match, String, DocumentId)> = candidates
+            .into_iter()
+            .filter_map(|one| one.matches(folded).map(|how| (how, one.name, one.id)))
+            .collect();
+        found.sort_unstable();
+        found.truncate(limit);
+        items.extend(found.into_iter().map(|(_, name, id)| NamedItem { kind, id, name, path: None }));
+    }
+    items
+}
