@@ -36,7 +36,8 @@ pub(super) struct Limits {
 impl Limits {
     /// The defaults. A batch of passages and a question may go through at the same time, each within `bytes`; that leaves
     /// 42 MiB of the 250 MiB beyond the model that indexing may take to texts, tokens, vectors, and what the allocator keeps.
-    /// `transformer::measured` measures what other numbers would give (docs/EVALUATION.md, "Transformers").
+    /// The bytes are counted and the others reasoned; none was chosen by a measurement yet. `transformer::measured` measures what
+    /// other numbers would give (docs/EVALUATION.md, "Transformers").
     pub(super) fn of_this_machine() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         // A large import leaves a core to every other request.
