@@ -42,7 +42,10 @@ fn list(options: &ListModelsOptions) -> anyhow::Result<()> {
     if options.json {
         let shown = |model: &AddedModel| {
             json!({
-                "name": model.name, "folder": model.folder.display().to_string(), "bytes": model.bytes, "dimensions": model.dimensions,
+                "name": model.name,
+                "folder": model.folder.display().to_string(),
+                "bytes": model.bytes,
+                "dimensions": model.dimensions,
                 "isInUse": is_in_use(model),
             })
         };
