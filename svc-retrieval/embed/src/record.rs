@@ -24,8 +24,8 @@ impl Recorded {
     /// Which file of a model it is.
     fn file(&self) -> Option<&'static str> {
         // `1_Pooling/config.json` ends as `config.json` does, so the longer ones are tried first.
-        let files = OPTIONAL_FILES.into_iter().chain(REQUIRED_FILES);
-        files.into_iter().find(|file| self.url.ends_with(&format!("/{file}")))
+        let mut files = OPTIONAL_FILES.into_iter().chain(REQUIRED_FILES);
+        files.find(|file| self.url.ends_with(&format!("/{file}")))
     }
 }
 

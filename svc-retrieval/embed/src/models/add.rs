@@ -151,17 +151,20 @@ fn tried(folder: &Path) -> Result<TriedModel, ModelError> {
     let model = Transformer::open(folder)?;
     let texts = TRIED.map(str::to_owned);
     let vectors = model.embed_here(&texts)?;
-    let wrong = |reason: &str| Err(Error::Model { reason: reason.to_owned() }.into());
     if vectors.iter().any(|vector| vector.len() != model.dimensions()) {
-        return wrong("its vectors are not as long as its configuration says");
+        return Err(wrong("its vectors are not as long as its configuration says"));
     }
     if !vectors.iter().all(|vector| is_of_length_one(vector)) {
-        return wrong("its vectors are no numbers, or all zero");
+        return Err(wrong("its vectors are no numbers, or all zero"));
     }
     if vectors.first() == vectors.last() {
-        return wrong("it gives different texts the same vector");
+        return Err(wrong("it gives different texts the same vector"));
     }
     Ok(TriedModel { dimensions: model.dimensions(), window: model.window() })
+}
+
+fn wrong(reason: &str) -> ModelError {
+    Error::Model { reason: reason.to_owned() }.into()
 }
 
 /// Also false of a vector with something in it that is no number.
