@@ -10,6 +10,7 @@ mod embedder;
 mod ending;
 mod environment;
 mod memory;
+mod models;
 mod oidc;
 mod protection;
 mod qdrant;
@@ -35,9 +36,14 @@ pub(crate) use self::backup::{BackupKeyOptions, BackupOptions, ChosenBackup, Res
 pub(crate) use self::configuration::{CheckedProcess, ConfigCommand};
 use self::connections::DatabaseConnections;
 pub(crate) use self::documentation::{CompletionsOptions, ManOptions, VersionOptions};
+pub(crate) use self::embedder::models_in;
 pub(crate) use self::ending::EndingOptions;
 pub(crate) use self::environment::read;
 use self::memory::MemoryOptions;
+pub(crate) use self::models::{
+    AddModelOptions, ListModelsOptions, ModelStatusOptions, ModelsCommand, ModelsPlace, NamedModelOptions,
+    RemoveModelOptions,
+};
 pub(crate) use self::protection::{
     KeysCommand, NewSecretsOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SecretsFormat,
     StoredOptions, TlsClientOptions,
@@ -112,6 +118,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SourcesCommand,
     },
+    /// The embedding models of a data folder: what is there, and adding further ones.
+    #[command(after_help = models::EXAMPLES)]
+    Models {
+        #[command(subcommand)]
+        command: ModelsCommand,
+    },
     /// How the first account of `cairn up` gets in.
     #[command(after_help = stored::BOOTSTRAP_EXAMPLES)]
     Bootstrap {
@@ -147,7 +159,7 @@ const UP_EXAMPLES: &str = "Examples:
   cairn up                                  data in ./cairn-data, on http://127.0.0.1:8700
   cairn up --data /srv/cairn --listen 0.0.0.0:8700 --base-url https://cairn.example
   cairn up --listen 127.0.0.1:0 --quiet     on a free port; <data>/bootstrap.json tells which
-  cairn up --embedder candle:sentence-transformers/all-MiniLM-L6-v2 --allow-downloads
+  cairn up --embedder candle:sentence-transformers/all-MiniLM-L6-v2     `cairn models add` has added it
   cairn up --embedder openai:http://127.0.0.1:11434/v1 --embedder-model nomic-embed-text
   CAIRN_SECRET_KEY_FILE=/run/secrets/key cairn up
 
@@ -484,6 +496,7 @@ mod tests {
             "rotate",
             "new",
             "check",
+            "models",
             "show",
             "version",
             "search",

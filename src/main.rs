@@ -13,6 +13,7 @@ mod documentation;
 mod eval;
 mod memory;
 mod mend;
+mod models;
 mod new_secrets;
 mod observation;
 mod plans;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
             Command::Keys { command } => secrets::run_keys(command).await,
             Command::Plan { command } => plans::run(command).await,
             Command::Sources { command } => sources::run(command).await,
+            Command::Models { command } => models::run(command).await,
             Command::Bootstrap { command: BootstrapCommand::Show(options) } => bootstrap::show(&options),
             Command::Config { command: ConfigCommand::Check { process } } => configuration::check(&process),
             Command::Upgrade { command: UpgradeCommand::Check(options) } => upgrade::check(options).await,

@@ -5,22 +5,34 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use cairn_chassis::debug_fields;
-use cairn_embed::{Choice, Config, DEFAULT_BATCH, DEFAULT_HUB, EndpointConfig, FetchedModel, Spending};
+use cairn_embed::{
+    Choice, Config, DEFAULT_BATCH, DEFAULT_HUB, EndpointConfig, FetchedModel, ModelName, Models, Spending,
+};
 use clap::Args;
 
 use super::OutboundOptions;
 
-/// The folder of fetched models, and of what an endpoint has cost, among a service's data.
+/// The folder of added models, and of what an endpoint has cost, among a service's data.
 const FOLDER: &str = "embedder";
+/// The folder of added models in it.
+const MODELS: &str = "models";
+
+/// The folder of added models among a service's data.
+pub(crate) fn models_in(data: &Path) -> PathBuf {
+    data.join(FOLDER).join(MODELS)
+}
 
 /// What turns texts into vectors.
 #[derive(Clone, Args)]
 pub(crate) struct EmbedderOptions {
     /// What turns texts into vectors: built-in; candle:DIR, a transformer of the BERT family in this process, from a
-    /// folder; candle:OWNER/MODEL, the same, fetched once; openai:URL, an endpoint that speaks OpenAI's /embeddings.
+    /// folder; candle:NAME, one that `cairn models add` has added; openai:URL, an endpoint that speaks OpenAI's /embeddings.
     /// With another one than before, texts are embedded anew while the old index answers.
     #[arg(long, env = "CAIRN_EMBEDDER", value_name = "WHICH", default_value = "built-in")]
     pub(crate) embedder: String,
+    /// The folder of the models that candle:NAME names. Default: embedder/models among the data of the service.
+    #[arg(long, env = "CAIRN_EMBEDDER_MODELS", value_name = "DIR")]
+    pub(crate) embedder_models: Option<PathBuf>,
     /// The model at the endpoint.
     #[arg(long, env = "CAIRN_EMBEDDER_MODEL", value_name = "NAME")]
     pub(crate) embedder_model: Option<String>,
@@ -92,7 +104,7 @@ pub(crate) struct EmbedderOptions {
     /// Where models are fetched from.
     #[arg(long, env = "CAIRN_MODEL_HUB", value_name = "URL", default_value = DEFAULT_HUB)]
     pub(crate) model_hub: String,
-    /// Let a model be fetched that is not there yet.
+    /// Let the service fetch a model that is not there yet, as `cairn models add` does.
     #[arg(
         long,
         env = "CAIRN_ALLOW_DOWNLOADS",
@@ -110,44 +122,52 @@ impl EmbedderOptions {
     /// What svc-retrieval is told. What it keeps for the embedder goes into `data`.
     pub(crate) fn config(&self, data: &Path, outbound: &OutboundOptions) -> anyhow::Result<Config> {
         Ok(Config {
-            choice: self.choice(&data.join(FOLDER), outbound)?,
+            choice: self.choice(data, outbound)?,
             query_limit: Duration::from_millis(self.embedder_query_timeout_ms),
         })
     }
 
-    fn choice(&self, folder: &Path, outbound: &OutboundOptions) -> anyhow::Result<Choice> {
+    fn choice(&self, data: &Path, outbound: &OutboundOptions) -> anyhow::Result<Choice> {
         let (kind, place) = self.embedder.trim().split_once(':').unwrap_or((self.embedder.trim(), ""));
         match (kind, place) {
             ("" | "built-in", "") => Ok(Choice::BuiltIn),
-            ("candle", place) if !place.is_empty() => self.transformer(place, folder, outbound),
+            ("candle", place) if !place.is_empty() => self.transformer(place, data, outbound),
             ("openai", place) if place.starts_with("http://") || place.starts_with("https://") => {
-                Ok(Choice::Endpoint(self.endpoint(place, folder)?))
+                Ok(Choice::Endpoint(self.endpoint(place, &data.join(FOLDER))?))
             }
             _ => bail!(
-                "CAIRN_EMBEDDER is built-in, candle:DIR, candle:OWNER/MODEL or openai:URL, such as \
+                "CAIRN_EMBEDDER is built-in, candle:DIR, candle:NAME or openai:URL, such as \
                  openai:http://127.0.0.1:11434/v1"
             ),
         }
     }
 
     /// A folder that is there is a folder, whatever else its name may mean.
-    fn transformer(&self, place: &str, folder: &Path, outbound: &OutboundOptions) -> anyhow::Result<Choice> {
-        if Path::new(place).is_dir() || !FetchedModel::is_name(place) {
-            return Ok(Choice::Folder(PathBuf::from(place)));
+    fn transformer(&self, place: &str, data: &Path, outbound: &OutboundOptions) -> anyhow::Result<Choice> {
+        let name = ModelName::parse(place).filter(|_| !Path::new(place).is_dir());
+        let Some(name) = name else { return Ok(Choice::Folder(PathBuf::from(place))) };
+        let models = self.embedder_models.clone().unwrap_or_else(|| models_in(data));
+        if let Some(folder) = Models::new(models.clone()).find(&name) {
+            return Ok(Choice::Folder(folder));
         }
-        let model = FetchedModel {
-            hub: self.model_hub.clone(),
-            name: place.to_owned(),
-            models: folder.join("models"),
-            allowed: outbound.outbound_allow.clone(),
-        };
-        if !self.allow_downloads && !model.folder().is_dir() {
+        if !name.is_of_hub() {
             bail!(
-                "there is no folder {place}; to have the model of that name fetched, once, set \
-                 CAIRN_ALLOW_DOWNLOADS=true"
+                "there is no folder {place}, and no model of that name: `cairn models add` adds one, \
+                 `cairn models list` shows those that there are"
             );
         }
-        Ok(Choice::Fetched(model))
+        if !self.allow_downloads {
+            bail!(
+                "there is no folder {place}, and no model of that name: `cairn models add {place}` fetches it, \
+                 and so does the service itself, once, with CAIRN_ALLOW_DOWNLOADS=true"
+            );
+        }
+        Ok(Choice::Fetched(FetchedModel {
+            hub: self.model_hub.clone(),
+            name: name.as_str().to_owned(),
+            models,
+            allowed: outbound.outbound_allow.clone(),
+        }))
     }
 
     fn endpoint(&self, base_url: &str, folder: &Path) -> anyhow::Result<EndpointConfig> {
@@ -208,6 +228,7 @@ mod tests {
             ("candle:", "CAIRN_EMBEDDER is"),
             ("word2vec", "CAIRN_EMBEDDER is"),
             ("candle:nobody/has-this", "CAIRN_ALLOW_DOWNLOADS"),
+            ("candle:has-this", "cairn models list"),
         ] {
             let refusal = config(&["--embedder", wrong]).unwrap_err().to_string();
             assert!(refusal.contains(told), "{wrong}: {refusal}");
@@ -218,6 +239,16 @@ mod tests {
     fn a_model_is_fetched_only_when_that_is_allowed() {
         let allowed = ["--embedder", "candle:owner/model", "--allow-downloads"];
         assert!(matches!(config(&allowed).unwrap(), Choice::Fetched(model) if model.name == "owner/model"));
+    }
+
+    #[test]
+    fn a_model_that_was_added_is_found_by_its_name() {
+        let models = tempfile::tempdir().unwrap();
+        let folder = models.path().join("owner--model");
+        std::fs::create_dir(&folder).unwrap();
+        let models = models.path().to_str().unwrap();
+        let named = config(&["--embedder", "candle:owner/model", "--embedder-models", models]).unwrap();
+        assert_eq!(named, Choice::Folder(folder));
     }
 
     #[test]

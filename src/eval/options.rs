@@ -10,7 +10,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   cairn eval ./cranfield                              a collection, in a temporary service
   cairn eval ./cranfield --save before.json           keep the figures …
   cairn eval ./cranfield --against before.json        … and say what has changed since
-  cairn eval ./cranfield --embedder candle:/models/all-MiniLM-L6-v2
+  cairn eval ./cranfield --embedder candle:sentence-transformers/all-MiniLM-L6-v2     `cairn models add` has added it
   cairn eval golden.jsonl --documents ./handbook      your own questions on your own documents
   cairn eval golden.jsonl --profile work              … on the workspace of a profile (`cairn login`)
   export CAIRN_URL=https://cairn.example CAIRN_TOKEN=…

@@ -1,5 +1,6 @@
 //! A temporary service: `cairn up` of this program, on a folder that is gone with it.
 
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -7,11 +8,19 @@ use anyhow::{Context as _, bail};
 use tempfile::TempDir;
 
 use crate::bootstrap_file::BootstrapFile;
+use crate::cli::models_in;
 
+const MODELS_VARIABLE: &str = "CAIRN_EMBEDDER_MODELS";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Port 0 is a free one; what it is, is in the bootstrap file.
 const ANY_PORT: &str = "127.0.0.1:0";
+
+/// Where `cairn models add` puts a model that is told no other place.
+fn models_in_data_folder() -> PathBuf {
+    let given = std::env::var_os("CAIRN_DATA").filter(|folder| !folder.is_empty());
+    models_in(Path::new(&given.unwrap_or_else(|| "./cairn-data".into())))
+}
 
 /// It ends when this is dropped.
 pub(super) struct TemporaryService {
@@ -36,6 +45,10 @@ impl TemporaryService {
             .arg(data.path());
         if let Some(embedder) = embedder {
             command.args(["--embedder", embedder]);
+            // A name is that of a model in the data folder of this machine's Cairn, not in the temporary one.
+            if std::env::var_os(MODELS_VARIABLE).is_none_or(|folder| folder.is_empty()) {
+                command.env(MODELS_VARIABLE, models_in_data_folder());
+            }
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let process = command.spawn().context("the temporary service cannot be started")?;

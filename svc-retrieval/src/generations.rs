@@ -64,6 +64,17 @@ pub(crate) struct Rebuilding {
     pub embedder: String,
     /// The changes that it still has to take in, over all workspaces; unknown at the beginning.
     pub behind: Option<u64>,
+    /// All that it takes in.
+    pub changes: Option<u64>,
+}
+
+impl Rebuilding {
+    /// How much of it is built, in percent; less than 100 as long as it has not taken over.
+    pub(crate) fn percent(&self) -> Option<u32> {
+        let (behind, changes) = (self.behind?, self.changes?);
+        let percent = changes.saturating_sub(behind).saturating_mul(100).checked_div(changes).unwrap_or(0);
+        u32::try_from(percent.min(99)).ok()
+    }
 }
 
 /// The current generation, and the one that is to follow it; cheap to clone.
@@ -121,6 +132,7 @@ impl Generations {
         next.as_ref().map(|next| Rebuilding {
             embedder: next.identity.embedder.clone(),
             behind: next.indexer.behind(),
+            changes: next.indexer.changes(),
         })
     }
 
@@ -169,6 +181,8 @@ impl Generations {
             let behind = rebuilding.as_ref().and_then(|next| next.behind).unwrap_or(0);
             metrics::gauge!("cairn_index_rebuilding").set(if rebuilding.is_some() { 1.0 } else { 0.0 });
             metrics::gauge!("cairn_index_rebuilding_behind").set(behind as f64);
+            let changes = rebuilding.as_ref().and_then(|next| next.changes).unwrap_or(0);
+            metrics::gauge!("cairn_index_rebuilding_changes").set(changes as f64);
         }
     }
 
@@ -233,7 +247,8 @@ impl Generations {
             tokio::select! {
                 () = &mut caught_up => break,
                 _ = progress.tick() => {
-                    tracing::info!(behind = ?next.indexer.behind(), "the next index is being built");
+                    let (behind, of) = (next.indexer.behind(), next.indexer.changes());
+                    tracing::info!(?behind, ?of, "the next index is being built");
                 }
             }
         }
@@ -271,4 +286,23 @@ async fn open_one(
     let indexer = Indexer::new(Arc::clone(&engine), Arc::clone(&embedder), owners.to_vec());
     let queries = embedders.queries(embedder);
     Ok(Arc::new(Generation { engine, queries, indexer, identity }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_that_is_being_built_is_never_said_to_be_whole() {
+        let percent = |behind: Option<u64>, changes: Option<u64>| {
+            Rebuilding { embedder: "next".to_owned(), behind, changes }.percent()
+        };
+        assert_eq!(percent(None, None), None);
+        assert_eq!(percent(Some(200), Some(200)), Some(0));
+        assert_eq!(percent(Some(150), Some(200)), Some(25));
+        assert_eq!(percent(Some(0), Some(200)), Some(99));
+        // Nothing was ever written, or a feed has gone back.
+        assert_eq!(percent(Some(0), Some(0)), Some(0));
+        assert_eq!(percent(Some(7), Some(5)), Some(0));
+    }
 }

@@ -1,6 +1,7 @@
 //! What turns texts into vectors, when it is somewhere else: it may be down, slow, and replaced by another one.
 
 use crate::support::callers::{Anonymous, ApiToken};
+use crate::support::commands::done;
 use crate::support::embedder::{EmbedderServer, taken_over};
 use crate::support::http::{Http, id, items, text};
 use crate::support::mcp;
@@ -92,6 +93,15 @@ fn another_embedder_takes_over_while_the_old_index_answers() {
             .await;
         found_by_words(&up.token(), &coffee, "espresso").await;
         found_by_words(&up.token(), &quokka, "quokka").await;
+        let (url, secret) = (up.base_url(), up.owner().token.as_str());
+        let told = eventually("it is told how much is built", async || {
+            let told = done(&["models", "status", "--url", url, "--token", secret], &[]).await;
+            told.contains(" % of it are there").then_some(told)
+        })
+        .await;
+        assert!(told.contains("an index of openai-second is being built"), "{told}");
+        let overview = mcp::call_json(&up.token(), "get_workspace_overview", json!({})).await;
+        assert!(overview["indexing"]["nextEmbedderPercent"].as_u64().is_some_and(|built| built < 100));
         let during = create(&up.token(), "A puffin nests in a burrow.\n").await;
         found_by_words(&up.token(), &during, "puffin").await;
         // In the middle of it, without a warning.
@@ -146,12 +156,12 @@ fn an_endpoint_that_was_never_there_keeps_nobody_waiting() {
 }
 
 /// A file, and the write that made it.
-struct Created {
+pub(crate) struct Created {
     file: Value,
     change: String,
 }
 
-async fn create(token: &ApiToken, content: &str) -> Created {
+pub(crate) async fn create(token: &ApiToken, content: &str) -> Created {
     let body = json!({"name": "note.md", "content": content, "fileType": "markdown"});
     let reply = token.post("/api/v1/files").json(body).await.expect(201);
     Created { file: json!(id(&reply.json())), change: reply.change() }
@@ -162,13 +172,13 @@ async fn search(token: &ApiToken, after: &Created, query: Value) -> Value {
     request.header("x-cairn-wait-ms", "10000").json(query).await.expect(200).json()
 }
 
-async fn found_by_words(token: &ApiToken, created: &Created, query: &str) {
+pub(crate) async fn found_by_words(token: &ApiToken, created: &Created, query: &str) {
     let answer = search(token, created, json!({"query": query})).await;
     assert_eq!(items(&answer["results"])[0]["fileId"], created.file, "{answer}");
 }
 
 /// Waits until a file is the best answer by meaning, and nothing is left to be embedded.
-async fn finds(token: &ApiToken, query: &str, wanted: &Created) {
+pub(crate) async fn finds(token: &ApiToken, query: &str, wanted: &Created) {
     eventually("a file is found by its meaning", async || {
         let answer = search(token, wanted, json!({"query": query, "strategy": "semantic"})).await;
         let is_best = items(&answer["results"]).first().is_some_and(|best| best["fileId"] == wanted.file);

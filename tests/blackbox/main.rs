@@ -81,6 +81,8 @@ mod memories;
 mod memory_pages;
 mod memory_versions;
 mod mending_pages;
+#[cfg(feature = "transformer")]
+mod models;
 mod oauth;
 mod oauth_refusals;
 mod oidc;

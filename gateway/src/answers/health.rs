@@ -42,6 +42,8 @@ pub(crate) struct IndexHealth {
     pub(crate) embedder: String,
     /// What will, once an index has been built with it; null when none is being built.
     pub(crate) next_embedder: Option<String>,
+    /// How much of that index is built, in percent, over all workspaces; null while that is not known.
+    pub(crate) next_embedder_percent: Option<u32>,
 }
 
 /// How far the changes of one service are applied.
@@ -115,13 +117,15 @@ impl From<retrieval::GetIndexStatusResponse> for IndexHealth {
             position: feed.position,
             behind: feed.behind,
         };
+        let next = status.rebuilding;
         Self {
             feeds: status.feeds.into_iter().map(feed).collect(),
             changes_without_meaning: status.not_embedded,
             documents: status.holdings.as_ref().map(|held| held.documents),
             chunks: status.holdings.as_ref().map(|held| held.chunks),
             embedder: status.embedder,
-            next_embedder: status.rebuilding.map(|rebuilding| rebuilding.embedder),
+            next_embedder_percent: next.as_ref().and_then(|next| next.percent),
+            next_embedder: next.map(|next| next.embedder),
         }
     }
 }

@@ -106,6 +106,9 @@ pub(crate) struct Indexing {
     /// What will, once an index has been built with it in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_embedder: Option<String>,
+    /// How much of that index is built, in percent, over all workspaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_embedder_percent: Option<u32>,
 }
 
 /// A file or record that changed lately.
@@ -261,6 +264,7 @@ impl Indexing {
             chunks: None,
             embedder: None,
             next_embedder: None,
+            next_embedder_percent: None,
         }
     }
 }
@@ -268,6 +272,7 @@ impl Indexing {
 impl From<retrieval::GetIndexStatusResponse> for Indexing {
     fn from(status: retrieval::GetIndexStatusResponse) -> Self {
         let behind: u64 = status.feeds.iter().map(|feed| feed.behind).sum();
+        let next = status.rebuilding;
         Self {
             state: if behind == 0 { IndexState::Current } else { IndexState::Behind },
             changes_behind: Some(behind),
@@ -275,7 +280,8 @@ impl From<retrieval::GetIndexStatusResponse> for Indexing {
             documents: status.holdings.as_ref().map(|held| held.documents),
             chunks: status.holdings.as_ref().map(|held| held.chunks),
             embedder: Some(status.embedder),
-            next_embedder: status.rebuilding.map(|rebuilding| rebuilding.embedder),
+            next_embedder_percent: next.as_ref().and_then(|next| next.percent),
+            next_embedder: next.map(|next| next.embedder),
         }
     }
 }

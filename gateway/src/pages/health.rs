@@ -103,6 +103,7 @@ fn index(index: Option<&IndexHealth>) -> Markup {
             }
             dt { "Embedder" } dd { code { (index.embedder) } }
             @if let Some(next) = &index.next_embedder { dt { "Being built with" } dd { code { (next) } } }
+            @if let Some(percent) = index.next_embedder_percent { dt { "Built so far" } dd { (percent) " %" } }
         }
     }
 }

@@ -9,7 +9,7 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::outbound::Network;
 
 use super::endpoint::{Connection, EndpointConfig};
-use super::{DEFAULT_QUERY_LIMIT, Embedder, EmbedderIdentity, Error, QueryEmbedder, StaticRows};
+use super::{DEFAULT_QUERY_LIMIT, Embedder, EmbedderIdentity, Error, ModelName, QueryEmbedder, StaticRows};
 
 /// The embedder that is wanted, and how searches use it.
 #[derive(Debug, Clone)]
@@ -25,6 +25,9 @@ impl Default for Config {
         Self { choice: Choice::BuiltIn, query_limit: DEFAULT_QUERY_LIMIT }
     }
 }
+
+/// What the origin of a transformer begins with; its folder follows.
+pub(super) const TRANSFORMER_ORIGIN: &str = "candle:";
 
 /// Where models are fetched from when nothing else is said.
 pub const DEFAULT_HUB: &str = "https://huggingface.co";
@@ -59,11 +62,7 @@ pub struct FetchedModel {
 impl FetchedModel {
     /// Whether that is a model's name and no path of this machine.
     pub fn is_name(text: &str) -> bool {
-        let is_part = |part: &str| {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-            !part.is_empty() && !part.starts_with('.') && part.bytes().all(plain)
-        };
-        text.split_once('/').is_some_and(|(owner, model)| is_part(owner) && is_part(model))
+        text.contains('/') && ModelName::parse(text).is_some()
     }
 
     /// The folder of the model, there or not.
@@ -177,11 +176,11 @@ fn open_fetched(model: FetchedModel) -> Result<Wanted, Error> {
 
 #[cfg(feature = "transformer")]
 fn reopened(identity: &EmbedderIdentity) -> Option<Arc<dyn Embedder>> {
-    open_folder(super::transformer::folder_of(&identity.origin)?).ok()
+    open_folder(folder_of(identity)?).ok()
 }
 
 #[cfg(not(feature = "transformer"))]
-const LEFT_OUT: &str = "this binary was built without the feature `transformer`";
+pub(super) const LEFT_OUT: &str = "this binary was built without the feature `transformer`";
 
 #[cfg(not(feature = "transformer"))]
 fn open_folder(_: PathBuf) -> Result<Arc<dyn Embedder>, Error> {
@@ -191,6 +190,11 @@ fn open_folder(_: PathBuf) -> Result<Arc<dyn Embedder>, Error> {
 #[cfg(not(feature = "transformer"))]
 fn open_fetched(_: FetchedModel) -> Result<Wanted, Error> {
     Err(Error::Model { reason: LEFT_OUT.to_owned() })
+}
+
+/// The folder of the transformer that made the vectors of a generation, where one did. The model itself need not be there.
+pub fn folder_of(identity: &EmbedderIdentity) -> Option<PathBuf> {
+    identity.origin.strip_prefix(TRANSFORMER_ORIGIN).map(PathBuf::from)
 }
 
 #[cfg(not(feature = "transformer"))]

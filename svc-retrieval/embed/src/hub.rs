@@ -3,28 +3,28 @@
 //! The files go into a folder beside the one that is wanted, which gets its name when all are there: a download that was
 //! interrupted is never taken for a model. `download.json` records where each file came from and its SHA-256.
 
-use std::io::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cairn_chassis::outbound::{DownloadError, Guard, Limits, Refused};
-use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
+use super::draft::Draft;
+use super::record::{self, Arriving, Recorded};
 use super::transformer::{OPTIONAL_FILES, REQUIRED_FILES};
-use super::{Error, FetchedModel};
+use super::{Error, FetchedModel, Progress};
 
 /// Of one file: the weights of a large embedding model, over a slow line.
 const LIMITS: Limits = Limits { time: Duration::from_secs(3_600), bytes: 4 << 30 };
-/// Progress is told for so many further bytes.
-const PROGRESS_STEP: u64 = 16 << 20;
-const RECORD_FILE: &str = "download.json";
+/// Progress is logged for so many further bytes.
+const LOG_STEP: u64 = 16 << 20;
 
-#[derive(Debug, Serialize)]
-struct Recorded {
-    url: String,
-    sha256: String,
-    bytes: u64,
+/// Why a file did not come.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {reason}")]
+pub(super) struct NotFetched {
+    file: &'static str,
+    reason: DownloadError,
 }
 
 impl FetchedModel {
@@ -35,60 +35,77 @@ impl FetchedModel {
             return Ok(folder);
         }
         tracing::warn!(model = self.name, hub = self.hub, "the embedding model is fetched, once");
-        let draft = folder.with_extension("part");
-        let fetched = self.fetch_into(&draft, guard).await;
-        if let Err(reason) = fetched {
-            return Err(Error::Unavailable { reason: format!("cannot fetch {}: {reason}", self.name) });
-        }
-        fs_err::rename(&draft, &folder).map_err(|error| Error::Unavailable { reason: error.to_string() })?;
+        let unavailable = |reason: String| Error::Unavailable { reason };
+        let draft = Draft::begin(&folder).map_err(|error| unavailable(error.to_string()))?;
+        let mut told = 0;
+        let mut log = |progress: Progress<'_>| {
+            if progress.bytes < told || progress.bytes - told >= LOG_STEP {
+                told = progress.bytes;
+                tracing::info!(file = progress.file, bytes = told, whole = ?progress.whole, "fetching");
+            }
+        };
+        let fetched = self.fetch_into(draft.path(), guard, &mut log).await;
+        let records =
+            fetched.map_err(|reason| unavailable(format!("cannot fetch {}: {reason}", self.name)))?;
+        let kept = record::write(draft.path(), &records).and_then(|()| draft.finish());
+        kept.map_err(|error| unavailable(error.to_string()))?;
         tracing::warn!(model = self.name, folder = %folder.display(), "the embedding model is there");
         Ok(folder)
     }
 
-    async fn fetch_into(&self, draft: &Path, guard: &Guard) -> Result<(), DownloadError> {
-        if draft.is_dir() {
-            fs_err::remove_dir_all(draft)?;
-        }
-        fs_err::create_dir_all(draft)?;
+    /// Fetches all files that the model has into a folder.
+    pub(super) async fn fetch_into(
+        &self,
+        folder: &Path,
+        guard: &Guard,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Vec<Recorded>, NotFetched> {
         let mut records = Vec::new();
         for file in REQUIRED_FILES {
-            records.push(self.fetch_file(draft, file, guard).await?);
+            records.push(self.fetch_file(folder, file, guard, progress).await?);
         }
         for file in OPTIONAL_FILES {
-            match self.fetch_file(draft, file, guard).await {
+            match self.fetch_file(folder, file, guard, progress).await {
                 Ok(record) => records.push(record),
-                Err(DownloadError::Refused(Refused::Status(404))) => fs_err::remove_file(draft.join(file))?,
+                Err(NotFetched { reason: DownloadError::Refused(Refused::Status(404)), .. }) => {
+                    let removed = fs_err::remove_file(folder.join(file));
+                    removed.map_err(|error| NotFetched { file, reason: error.into() })?;
+                }
                 Err(error) => return Err(error),
             }
         }
-        let text = serde_json::to_vec_pretty(&records).map_err(std::io::Error::from)?;
-        fs_err::write(draft.join(RECORD_FILE), text)?;
-        Ok(())
+        Ok(records)
     }
 
-    async fn fetch_file(&self, draft: &Path, file: &str, guard: &Guard) -> Result<Recorded, DownloadError> {
+    /// Fetches one file of the model into a folder.
+    pub(super) async fn fetch_file(
+        &self,
+        folder: &Path,
+        file: &'static str,
+        guard: &Guard,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Recorded, NotFetched> {
         let url = format!("{}/{}/resolve/main/{file}", self.hub.trim_end_matches('/'), self.name);
-        let path = draft.join(file);
-        if let Some(parent) = path.parent() {
-            fs_err::create_dir_all(parent)?;
-        }
-        let mut kept = fs_err::File::create(&path)?;
-        let (mut hasher, mut bytes, mut told) = (Sha256::new(), 0_u64, 0_u64);
-        guard
-            .download(&url, LIMITS, |part, whole| {
-                hasher.update(part);
-                bytes += u64::try_from(part.len()).unwrap_or(0);
-                if bytes - told >= PROGRESS_STEP {
-                    told = bytes;
-                    tracing::info!(file, bytes, ?whole, "fetching");
-                }
-                kept.write_all(part)
-            })
-            .await?;
-        kept.sync_all()?;
-        let sha256 = hex::encode(hasher.finalize());
-        Ok(Recorded { url, sha256, bytes })
+        let path = folder.join(file);
+        download(&url, file, &path, guard, progress).await.map_err(|reason| NotFetched { file, reason })
     }
+}
+
+async fn download(
+    url: &str,
+    file: &str,
+    path: &Path,
+    guard: &Guard,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<Recorded, DownloadError> {
+    let mut arriving = Arriving::create(path)?;
+    let keep = |part: &[u8], whole: Option<u64>| -> io::Result<()> {
+        let bytes = arriving.take(part)?;
+        progress(Progress { file, bytes, whole });
+        Ok(())
+    };
+    guard.download(url, LIMITS, keep).await?;
+    Ok(arriving.finish(url.to_owned())?)
 }
 
 #[cfg(test)]

@@ -7,13 +7,18 @@ use async_trait::async_trait;
 
 #[cfg(test)]
 mod contract;
+#[cfg(feature = "transformer")]
+mod draft;
 mod embedders;
 mod endpoint;
 #[cfg(feature = "transformer")]
 mod hub;
 mod identity;
+mod models;
 mod pieces;
 mod query;
+#[cfg(feature = "transformer")]
+mod record;
 mod static_rows;
 #[cfg(feature = "transformer")]
 mod transformer;
@@ -22,9 +27,10 @@ mod vector;
 mod vocabulary;
 mod word_piece;
 
-pub use embedders::{Choice, Config, DEFAULT_HUB, Embedders, FetchedModel};
+pub use embedders::{Choice, Config, DEFAULT_HUB, Embedders, FetchedModel, folder_of};
 pub use endpoint::{DEFAULT_BATCH, DEFAULT_PAUSE, DEFAULT_TIMEOUT, EndpointConfig, Spending};
 pub use identity::EmbedderIdentity;
+pub use models::{AddedModel, ModelError, ModelName, Models, Progress, TriedModel};
 pub use pieces::{Affinity, distinct, union};
 pub use query::{DEFAULT_QUERY_LIMIT, EmbeddedQuery, QueryEmbedder};
 pub use static_rows::StaticRows;

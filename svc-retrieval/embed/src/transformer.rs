@@ -3,9 +3,10 @@
 //! The folder is one as sentence-transformers writes it: `config.json`, `tokenizer.json`, `model.safetensors`, and, if
 //! there are any, `sentence_bert_config.json` (the length of text it was trained for) and `1_Pooling/config.json`.
 
+mod footprint;
+
 use std::io;
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,17 +17,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokenizers::Tokenizer;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
+use self::footprint::{Footprint, Limits};
+use super::embedders::TRANSFORMER_ORIGIN;
 use super::vector::normalise;
 use super::{Embedder, Error};
-
-/// Windows that go through the model together. More save little on a CPU, and what they are padded with is computed, too.
-const WINDOWS_AT_ONCE: usize = 16;
-
-/// Pairs of tokens that look at each other at once, in all windows that go through together: a number for each of them,
-/// in each of a dozen heads and several times over, is what a model takes most memory for.
-const MOST_PAIRS_AT_ONCE: usize = 512 * 512;
 
 /// Windows of one text that are read; the rest of it is not. A chunk is at most 8 KiB, which is fewer.
 const MOST_WINDOWS: usize = 16;
@@ -34,9 +30,9 @@ const MOST_WINDOWS: usize = 16;
 /// Texts of so many bytes together are a question; a batch of passages has more.
 const QUESTION_BYTES: usize = 2 * 1024;
 
-const CONFIG_FILE: &str = "config.json";
+pub(super) const CONFIG_FILE: &str = "config.json";
 const TOKENIZER_FILE: &str = "tokenizer.json";
-const WEIGHTS_FILE: &str = "model.safetensors";
+pub(super) const WEIGHTS_FILE: &str = "model.safetensors";
 const LENGTH_FILE: &str = "sentence_bert_config.json";
 const POOLING_FILE: &str = "1_Pooling/config.json";
 
@@ -60,6 +56,8 @@ struct Model {
     /// Tokens that it reads at once.
     window: usize,
     pooling: Pooling,
+    footprint: Footprint,
+    limits: Limits,
 }
 
 /// How a window's tokens become one vector.
@@ -68,6 +66,11 @@ enum Pooling {
     Mean,
     /// The first token stands for all.
     First,
+}
+
+#[derive(Debug, Deserialize)]
+struct FamilyConfig {
+    model_type: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -87,18 +90,20 @@ impl Transformer {
     /// # Errors
     /// [`Error::Model`] when a file is missing, cannot be read, or is of another family.
     pub(super) fn open(folder: &Path) -> Result<Self, Error> {
+        Self::open_within(folder, Limits::of_this_machine())
+    }
+
+    fn open_within(folder: &Path, limits: Limits) -> Result<Self, Error> {
         let config_text = read(&folder.join(CONFIG_FILE))?;
         let tokenizer_text = read(&folder.join(TOKENIZER_FILE))?;
         let weights = read(&folder.join(WEIGHTS_FILE))?;
-        let config: Config = parsed(&config_text, CONFIG_FILE)?;
-        if config.model_type.as_deref().is_some_and(|family| family != "bert") {
-            return Err(unusable("config.json is of another family than bert"));
-        }
+        let config = supported(&config_text)?;
         let length: Option<LengthConfig> = parsed_if_there(&folder.join(LENGTH_FILE))?;
         let pooling: Option<PoolingConfig> = parsed_if_there(&folder.join(POOLING_FILE))?;
 
         let trained_for = length.and_then(|config| config.max_seq_length).unwrap_or(usize::MAX);
-        let window = trained_for.min(config.max_position_embeddings);
+        let footprint = Footprint::of(&config);
+        let window = footprint.longest(limits, trained_for.min(config.max_position_embeddings));
         let first = pooling.is_some_and(|config| config.pooling_mode_cls_token);
         let pooling = if first { Pooling::First } else { Pooling::Mean };
         let tokenizer = tokenizer(&tokenizer_text)?;
@@ -108,49 +113,79 @@ impl Transformer {
             name_of(folder, dimensions, &[&config_text, &tokenizer_text, &weights, use_made.as_bytes()]);
         let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu);
         let bert = weights.and_then(|weights| BertModel::load(weights, &config)).map_err(unusable)?;
-        let origin = format!("candle:{}", folder.display());
-        let model = Arc::new(Model { bert, tokenizer, window, pooling });
-        Ok(Self { name, origin, dimensions, model, workers: Workers::new()? })
+        let origin = format!("{TRANSFORMER_ORIGIN}{}", folder.display());
+        let model = Arc::new(Model { bert, tokenizer, window, pooling, footprint, limits });
+        Ok(Self { name, origin, dimensions, model, workers: Workers::new(limits)? })
     }
+
+    /// As [`Embedder::embed`], on this thread.
+    pub(super) fn embed_here(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
+        self.model.embed(texts)
+    }
+
+    /// Tokens that it reads at once; a longer text is read in several windows.
+    pub(super) fn window(&self) -> usize {
+        self.model.window
+    }
+}
+
+/// Whether the `config.json` of a folder is one of a model that can run here: told before the weights are fetched or copied.
+///
+/// # Errors
+/// [`Error::Model`], when not.
+pub(super) fn check_config(folder: &Path) -> Result<(), Error> {
+    supported(&read(&folder.join(CONFIG_FILE))?).map(drop)
+}
+
+fn supported(config: &[u8]) -> Result<Config, Error> {
+    // A model of another family lacks what is read of this one: its family says more than what it lacks.
+    let family: FamilyConfig = parsed(config, CONFIG_FILE)?;
+    if let Some(family) = family.model_type.filter(|family| family != "bert") {
+        return Err(unusable(format!("config.json is of the family {family}, another family than bert")));
+    }
+    let config: Config = parsed(config, CONFIG_FILE)?;
+    if !config.hidden_size.is_multiple_of(config.num_attention_heads) || config.hidden_size == 0 {
+        return Err(unusable("config.json: the hidden size is no multiple of the number of heads"));
+    }
+    Ok(config)
 }
 
 /// The threads that compute, made once for a model. A thread that allocates keeps memory for itself: on whichever thread
 /// of the runtime is free, a model would come to hold a share for each of them.
 struct Workers {
-    /// All cores but one, so that a large import leaves something to every other request.
-    passages: ThreadPool,
+    passages: Pool,
     /// A question does not wait for the passages that are going through.
-    questions: ThreadPool,
+    questions: Pool,
 }
 
 impl Workers {
-    fn new() -> Result<Self, Error> {
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Ok(Self {
-            passages: pool("passages", cores.saturating_sub(1).max(1))?,
-            questions: pool("questions", 1)?,
-        })
+    fn new(limits: Limits) -> Result<Self, Error> {
+        Ok(Self { passages: Pool::new("passages", limits.threads)?, questions: Pool::new("questions", 1)? })
     }
 
-    fn of(&self, texts: &[String]) -> &ThreadPool {
+    fn of(&self, texts: &[String]) -> &Pool {
         let bytes: usize = texts.iter().map(String::len).sum();
         if bytes <= QUESTION_BYTES { &self.questions } else { &self.passages }
     }
 }
 
-fn pool(name: &'static str, threads: usize) -> Result<ThreadPool, Error> {
-    ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .thread_name(move |thread| format!("embed-{name}-{thread}"))
-        // Without one a panic would end the process; so it ends the call, which misses its answer.
-        .panic_handler(|_| ())
-        .build()
-        .map_err(unusable)
+/// Threads that compute one batch after another, each with all of them: what a model takes in memory is not taken twice.
+struct Pool {
+    threads: ThreadPool,
+    turn: Arc<Semaphore>,
 }
 
-/// The folder of an [`Embedder::origin`] that this embedder wrote.
-pub(super) fn folder_of(origin: &str) -> Option<PathBuf> {
-    origin.strip_prefix("candle:").map(PathBuf::from)
+impl Pool {
+    fn new(name: &'static str, threads: usize) -> Result<Self, Error> {
+        let threads = ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(move |thread| format!("embed-{name}-{thread}"))
+            // Without one a panic would end the process; so it ends the call, which misses its answer.
+            .panic_handler(|_| ())
+            .build()
+            .map_err(unusable)?;
+        Ok(Self { threads, turn: Arc::new(Semaphore::new(1)) })
+    }
 }
 
 /// The file's own limits are those of somebody's training or demonstration: texts are cut into windows here, and padded
@@ -198,15 +233,6 @@ struct Window {
     tokens: Vec<u32>,
 }
 
-/// How many of the first windows go through the model together, at least one; windows stand in order of length.
-fn at_once(windows: &[Window]) -> usize {
-    let together = windows.iter().zip(1..=WINDOWS_AT_ONCE);
-    let fitting = together
-        .take_while(|(longest, count)| count * longest.tokens.len().pow(2) <= MOST_PAIRS_AT_ONCE)
-        .count();
-    fitting.max(1)
-}
-
 impl Model {
     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
         let mut windows = self.windows(texts)?;
@@ -215,7 +241,8 @@ impl Model {
         let mut sums: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
         let mut rest = windows.as_slice();
         while !rest.is_empty() {
-            let (together, later) = rest.split_at(at_once(rest));
+            let lengths = rest.iter().map(|window| window.tokens.len());
+            let (together, later) = rest.split_at(self.footprint.together(self.limits, lengths));
             rest = later;
             for (window, vector) in together.iter().zip(self.forward(together).map_err(failed)?) {
                 // The vector of a long text is the mean of its windows, each counting by its length: what the mean over
@@ -296,9 +323,13 @@ impl Embedder for Transformer {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let dimensions = self.dimensions;
         let (done, embedded) = oneshot::channel();
-        self.workers.of(&texts).spawn(move || {
+        let pool = self.workers.of(&texts);
+        let turn = Arc::clone(&pool.turn).acquire_owned().await.map_err(failed)?;
+        pool.threads.spawn(move || {
+            let vectors = model.embed(&texts);
+            drop(turn);
             // Who asked may have gone.
-            let _ = done.send(model.embed(&texts));
+            let _ = done.send(vectors);
         });
         let mut vectors = embedded.await.map_err(failed)??;
         // What says nothing has not been through the model.
@@ -313,4 +344,6 @@ impl Embedder for Transformer {
 cairn_chassis::debug_fields!(Transformer { name });
 
 #[cfg(test)]
-mod tests;
+mod measured;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -68,12 +68,7 @@ impl FolderFactory {
 #[async_trait]
 impl EngineFactory for FolderFactory {
     async fn current(&self) -> Result<Option<EmbedderIdentity>, Error> {
-        match fs_err::read(self.root.join(CURRENT_FILE)) {
-            // What cannot be read is rebuilt from the feeds, as everything here can be.
-            Ok(written) => Ok(serde_json::from_slice(&written).ok()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        current(&self.root)
     }
 
     async fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, Error> {
@@ -108,18 +103,26 @@ impl EngineFactory for FolderFactory {
     }
 }
 
+/// What made the vectors of the current generation in that folder; `None` where there is none.
+///
+/// # Errors
+/// When the file that tells cannot be read.
+pub fn current(root: &Path) -> Result<Option<EmbedderIdentity>, Error> {
+    match fs_err::read(root.join(CURRENT_FILE)) {
+        // What makes no sense is rebuilt from the feeds, as everything here can be.
+        Ok(written) => Ok(serde_json::from_slice(&written).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// What the last commit of the current generation in that folder holds; `None` where there is none, or none that this version
 /// goes on with. Nothing is written, and the process that the folder belongs to may go on.
 ///
 /// # Errors
 /// When a file cannot be read.
 pub fn held(root: &Path) -> Result<Option<Held>, Error> {
-    let written = match fs_err::read(root.join(CURRENT_FILE)) {
-        Ok(written) => written,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let Ok(identity) = serde_json::from_slice::<EmbedderIdentity>(&written) else { return Ok(None) };
+    let Some(identity) = current(root)? else { return Ok(None) };
     held::read(&root.join(identity.slug()))
 }
 
@@ -128,12 +131,7 @@ pub fn held(root: &Path) -> Result<Option<Held>, Error> {
 /// # Errors
 /// When a file cannot be read at all.
 pub fn damaged(root: &Path) -> Result<usize, Error> {
-    let written = match fs_err::read(root.join(CURRENT_FILE)) {
-        Ok(written) => written,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error.into()),
-    };
-    let Ok(identity) = serde_json::from_slice::<EmbedderIdentity>(&written) else { return Ok(0) };
+    let Some(identity) = current(root)? else { return Ok(0) };
     held::damaged(&root.join(identity.slug()))
 }
 

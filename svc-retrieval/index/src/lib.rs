@@ -24,7 +24,7 @@ mod contract;
 pub use self::embedded::held::{Held, HeldDocument};
 pub use self::engine::Engine;
 pub use self::error::Error;
-pub use self::factory::{EngineFactory, FolderFactory, damaged, held};
+pub use self::factory::{EngineFactory, FolderFactory, current, damaged, held};
 pub use self::look::{AskedWords, Look, PiecesHeld, Seen, rarity};
 pub use self::model::{
     Batch, Candidates, ChunkId, Counts, Cursor, Cursors, EmbeddedChunk, Hit, IndexedChunk, IndexedDocument,

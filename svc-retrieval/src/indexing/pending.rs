@@ -51,6 +51,11 @@ impl Indexer {
         })
     }
 
+    /// How many changes there are in all, over all workspaces; unknown until the owners have told how far their feeds are.
+    pub(crate) fn changes(&self) -> Option<u64> {
+        self.heads().map(|heads| heads.iter().map(|(_, _, head)| *head).sum())
+    }
+
     /// Returns when everything that the owners had at the time of the call is indexed with its vectors.
     pub(crate) async fn caught_up(&self) {
         let heads = loop {

@@ -88,7 +88,8 @@ fn encode_counts(counts: Counts) -> Holdings {
 }
 
 fn encode_rebuilding(rebuilding: Rebuilding) -> proto::Rebuilding {
-    proto::Rebuilding { embedder: rebuilding.embedder, behind: rebuilding.behind }
+    let percent = rebuilding.percent();
+    proto::Rebuilding { embedder: rebuilding.embedder, behind: rebuilding.behind, percent }
 }
 
 fn encode_state(content_hash: String, state: State) -> GetDocumentStatusResponse {

@@ -12,6 +12,8 @@ pub(crate) mod github;
 pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod mesh;
+#[cfg(feature = "transformer")]
+pub(crate) mod model;
 pub(crate) mod notion;
 pub(crate) mod oauth;
 pub(crate) mod oidc;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::record::RECORD_FILE;
 
 async fn hub(router: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -190,9 +190,35 @@ fn what_is_no_model_is_an_error_that_says_why() {
     let mut config = config_file();
     config["model_type"] = json!("llama");
     write(folder.path(), CONFIG_FILE, &config);
-    assert!(reason(folder.path()).contains("family"));
+    assert!(reason(folder.path()).contains("family llama"));
+    config["model_type"] = json!("bert");
+    config["num_attention_heads"] = json!(0);
+    write(folder.path(), CONFIG_FILE, &config);
+    assert!(reason(folder.path()).contains("number of heads"));
     fs_err::remove_file(folder.path().join(CONFIG_FILE)).unwrap();
     assert!(reason(folder.path()).contains(CONFIG_FILE));
+}
+
+#[tokio::test]
+async fn whatever_goes_through_at_once_the_vectors_are_the_same() {
+    let folder = model();
+    let limits = Limits::of_this_machine();
+    let alone = Transformer::open_within(folder.path(), Limits { windows: 1, threads: 1, ..limits }).unwrap();
+    let together = Transformer::open(folder.path()).unwrap();
+    let texts: Vec<String> = contract::TRIPLES
+        .iter()
+        .flat_map(|(one, two, three)| [one, two, three])
+        .map(|text| text.repeat(9))
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (one, other) = tokio::join!(alone.embed(&texts), together.embed(&texts));
+    for (one, other) in one.unwrap().iter().zip(other.unwrap()) {
+        assert!(cosine(one, &other) > 0.9999);
+    }
+    // Batches that come together take turns, and each gets its own vectors.
+    let batches = (0..8).map(|_| together.embed(&texts));
+    let all = futures::future::try_join_all(batches).await.unwrap();
+    assert!(all.iter().all(|vectors| vectors.len() == texts.len()));
 }
 
 /// A published model, where there is one: the folder is named by `CAIRN_TEST_TRANSFORMER`.
@@ -207,13 +233,4 @@ async fn a_published_model_knows_what_is_related() {
     let vectors = embedder.embed(&[text, related, unrelated]).await.unwrap();
     let (near, far) = (cosine(&vectors[0], &vectors[1]), cosine(&vectors[0], &vectors[2]));
     assert!(near > 0.5 && far < 0.2, "{}: {near} and {far}", embedder.name());
-}
-
-#[test]
-fn long_windows_go_through_alone_and_short_ones_together() {
-    let together = |length: usize| {
-        let windows: Vec<Window> = (0..100).map(|text| Window { text, tokens: vec![0; length] }).collect();
-        at_once(&windows)
-    };
-    assert_eq!([1, 128, 256, 512, 4096].map(together), [16, 16, 4, 1, 1]);
 }

@@ -1,0 +1,97 @@
+//! A model's folder while it is filled: nobody takes it for a model, and one process at a time fills one.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Held locked while a model is added to the folder of models.
+const LOCK_FILE: &str = ".lock";
+/// Before the name of a folder that is being filled. No model's name begins with a dot.
+const DRAFT: &str = ".adding-";
+
+/// The folder; it goes with this unless it is finished.
+#[derive(Debug)]
+pub(super) struct Draft {
+    wanted: PathBuf,
+    path: PathBuf,
+    is_finished: bool,
+    _lock: File,
+}
+
+impl Draft {
+    /// An empty folder that is to become `wanted`, beside it. What an earlier one has left goes.
+    ///
+    /// # Errors
+    /// When it cannot be made, or another process adds a model there now ([`io::ErrorKind::ResourceBusy`]).
+    pub(super) fn begin(wanted: &Path) -> io::Result<Self> {
+        let (Some(models), Some(name)) = (wanted.parent(), wanted.file_name()) else {
+            return Err(io::Error::other("a model has no folder"));
+        };
+        fs_err::create_dir_all(models)?;
+        let lock = File::create(models.join(LOCK_FILE))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let busy = format!("another process adds a model to {} now", models.display());
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, busy));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        for entry in fs_err::read_dir(models)? {
+            let path = entry?.path();
+            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(DRAFT)) {
+                fs_err::remove_dir_all(path)?;
+            }
+        }
+        let path = models.join(format!("{DRAFT}{}", name.to_string_lossy()));
+        fs_err::create_dir(&path)?;
+        Ok(Self { wanted: wanted.to_owned(), path, is_finished: false, _lock: lock })
+    }
+
+    /// Where the files go.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the folder its name.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        fs_err::rename(&self.path, &self.wanted)?;
+        self.is_finished = true;
+        // So that the name is on the disk as the files are.
+        let models = self.wanted.parent().unwrap_or(&self.wanted);
+        fs_err::File::open(models)?.sync_all()
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // The next one tidies up what is left.
+            let _ = fs_err::remove_dir_all(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_filled_at_a_time_and_what_was_cut_goes() {
+        let models = tempfile::tempdir().unwrap();
+        let (one, other) = (models.path().join("one-v1.5"), models.path().join("one-v1.6"));
+        let cut = models.path().join(".adding-cut");
+        fs_err::create_dir_all(cut.join("1_Pooling")).unwrap();
+        let draft = Draft::begin(&one).unwrap();
+        assert!(!cut.exists());
+        assert_eq!(Draft::begin(&other).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+        fs_err::write(draft.path().join("config.json"), "{}").unwrap();
+        draft.finish().unwrap();
+        assert!(one.join("config.json").is_file());
+        let path = {
+            let draft = Draft::begin(&other).unwrap();
+            draft.path().to_owned()
+        };
+        assert!(!path.exists() && !other.exists());
+    }
+}

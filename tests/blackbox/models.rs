@@ -1,0 +1,157 @@
+//! `cairn models`: models are added from a folder and from a hub, tried, used, and removed.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener as StdListener};
+use std::path::Path;
+
+use axum::Router;
+use axum::routing::get;
+use tokio::net::TcpListener;
+
+use crate::embedders::{create, finds, found_by_words};
+use crate::support::callers::ApiToken;
+use crate::support::commands::{done, refused};
+use crate::support::mcp;
+use crate::support::model::{self, DIMENSIONS, FILES, POSITIONS};
+use crate::support::prelude::*;
+use crate::support::runner::run_alone;
+use crate::support::scratch::Scratch;
+use crate::support::single::SingleProcess;
+
+/// `cairn models` with these arguments on a data folder.
+fn on<'a>(data: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+    ["models"].iter().chain(arguments).copied().chain(["--data", data]).collect()
+}
+
+async fn json_of(data: &str, arguments: &[&str]) -> Value {
+    let said = done(&on(data, &[arguments, &["--json"]].concat()), &[]).await;
+    serde_json::from_str(&said).unwrap()
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Waits until searches use the vectors of that embedder, and no index of another one is being built.
+async fn embeds_with(token: &ApiToken, beginning: &str) {
+    eventually("the index of the embedder answers", async || {
+        let indexing = mcp::call_json(token, "get_workspace_overview", json!({})).await["indexing"].clone();
+        let is_meant = indexing["embedder"].as_str().is_some_and(|name| name.starts_with(beginning));
+        (is_meant && indexing.get("nextEmbedder").is_none()).then_some(())
+    })
+    .await;
+}
+
+#[test]
+fn a_model_of_a_folder_is_added_used_and_removed() {
+    run_alone(async {
+        let (data, source) = (Scratch::new(), Scratch::new());
+        let tiny = source.path().join("tiny");
+        model::write(&tiny);
+        let (at, tiny) = (shown(data.path()), shown(&tiny));
+        let (quokka, coffee) = {
+            let mut up = SingleProcess::start_on(data.path(), &[]).await;
+            let quokka = create(&up.token(), "quokka smiles quokka smiles\n").await;
+            let coffee = create(&up.token(), "espresso coffee espresso coffee\n").await;
+            found_by_words(&up.token(), &coffee, "espresso").await;
+            assert!(up.stop().await.success());
+            (quokka, coffee)
+        };
+
+        assert_eq!(json_of(&at, &["list"]).await, json!([]));
+        let added = json_of(&at, &["add", &tiny]).await;
+        assert_eq!((&added["name"], &added["dimensions"]), (&json!("tiny"), &json!(DIMENSIONS)));
+        assert_eq!(added["window"], json!(POSITIONS));
+        let again = refused(&on(&at, &["add", &tiny]), &[]).await;
+        assert!(again.contains("there is a model tiny already"), "{again}");
+        assert!(done(&on(&at, &["check", "tiny"]), &[]).await.starts_with("OK: tiny"));
+        assert_eq!(json_of(&at, &["list"]).await[0]["isInUse"], json!(false));
+
+        let mut up = SingleProcess::start_on(data.path(), &[("CAIRN_EMBEDDER", "candle:tiny")]).await;
+        embeds_with(&up.token(), "candle-tiny-32-").await;
+        finds(&up.token(), "marsupial", &quokka).await;
+        finds(&up.token(), "beverage", &coffee).await;
+        assert_eq!(json_of(&at, &["list"]).await[0]["isInUse"], json!(true));
+        let in_use = refused(&on(&at, &["remove", "tiny"]), &[]).await;
+        assert!(in_use.contains("the index is made with tiny"), "{in_use}");
+        assert!(up.stop().await.success());
+
+        let up = SingleProcess::start_on(data.path(), &[]).await;
+        embeds_with(&up.token(), "static-").await;
+        done(&on(&at, &["remove", "tiny"]), &[]).await;
+        assert_eq!(json_of(&at, &["list"]).await, json!([]));
+    });
+}
+
+#[test]
+fn what_is_no_model_is_refused_with_a_reason_and_leaves_nothing() {
+    run_alone(async {
+        let (data, source) = (Scratch::new(), Scratch::new());
+        let tiny = source.path().join("tiny");
+        let (at, from) = (shown(data.path()), shown(&tiny));
+        model::write(&tiny);
+        let config = fs::read_to_string(tiny.join("config.json")).unwrap();
+        let weights = fs::read(tiny.join("model.safetensors")).unwrap();
+
+        fs::write(tiny.join("config.json"), config.replace("\"bert\"", "\"llama\"")).unwrap();
+        let said = refused(&on(&at, &["add", &from]), &[]).await;
+        assert!(said.contains("the family llama"), "{said}");
+        fs::write(tiny.join("config.json"), &config).unwrap();
+
+        fs::write(tiny.join("model.safetensors"), &weights[..weights.len() / 2]).unwrap();
+        let said = refused(&on(&at, &["add", &from]), &[]).await;
+        assert!(said.contains("cannot be used"), "{said}");
+        fs::remove_file(tiny.join("model.safetensors")).unwrap();
+        let said = refused(&on(&at, &["add", &from]), &[]).await;
+        assert!(said.contains("has no model.safetensors"), "{said}");
+        fs::write(tiny.join("model.safetensors"), &weights).unwrap();
+        let said = refused(&on(&at, &["add", &from, "--sha256", &"0".repeat(64)]), &[]).await;
+        assert!(said.contains("SHA-256"), "{said}");
+        let said = refused(&on(&at, &["add", &shown(&source.path().join("nowhere"))]), &[]).await;
+        assert!(said.contains("there is no folder"), "{said}");
+
+        assert_eq!(json_of(&at, &["list"]).await, json!([]));
+        done(&on(&at, &["add", &from, "--name", "other"]), &[]).await;
+        fs::write(data.path().join("embedder/models/other/tokenizer.json"), "{}").unwrap();
+        let said = refused(&on(&at, &["check", "other"]), &[]).await;
+        assert!(said.contains("tokenizer.json changed"), "{said}");
+    });
+}
+
+#[test]
+fn a_model_of_a_hub_is_fetched_through_the_guard() {
+    run_alone(async {
+        let (data, source) = (Scratch::new(), Scratch::new());
+        model::write(source.path());
+        let (at, hub) = (shown(data.path()), hub(source.path()));
+        let add = ["add", "owner/tiny", "--model-hub", hub.as_str()];
+        let said = refused(&on(&at, &add), &[]).await;
+        assert!(said.contains("does not lead to a public host"), "{said}");
+        let inside = [("CAIRN_OUTBOUND_ALLOW", "127.0.0.0/8")];
+        let other = ["add", "owner/other", "--model-hub", hub.as_str()];
+        let said = refused(&on(&at, &other), &inside).await;
+        assert!(said.contains("config.json: the host answers with the status 404"), "{said}");
+        done(&on(&at, &add), &inside).await;
+        done(&on(&at, &["check", "owner/tiny"]), &[]).await;
+
+        // It is there, so nothing has to be allowed.
+        let up = SingleProcess::start_on(data.path(), &[("CAIRN_EMBEDDER", "candle:owner/tiny")]).await;
+        embeds_with(&up.token(), "candle-owner--tiny-32-").await;
+    });
+}
+
+/// A hub with the files of that folder as `owner/tiny`.
+fn hub(folder: &Path) -> String {
+    let mut router = Router::new();
+    for file in FILES {
+        let content = fs::read(folder.join(file)).unwrap();
+        let place = format!("/owner/tiny/resolve/main/{file}");
+        router = router.route(&place, get(move || async move { content }));
+    }
+    let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let listener = TcpListener::from_std(listener).unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
