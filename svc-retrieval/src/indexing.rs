@@ -1,9 +1,9 @@
 //! Keeps the index up with the feeds of the owners.
 //!
 //! Each workspace is caught up by one task at a time: the one that the watch woke, or a search that waits for a write.
-//! Changes and the cursor are applied together, so a crash costs a replay and never a fact. Vectors of an embedder that
-//! takes its time follow the words ([`pending`]), and the owner of outside documents is told what became of them
-//! ([`acknowledge`]).
+//! Changes and the cursor are applied together, so a crash costs a replay and never a fact. Where
+//! several processes share an index, they take turns ([`turns`]). Vectors of an embedder that takes its time follow the words
+//! ([`pending`]), and the owner of outside documents is told what became of them ([`acknowledge`]).
 //!
 //! The feeds of a workspace are followed apart: the owner of one may be down, and the other goes on.
 
@@ -14,6 +14,7 @@ mod pending;
 mod prepare;
 #[cfg(test)]
 mod simulation;
+pub(crate) mod turns;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,6 +38,7 @@ use self::acknowledge::Acknowledgements;
 use self::batch::{CHANGES_A_READ, Prepared, goes, touched_documents};
 use self::lag::Mark;
 use self::prepare::Cutter;
+use self::turns::{Looks, Turns};
 use crate::error::Error;
 use crate::owners::Owner;
 use crate::partition;
@@ -74,6 +76,7 @@ struct Inner {
     /// Woken when there may be something to embed of that feed.
     to_embed: HashMap<Feed, Notify>,
     acknowledgements: Acknowledgements,
+    turns: Turns,
 }
 
 /// What is known of one feed of one workspace.
@@ -104,12 +107,27 @@ pub(crate) struct Progress {
 
 impl Indexer {
     /// An indexer of these owners' documents.
-    pub(crate) fn new(index: Arc<dyn Engine>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
+    pub(crate) fn new(
+        index: Arc<dyn Engine>,
+        embedder: Arc<dyn Embedder>,
+        owners: Vec<Owner>,
+        turns: Turns,
+    ) -> Self {
         // What is embedded at once is not cut again.
         let cutter = if embedder.is_immediate() { Cutter::forgetful() } else { Cutter::default() };
         let to_embed = owners.iter().map(|owner| (owner.feed, Notify::new())).collect();
         let (feeds, told, acknowledgements) = Default::default();
-        Self(Arc::new(Inner { index, embedder, cutter, owners, feeds, told, to_embed, acknowledgements }))
+        Self(Arc::new(Inner {
+            index,
+            embedder,
+            cutter,
+            owners,
+            feeds,
+            told,
+            to_embed,
+            acknowledgements,
+            turns,
+        }))
     }
 
     /// Every owner of documents.
@@ -402,6 +420,30 @@ impl Indexer {
     async fn apply_until(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<bool, Error> {
         let state = self.feed(owner.feed, workspace);
         let _applying = state.applying.lock().await;
+        let mut looks = Looks::new();
+        let is_reached = loop {
+            let work = self.apply_in_turn(owner, workspace, &state, position);
+            if let Some(done) = self.0.turns.take(owner.feed.as_str(), workspace.0, work).await? {
+                break done;
+            }
+            // Another process is at it.
+            looks.next().await;
+            if self.refreshed(owner, workspace).await? >= position {
+                break true;
+            }
+        };
+        // The process that applied it may end before it has embedded it.
+        self.0.to_embed.get(&owner.feed).inspect(|pending| pending.notify_one());
+        Ok(is_reached)
+    }
+
+    async fn apply_in_turn(
+        &self,
+        owner: &Owner,
+        workspace: WorkspaceId,
+        state: &FeedState,
+        position: u64,
+    ) -> Result<bool, Error> {
         // Another process may have applied it to the same storage.
         self.refreshed(owner, workspace).await?;
         while self.0.index.cursor(owner.feed.as_str(), workspace.0) < position {
