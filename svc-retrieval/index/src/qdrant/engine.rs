@@ -5,12 +5,15 @@
 //! derived data: a collection that is deleted comes back from the feeds. How batches are applied without transactions
 //! stands in [`write`].
 
+mod api;
+mod begun;
 mod candidates;
 mod client;
 mod collection;
 mod factory;
 mod filters;
 mod instead;
+mod nearness;
 mod points;
 mod read;
 mod spoken;

@@ -36,6 +36,8 @@ pub(super) const POSITION: &str = "position";
 pub(super) const LANGUAGE: &str = "language";
 /// The analysed words in a row, for phrases and exclusions.
 pub(super) const TOKENS: &str = "tokens";
+/// The words that a beginning may stand for, each once.
+pub(super) const FORMS: &str = "forms";
 
 /// The fields that are only returned.
 pub(super) const FEED: &str = "feed";
@@ -179,6 +181,9 @@ impl Row {
         if !self.words.tokens.is_empty() {
             payload.insert(TOKENS.to_owned(), Value::from(self.words.tokens));
         }
+        if !self.words.forms.is_empty() {
+            payload.insert(FORMS.to_owned(), Value::from(self.words.forms));
+        }
         point(id, payload, vectors)
     }
 }
@@ -287,6 +292,16 @@ pub(super) fn read_vector(vectors: Option<VectorsOutput>) -> Option<Vec<f32>> {
         vector_output::Vector::Dense(dense) => Some(dense.data),
         vector_output::Vector::Sparse(_) | vector_output::Vector::MultiDense(_) => None,
     }
+}
+
+/// What a dimension of the words weighs among a point's vectors.
+pub(super) fn weight(vectors: Option<&VectorsOutput>, dimension: u32) -> Option<f32> {
+    let VectorsOptions::Vectors(named) = vectors?.vectors_options.as_ref()? else { return None };
+    let vector_output::Vector::Sparse(words) = named.vectors.get(WORDS)?.clone().into_vector() else {
+        return None;
+    };
+    let place = words.indices.iter().position(|other| *other == dimension)?;
+    words.values.get(place).copied()
 }
 
 fn kind<'a>(payload: &'a Payload, field: &str) -> Option<&'a Kind> {

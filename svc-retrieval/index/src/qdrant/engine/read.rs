@@ -196,10 +196,14 @@ pub(super) fn no_fields() -> WithPayloadSelector {
 }
 
 fn meaning() -> WithVectorsSelector {
-    let names = VectorsSelector { names: vec![MEANING.to_owned()] };
+    vectors_of(MEANING)
+}
+
+pub(super) fn vectors_of(name: &str) -> WithVectorsSelector {
+    let names = VectorsSelector { names: vec![name.to_owned()] };
     WithVectorsSelector { selector_options: Some(with_vectors_selector::SelectorOptions::Include(names)) }
 }
 
-fn no_vectors() -> WithVectorsSelector {
+pub(super) fn no_vectors() -> WithVectorsSelector {
     WithVectorsSelector { selector_options: Some(with_vectors_selector::SelectorOptions::Enable(false)) }
 }
