@@ -80,8 +80,8 @@ impl StandIn {
         }
         let served = Arc::new(Served { api_key: door.api_key, collections: Mutex::default() });
         let router: Router = Router::new().fallback(answer).with_state(served);
-        let serving =
-            server.add_routes(Routes::from(router)).serve_with_incoming(TcpIncoming::from(listener));
+        let incoming = TcpIncoming::from(listener);
+        let serving = Box::pin(server.add_routes(Routes::from(router)).serve_with_incoming(incoming));
         let serving = tokio::spawn(async move {
             if let Err(error) = serving.await {
                 tracing::error!(%error, "the stand-in of Qdrant cannot serve");
