@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo run --release -p cairn-index --features testing --example qdrant_stand_in -- 127.0.0.1:6334
-//! CAIRN_QDRANT_URL=http://127.0.0.1:6334 cairn eval ./cranfield --save qdrant.json
+//! cairn eval ./cranfield --against embedded.json --qdrant http://127.0.0.1:6334
 //! ```
 
 use cairn_index::qdrant::stand_in::{Door, StandIn};
