@@ -15,7 +15,7 @@ use qdrant_client::qdrant::{
 use super::Error;
 use super::client::Client;
 use super::points::{
-    CONTAINER, DOCUMENT, FORMS, LANGUAGE, MEANING, ORDINAL, POSITION, REVISION, ROLE, TOKENS, WORDS,
+    CONTAINER, DOCUMENT, FORMS, LANGUAGE, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, TOKENS, WORDS,
     WORKSPACE,
 };
 use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT, LONGEST_BEGUN, OLDEST_SERVER};
@@ -139,7 +139,7 @@ fn settings(name: &str, dimensions: usize) -> CreateCollection {
 
 /// The fields that filters look at. Only the workspace gets edges in the graph: others would be built for nothing.
 #[expect(deprecated, reason = "a server of 1.19 knows on_disk; what replaces it is newer")]
-fn indexes() -> [(&'static str, FieldType, IndexParams); 10] {
+fn indexes() -> [(&'static str, FieldType, IndexParams); 11] {
     let keyword = |is_tenant: bool| {
         IndexParams::KeywordIndexParams(KeywordIndexParams {
             is_tenant: Some(is_tenant),
@@ -169,6 +169,13 @@ fn indexes() -> [(&'static str, FieldType, IndexParams); 10] {
         enable_hnsw: Some(false),
         ..TextIndexParams::default()
     };
+    let pieces = IntegerIndexParams {
+        lookup: Some(true),
+        range: Some(false),
+        on_disk: Some(true),
+        enable_hnsw: Some(false),
+        ..IntegerIndexParams::default()
+    };
     let beginnings = TextIndexParams {
         tokenizer: TokenizerType::Prefix.into(),
         min_token_len: u64::try_from(FEWEST_BEGUN).ok(),
@@ -185,6 +192,7 @@ fn indexes() -> [(&'static str, FieldType, IndexParams); 10] {
         (REVISION, FieldType::Integer, integer()),
         (POSITION, FieldType::Integer, integer()),
         (LANGUAGE, FieldType::Keyword, keyword(false)),
+        (PIECES, FieldType::Integer, IndexParams::IntegerIndexParams(pieces)),
         (TOKENS, FieldType::Text, IndexParams::TextIndexParams(text)),
         (FORMS, FieldType::Text, IndexParams::TextIndexParams(beginnings)),
     ]

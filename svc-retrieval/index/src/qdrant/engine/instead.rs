@@ -16,7 +16,7 @@ use super::words::{self, Words};
 use super::{Error, Inner, filters, nearness};
 use crate::vectors::{VectorsAtHand, Within};
 use crate::words::Languages;
-use crate::{Candidates, ChunkId, Hit, IndexedDocument, Query, Wanted, sort_hits};
+use crate::{Candidates, ChunkId, Hit, IndexedDocument, PiecesHeld, Query, Wanted, sort_hits};
 
 impl Inner {
     /// One answer for each list that is asked for.
@@ -32,7 +32,7 @@ impl Inner {
         let languages = self.languages(query.workspace).await?.union(drafts.languages);
         let mut searches: Vec<Search> =
             query.lists.iter().map(|wanted| Search::of(wanted, languages)).collect();
-        let mut part = Part { without: drafts.documents.clone(), ..Part::default() };
+        let mut part = drafts.part();
         for search in &mut searches {
             self.complete_instead(&part, query, search, drafts).await?;
         }
@@ -114,6 +114,7 @@ impl Inner {
 }
 
 /// Documents that would stand in place of others.
+#[derive(Default)]
 pub(super) struct Drafts {
     documents: Vec<Uuid>,
     languages: Languages,
@@ -122,10 +123,10 @@ pub(super) struct Drafts {
 }
 
 /// A chunk of them.
-struct Row {
+pub(super) struct Row {
     chunk: ChunkId,
     container: Option<Uuid>,
-    words: Words,
+    pub(super) words: Words,
 }
 
 impl Row {
@@ -155,8 +156,23 @@ impl Drafts {
         }
     }
 
+    /// The languages of the documents.
+    pub(super) const fn languages(&self) -> Languages {
+        self.languages
+    }
+
+    /// What they stand in place of is neither found nor counted.
+    pub(super) fn part(&self) -> Part {
+        Part { without: self.documents.clone(), ..Part::default() }
+    }
+
+    /// How many of their chunks hold each of the pieces.
+    pub(super) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
+        self.vectors.holding(pieces)
+    }
+
     /// Those that words are counted in.
-    fn counting(&self, query: &Query) -> impl Iterator<Item = &Row> {
+    pub(super) fn counting(&self, query: &Query) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.counts(query))
     }
 

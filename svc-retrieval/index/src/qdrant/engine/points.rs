@@ -39,6 +39,9 @@ pub(super) const TOKENS: &str = "tokens";
 /// The words that a beginning may stand for, each once.
 pub(super) const FORMS: &str = "forms";
 
+/// The pieces that the vector is a sum of, where it is one: how many chunks hold each is counted.
+pub(super) const PIECES: &str = "pieces";
+
 /// The fields that are only returned.
 pub(super) const FEED: &str = "feed";
 pub(super) const CHUNKS: &str = "chunks";
@@ -157,6 +160,10 @@ impl Row {
             (LANGUAGE.to_owned(), Value::from(document.language.code())),
         ]);
         put_container(&mut payload, document.container);
+        if vector.is_some() && !chunk.pieces.is_empty() {
+            let pieces = chunk.pieces.iter().map(|piece| Value::from(i64::from(*piece))).collect();
+            payload.insert(PIECES.to_owned(), Value::from(Kind::ListValue(ListValue { values: pieces })));
+        }
         Self { ordinal, payload, words: Words::of_chunk(document, chunk), vector }
     }
 
@@ -320,6 +327,16 @@ pub(super) fn texts(payload: &Payload, field: &str) -> Vec<String> {
     let Some(Kind::ListValue(list)) = kind(payload, field) else { return Vec::new() };
     let texts = list.values.iter().filter_map(|value| value.kind.as_ref().and_then(text_of));
     texts.map(str::to_owned).collect()
+}
+
+/// The pieces of a chunk's vector.
+pub(super) fn pieces(payload: &Payload) -> Vec<u16> {
+    let Some(Kind::ListValue(list)) = kind(payload, PIECES) else { return Vec::new() };
+    let piece = |value: &Value| {
+        let Some(Kind::IntegerValue(number)) = &value.kind else { return None };
+        u16::try_from(*number).ok()
+    };
+    list.values.iter().filter_map(piece).collect()
 }
 
 fn integer(payload: &Payload, field: &str) -> i64 {

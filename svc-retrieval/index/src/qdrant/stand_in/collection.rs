@@ -165,6 +165,17 @@ impl Point {
         Some(*number as f64)
     }
 
+    /// The integers of a field: one, or a list.
+    pub(super) fn integers(&self, field: &str) -> Vec<i64> {
+        let integer = |value: &Value| {
+            let Some(Kind::IntegerValue(number)) = &value.kind else { return None };
+            Some(*number)
+        };
+        let Some(value) = self.payload.get(field) else { return Vec::new() };
+        let Some(Kind::ListValue(list)) = &value.kind else { return integer(value).into_iter().collect() };
+        list.values.iter().filter_map(integer).collect()
+    }
+
     fn retrieved(
         &self,
         id: &str,

@@ -39,6 +39,9 @@ impl Collection {
         if let Some(ConditionOneOf::HasId(some)) = kind {
             return Ok(some.has_id.iter().any(|other| text_of(Some(other)).is_ok_and(|other| other == id)));
         }
+        if let Some(ConditionOneOf::HasVector(vector)) = kind {
+            return Ok(point.vectors.contains_key(&vector.has_vector));
+        }
         let Some(ConditionOneOf::Field(field)) = kind else { return Err(unspoken("this condition")) };
         self.has(field, point)
     }
@@ -50,6 +53,9 @@ impl Collection {
         let Some(value) = wanted.r#match.as_ref().and_then(|wanted| wanted.match_value.as_ref()) else {
             return Err(unspoken("this condition of a field"));
         };
+        if let MatchValue::Integer(number) = value {
+            return Ok(point.integers(&wanted.key).contains(number));
+        }
         let Some(text) = point.text(&wanted.key) else { return Ok(false) };
         if let MatchValue::Keyword(keyword) = value {
             return Ok(text == keyword);
