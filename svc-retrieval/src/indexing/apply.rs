@@ -27,7 +27,7 @@ impl Indexer {
         let _applying = state.applying.lock().await;
         let mut looks = Looks::new();
         let is_reached = loop {
-            let work = self.apply_in_turn(owner, workspace, &state, position);
+            let work = Box::pin(self.apply_in_turn(owner, workspace, &state, position));
             if let Some(done) = self.0.turns.take(owner.feed.as_str(), workspace.0, work).await? {
                 break done;
             }

@@ -154,7 +154,7 @@ impl Indexer {
 
     /// Embeds what the next changes touched, when it is this process's turn.
     async fn embed_batch(&self, owner: &Owner, workspace: WorkspaceId) -> Result<Outcome, Error> {
-        let work = self.embed_in_turn(owner, workspace);
+        let work = Box::pin(self.embed_in_turn(owner, workspace));
         Ok(match self.0.turns.take(&vectors_of(owner.feed), workspace.0, work).await? {
             None => Outcome::Elsewhere,
             Some(false) => Outcome::Nothing,
