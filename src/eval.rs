@@ -167,12 +167,15 @@ impl Service {
             if options.embedder.is_some() {
                 bail!("--embedder is of a temporary service, which takes a collection or --documents");
             }
+            if options.qdrant.is_some() {
+                bail!("--qdrant is of a temporary service, which takes a collection or --documents");
+            }
             let connection = Connection::open(&options.connection).with_context(|| {
                 format!("`{}` is measured in a workspace, unless --documents gives a folder", options.source)
             })?;
             return Ok(Self { api: Api::new(connection), temporary: None });
         }
-        let mut service = TemporaryService::start(options.embedder.as_deref())?;
+        let mut service = TemporaryService::start(options.embedder.as_deref(), options.qdrant.as_deref())?;
         let (url, token) = service.access().await?;
         Ok(Self { api: Api::new(Connection::at(&url, Some(&token))?), temporary: Some(service) })
     }

@@ -80,6 +80,49 @@ impl Lease {
     }
 }
 
+/// Leases of one holder on many things, each known by a name: a row stands for each that is held. What a holder gave back, or
+/// a name that is never asked for again after its holder died, is all that is left of it.
+#[derive(Clone)]
+pub struct Leases {
+    db: Db,
+    clock: Arc<dyn Clock>,
+    holder: String,
+    term: Duration,
+}
+
+crate::debug_fields!(Leases { holder, term });
+
+impl Leases {
+    /// Leases in that storage for a new holder; each holds for `term` after each claim.
+    pub fn new(db: Db, clock: Arc<dyn Clock>, ids: &IdSource, term: Duration) -> Self {
+        Self { db, clock, holder: ids.next::<Uuid>().to_string(), term }
+    }
+
+    /// How long one holds after each claim.
+    pub const fn term(&self) -> Duration {
+        self.term
+    }
+
+    /// Takes the lease of that name, or renews it; whether this holder has it now.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn claim(&self, name: &str) -> Result<bool, sql::Error> {
+        let (name, now) = (name.to_owned(), self.clock.now());
+        let taken = execute!(self.db.writer(), CLAIM, &name, &self.holder, now.plus(self.term), now)?;
+        Ok(taken == 1)
+    }
+
+    /// Gives the lease of that name back, so that nobody has to wait for its end.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn release(&self, name: &str) -> Result<(), sql::Error> {
+        let name = name.to_owned();
+        execute!(self.db.writer(), RELEASE, &name, &self.holder).map(drop)
+    }
+}
+
 /// Rounds of work that are due by themselves: the first at once, then one every period, counted from the last one's end
 /// when that was late.
 #[derive(Debug)]
@@ -155,6 +198,24 @@ mod tests {
             assert!(!bench.one.claim().await.unwrap(), "nobody gives back what another holds");
             bench.other.release().await.unwrap();
             assert!(bench.one.claim().await.unwrap());
+        }
+    }
+
+    #[tokio::test]
+    async fn leases_of_other_names_are_others() {
+        for bench in benches().await {
+            let ids = IdSource::new(Arc::clone(&bench.one.clock), Arc::new(SeededEntropy::new(2)));
+            let leases = || Leases::new(bench.one.db.clone(), Arc::clone(&bench.one.clock), &ids, TERM);
+            let (one, other) = (leases(), leases());
+            assert!(one.claim("a").await.unwrap() && one.claim("a").await.unwrap());
+            assert!(!other.claim("a").await.unwrap(), "{}", bench.engine);
+            assert!(other.claim("b").await.unwrap());
+            other.release("a").await.unwrap();
+            assert!(!other.claim("a").await.unwrap(), "nobody gives back what another holds");
+            bench.clock.advance(TERM);
+            assert!(other.claim("a").await.unwrap(), "{}: what has ended is taken over", bench.engine);
+            other.release("b").await.unwrap();
+            assert!(one.claim("b").await.unwrap());
         }
     }
 

@@ -11,6 +11,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   cairn eval ./cranfield --save before.json           keep the figures …
   cairn eval ./cranfield --against before.json        … and say what has changed since
   cairn eval ./cranfield --embedder candle:sentence-transformers/all-MiniLM-L6-v2     `cairn models add` has added it
+  cairn eval ./cranfield --against before.json --qdrant http://localhost:6334
   cairn eval golden.jsonl --documents ./handbook      your own questions on your own documents
   cairn eval golden.jsonl --profile work              … on the workspace of a profile (`cairn login`)
   export CAIRN_URL=https://cairn.example CAIRN_TOKEN=…
@@ -42,6 +43,10 @@ pub(crate) struct EvalOptions {
     /// The embedder of the temporary service, as for `cairn up`; its other options are taken from CAIRN_EMBEDDER_….
     #[arg(long, value_name = "WHICH", conflicts_with_all = ["url", "profile"])]
     pub(super) embedder: Option<String>,
+    /// The gRPC address of a Qdrant that the temporary service keeps its index in; its key and authorities are taken from
+    /// CAIRN_QDRANT_…, and its collections begin with `cairn-eval` and stay.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["url", "profile"])]
+    pub(super) qdrant: Option<String>,
     /// Only these strategies, separated by commas.
     #[arg(long, value_name = "STRATEGIES", value_delimiter = ',', default_value = "hybrid,keyword,semantic")]
     pub(super) strategies: Vec<Strategy>,

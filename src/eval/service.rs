@@ -12,6 +12,7 @@ use crate::cli::models_in;
 
 const MODELS_VARIABLE: &str = "CAIRN_EMBEDDER_MODELS";
 const START_LIMIT: Duration = Duration::from_secs(60);
+const QDRANT_PREFIX: &str = "cairn-eval";
 const PAUSE: Duration = Duration::from_millis(20);
 /// Port 0 is a free one; what it is, is in the bootstrap file.
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -29,15 +30,17 @@ pub(super) struct TemporaryService {
 }
 
 impl TemporaryService {
-    /// Starts it, with that embedder. Nothing that is set for a service of the user's own reaches it, but what belongs to
-    /// the embedder.
-    pub(super) fn start(embedder: Option<&str>) -> anyhow::Result<Self> {
+    /// Starts it, with that embedder and that Qdrant. Nothing that is set for a service of the user's own reaches it, but what
+    /// belongs to these.
+    pub(super) fn start(embedder: Option<&str>, qdrant: Option<&str>) -> anyhow::Result<Self> {
         let data = tempfile::Builder::new().prefix("cairn-eval-").tempdir()?;
         let mut command = Command::new(std::env::current_exe().context("this program's file is not known")?);
         for (name, _) in std::env::vars_os() {
-            let of_embedder = embedder.is_some() && name.to_string_lossy().starts_with("CAIRN_EMBEDDER_");
-            if name.to_string_lossy().starts_with("CAIRN_") && !of_embedder {
-                command.env_remove(name);
+            let text = name.to_string_lossy();
+            let of_embedder = embedder.is_some() && text.starts_with("CAIRN_EMBEDDER_");
+            let of_qdrant = qdrant.is_some() && text.starts_with("CAIRN_QDRANT_");
+            if text.starts_with("CAIRN_") && !of_embedder && !of_qdrant {
+                command.env_remove(&name);
             }
         }
         command
@@ -49,6 +52,10 @@ impl TemporaryService {
             if std::env::var_os(MODELS_VARIABLE).is_none_or(|folder| folder.is_empty()) {
                 command.env(MODELS_VARIABLE, models_in_data_folder());
             }
+        }
+        if let Some(qdrant) = qdrant {
+            // Each run has a workspace of its own, so runs may share a collection.
+            command.args(["--qdrant-url", qdrant, "--qdrant-prefix", QDRANT_PREFIX]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let process = command.spawn().context("the temporary service cannot be started")?;

@@ -33,6 +33,9 @@ pub enum Error {
     /// An owner answered something that breaks the contract.
     #[error("the owner's answer cannot be used: {0}")]
     Answer(&'static str),
+    /// Another process has taken over what this one was indexing.
+    #[error("another process indexes this workspace now")]
+    Overtaken,
     /// Work off the async threads did not come back.
     #[error("a task of the index ended early: {0}")]
     Task(#[from] tokio::task::JoinError),
@@ -44,7 +47,12 @@ impl Error {
         match self {
             Self::Invalid(_) => true,
             Self::Upstream(problem) => problem.is_refusal(),
-            Self::Storage(_) | Self::Index(_) | Self::Embed(_) | Self::Answer(_) | Self::Task(_) => false,
+            Self::Storage(_)
+            | Self::Index(_)
+            | Self::Embed(_)
+            | Self::Answer(_)
+            | Self::Overtaken
+            | Self::Task(_) => false,
         }
     }
 }
@@ -74,6 +82,7 @@ impl From<Error> for Problem {
                     RETRY_AFTER,
                 )
             }
+            Error::Overtaken => Self::unavailable("another process indexes this workspace now", RETRY_AFTER),
             Error::Index(index::Error::Unavailable(_) | index::Error::Outrun) => {
                 tracing::error!(%error, "the engine of the search index cannot be used");
                 Self::unavailable("the search engine does not answer; the other routes work", RETRY_AFTER)

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::indexing::Indexer;
+use crate::indexing::turns::Turns;
 use crate::owners::Owner;
 
 /// The pause before an embedder that could not be opened is tried again, twice as long after each further failure.
@@ -86,6 +87,7 @@ struct Inner {
     factory: Arc<dyn EngineFactory>,
     embedders: Arc<Embedders>,
     owners: Vec<Owner>,
+    turns: Turns,
     current: RwLock<Arc<Generation>>,
     next: Mutex<Option<Arc<Generation>>>,
 }
@@ -100,6 +102,7 @@ impl Generations {
         factory: Arc<dyn EngineFactory>,
         embedders: Embedders,
         owners: Vec<Owner>,
+        turns: Turns,
     ) -> Result<Self, Error> {
         let embedders = Arc::new(embedders);
         let (identity, embedder) = match factory.current().await? {
@@ -116,9 +119,10 @@ impl Generations {
                 (identity, first)
             }
         };
-        let current = open_one(factory.as_ref(), &embedders, &owners, identity, embedder).await?;
+        let current =
+            open_one(factory.as_ref(), &embedders, (owners.as_slice(), &turns), identity, embedder).await?;
         let (current, next) = (RwLock::new(current), Mutex::default());
-        Ok(Self(Arc::new(Inner { factory, embedders, owners, current, next })))
+        Ok(Self(Arc::new(Inner { factory, embedders, owners, turns, current, next })))
     }
 
     /// The generation that answers.
@@ -233,8 +237,8 @@ impl Generations {
         if identity.fits(&current) {
             return Ok(None);
         }
-        let Inner { factory, embedders, owners, .. } = self.0.as_ref();
-        open_one(factory.as_ref(), embedders, owners, identity, embedder).await.map(Some)
+        let Inner { factory, embedders, owners, turns, .. } = self.0.as_ref();
+        open_one(factory.as_ref(), embedders, (owners.as_slice(), turns), identity, embedder).await.map(Some)
     }
 
     /// Makes the next generation the current one when it has everything.
@@ -278,12 +282,13 @@ impl Generations {
 async fn open_one(
     factory: &dyn EngineFactory,
     embedders: &Embedders,
-    owners: &[Owner],
+    (owners, turns): (&[Owner], &Turns),
     identity: EmbedderIdentity,
     embedder: Arc<dyn Embedder>,
 ) -> Result<Arc<Generation>, Error> {
     let engine = factory.open(&identity).await?;
-    let indexer = Indexer::new(Arc::clone(&engine), Arc::clone(&embedder), owners.to_vec());
+    let turns = turns.at(&identity.slug());
+    let indexer = Indexer::new(Arc::clone(&engine), Arc::clone(&embedder), owners.to_vec(), turns);
     let queries = embedders.queries(embedder);
     Ok(Arc::new(Generation { engine, queries, indexer, identity }))
 }

@@ -1,19 +1,21 @@
 //! Keeps the index up with the feeds of the owners.
 //!
 //! Each workspace is caught up by one task at a time: the one that the watch woke, or a search that waits for a write.
-//! Changes and the cursor are applied together, so a crash costs a replay and never a fact. Vectors of an embedder that
-//! takes its time follow the words ([`pending`]), and the owner of outside documents is told what became of them
-//! ([`acknowledge`]).
+//! Changes and the cursor are applied together ([`apply`]), so a crash costs a replay and never a fact. Where several processes
+//! share an index, they take turns ([`turns`]). Vectors of an embedder that takes its time follow the words ([`pending`]), and the
+//! owner of outside documents is told what became of them ([`acknowledge`]).
 //!
 //! The feeds of a workspace are followed apart: the owner of one may be down, and the other goes on.
 
 mod acknowledge;
+mod apply;
 mod batch;
 mod lag;
 mod pending;
 mod prepare;
 #[cfg(test)]
 mod simulation;
+pub(crate) mod turns;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,10 +23,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cairn_embed::Embedder;
-use cairn_index::{self as index, Batch, Engine, IndexedDocument};
+use cairn_index::{self as index, Engine, IndexedDocument};
 use cairn_proto::document::v1::Document;
 use cairn_proto::domain::Feed;
-use cairn_proto::feed::v1::{Change, WatchFeedResponse};
+use cairn_proto::feed::v1::WatchFeedResponse;
 use cairn_proto::ids::WorkspaceId;
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -34,9 +36,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::acknowledge::Acknowledgements;
-use self::batch::{CHANGES_A_READ, Prepared, goes, touched_documents};
 use self::lag::Mark;
 use self::prepare::Cutter;
+use self::turns::Turns;
 use crate::error::Error;
 use crate::owners::Owner;
 use crate::partition;
@@ -74,6 +76,7 @@ struct Inner {
     /// Woken when there may be something to embed of that feed.
     to_embed: HashMap<Feed, Notify>,
     acknowledgements: Acknowledgements,
+    turns: Turns,
 }
 
 /// What is known of one feed of one workspace.
@@ -104,12 +107,27 @@ pub(crate) struct Progress {
 
 impl Indexer {
     /// An indexer of these owners' documents.
-    pub(crate) fn new(index: Arc<dyn Engine>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
+    pub(crate) fn new(
+        index: Arc<dyn Engine>,
+        embedder: Arc<dyn Embedder>,
+        owners: Vec<Owner>,
+        turns: Turns,
+    ) -> Self {
         // What is embedded at once is not cut again.
         let cutter = if embedder.is_immediate() { Cutter::forgetful() } else { Cutter::default() };
         let to_embed = owners.iter().map(|owner| (owner.feed, Notify::new())).collect();
         let (feeds, told, acknowledgements) = Default::default();
-        Self(Arc::new(Inner { index, embedder, cutter, owners, feeds, told, to_embed, acknowledgements }))
+        Self(Arc::new(Inner {
+            index,
+            embedder,
+            cutter,
+            owners,
+            feeds,
+            told,
+            to_embed,
+            acknowledgements,
+            turns,
+        }))
     }
 
     /// Every owner of documents.
@@ -397,95 +415,6 @@ impl Indexer {
         let indexer = self.clone();
         let owner = owner.clone();
         tokio::spawn(async move { indexer.apply_until(&owner, workspace, position).await }).await?
-    }
-
-    async fn apply_until(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<bool, Error> {
-        let state = self.feed(owner.feed, workspace);
-        let _applying = state.applying.lock().await;
-        // Another process may have applied it to the same storage.
-        self.refreshed(owner, workspace).await?;
-        while self.0.index.cursor(owner.feed.as_str(), workspace.0) < position {
-            let before = self.0.index.cursor(owner.feed.as_str(), workspace.0);
-            let answer = owner.read_feed(workspace, before).await?;
-            if answer.changes.is_empty() {
-                return Ok(false);
-            }
-            state.head.fetch_max(answer.head, Ordering::AcqRel);
-            match self.apply(owner, workspace, &answer.changes).await {
-                // Another process forgot the workspace; the feed is read again from where the storage is now.
-                Err(Error::Index(index::Error::Outrun))
-                    if self.0.index.cursor(owner.feed.as_str(), workspace.0) < before => {}
-                applied => applied?,
-            }
-        }
-        Ok(true)
-    }
-
-    /// Applies changes, as many of what is read at once in one commit as is worth it.
-    async fn apply(&self, owner: &Owner, workspace: WorkspaceId, changes: &[Change]) -> Result<(), Error> {
-        let mut waiting: Option<Prepared> = None;
-        for changes in changes.chunks(CHANGES_A_READ) {
-            let read = match self.prepare(owner, workspace, changes).await {
-                Ok(read) => read,
-                Err(error) => {
-                    // What was read before it is not to be read again and again.
-                    self.commit(owner, workspace, waiting).await?;
-                    return Err(error);
-                }
-            };
-            let prepared = match waiting.take() {
-                Some(before) => before.then(read),
-                None => read,
-            };
-            if prepared.is_enough() {
-                self.commit(owner, workspace, Some(prepared)).await?;
-            } else {
-                waiting = Some(prepared);
-            }
-        }
-        self.commit(owner, workspace, waiting).await
-    }
-
-    async fn prepare(
-        &self,
-        owner: &Owner,
-        workspace: WorkspaceId,
-        changes: &[Change],
-    ) -> Result<Prepared, Error> {
-        let position = changes.last().map_or(0, |last| last.position);
-        let touched = touched_documents(changes);
-        let refs = touched.iter().map(|(_, reference)| reference.clone()).collect();
-        let live = owner.read_documents(workspace, refs).await?;
-        let (deletions, cursors) = goes(owner.feed, workspace, &touched, position);
-
-        let mut cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?;
-        let failed = cut.take_failed();
-        let embedder = Arc::clone(&self.0.embedder);
-        let documents = off(move || {
-            if let Some(embedder) = embedder.immediate() {
-                cut.embed_now(embedder);
-            }
-            cut.into_documents(embedder.dimensions())
-        });
-        let batch = Batch { documents: documents.await?, deletions, cursors };
-        Ok(Prepared { batch, failed, position })
-    }
-
-    async fn commit(
-        &self,
-        owner: &Owner,
-        workspace: WorkspaceId,
-        prepared: Option<Prepared>,
-    ) -> Result<(), Error> {
-        let Some(Prepared { batch, failed, position }) = prepared else { return Ok(()) };
-        let before = self.0.index.cursor(owner.feed.as_str(), workspace.0);
-        let outcomes = (owner.feed == Feed::Ingest).then(|| prepare::outcomes(&batch.documents, failed));
-        self.0.index.apply(batch).await?;
-        if let Some(outcomes) = outcomes {
-            self.0.acknowledgements.note(workspace, (before, position), outcomes);
-        }
-        self.0.to_embed.get(&owner.feed).inspect(|pending| pending.notify_one());
-        Ok(())
     }
 
     fn feed(&self, feed: Feed, workspace: WorkspaceId) -> Arc<FeedState> {

@@ -28,6 +28,7 @@ use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
+use cairn_chassis::jobs::Leases;
 use cairn_chassis::lifecycle;
 use cairn_chassis::server::Access;
 use cairn_chassis::sql;
@@ -49,6 +50,7 @@ pub use self::error::Error;
 use self::generations::Generations;
 use self::golden::Golden;
 pub use self::held::{Held, damaged_files, held};
+use self::indexing::turns::{self, Turns};
 use self::owners::Owner;
 use self::questions::Questions;
 pub use self::search::tuning::WORD_WEIGHT;
@@ -137,7 +139,15 @@ impl Service {
             Owner::of_content(content.clone(), identity.clone()),
             Owner::of_outside(ingest.clone(), identity.clone(), clock()),
         ];
-        let generations = open_generations(&config, owners, clock()).await?;
+        // Whoever shares the index shares these tables, too.
+        let turns = match &config.qdrant {
+            Some(_) => {
+                let db = analytics.db().clone();
+                Turns::shared(Leases::new(db, clock(), &ambient.ids, turns::TERM))
+            }
+            None => Turns::default(),
+        };
+        let generations = open_generations(&config, owners, turns, clock()).await?;
         let browser = Browser::new(
             browsing,
             (content.clone(), ingest.clone()),
@@ -217,6 +227,7 @@ impl Service {
 async fn open_generations(
     config: &Config,
     owners: Vec<Owner>,
+    turns: Turns,
     clock: Arc<dyn Clock>,
 ) -> Result<Generations, Error> {
     let (embedding, embedding_clock) = (config.embedding.clone(), Arc::clone(&clock));
@@ -227,5 +238,5 @@ async fn open_generations(
         Some(config) => qdrant::open(config, clock)?,
         None => Arc::new(FolderFactory::open(&config.index_folder)?),
     };
-    Generations::open(factory, embedders, owners).await
+    Generations::open(factory, embedders, owners, turns).await
 }

@@ -13,10 +13,12 @@ use super::{
     Wanted,
 };
 
+mod begun;
 mod instead;
 mod look;
 mod meaning;
 mod names;
+mod nearness;
 
 /// The name of a check and the check.
 pub(crate) type Check = (&'static str, fn(&dyn Engine) -> BoxFuture<'_, ()>);
@@ -50,6 +52,13 @@ pub(crate) const CHECKS: &[Check] = checks![
     returns_stored_chunks_in_order,
     keeps_cursors,
     forgets_a_workspace,
+    begun::completes_the_last_word,
+    begun::asks_only_what_is_searched_whether_a_word_is_whole,
+    begun::completes_by_what_is_searched_alone,
+    begun::completes_what_would_be_found_after_a_change,
+    nearness::words_that_stand_together_come_first,
+    nearness::words_of_different_fields_are_far_apart,
+    nearness::words_would_stand_together_after_a_change,
     meaning::finds_the_nearest_first,
     meaning::scores_are_cosines,
     meaning::zero_vectors_never_match,

@@ -12,6 +12,7 @@ mod error;
 mod factory;
 mod look;
 mod model;
+mod nearness;
 pub mod qdrant;
 mod query;
 mod tuning;

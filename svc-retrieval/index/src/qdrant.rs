@@ -5,6 +5,8 @@
 mod config;
 #[cfg(feature = "qdrant")]
 mod engine;
+#[cfg(all(feature = "qdrant", any(test, feature = "testing")))]
+pub mod stand_in;
 
 use std::sync::Arc;
 

@@ -14,6 +14,8 @@ pub(crate) use containers::Naming;
 pub use containers::{Container, ContainerNames};
 pub use finder::{Finder, MOST_FOUND};
 pub use language::{Language, Languages, detect};
+#[cfg(feature = "qdrant")]
+pub(crate) use sought::FEWEST_BEGUN;
 pub use sought::{Phrase, Prefix, Sought};
 pub use split::{Kind, Word, split};
 pub use stems::Stems;

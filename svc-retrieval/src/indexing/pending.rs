@@ -26,12 +26,23 @@ const CHANGES_A_BATCH: usize = 16;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How soon it is looked again at what another process embeds.
+const ELSEWHERE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often [`Indexer::caught_up`] looks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The cursor that tells how far the vectors are.
 fn vectors_of(feed: Feed) -> String {
     format!("{feed}/vectors")
+}
+
+/// What became of a batch, or of a round of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Nothing,
+    /// Another process is at it.
+    Elsewhere,
+    Embedded,
 }
 
 impl Indexer {
@@ -108,8 +119,13 @@ impl Indexer {
         let mut pause = FIRST_PAUSE;
         loop {
             match self.embed_round(&owner).await {
-                Ok(true) => pause = FIRST_PAUSE,
-                Ok(false) => to_embed.notified().await,
+                Ok(Outcome::Embedded) => pause = FIRST_PAUSE,
+                Ok(Outcome::Elsewhere) => {
+                    // It may end before it has done it.
+                    let looked = tokio::time::timeout(ELSEWHERE_INTERVAL, to_embed.notified());
+                    let _is_woken = looked.await.is_ok();
+                }
+                Ok(Outcome::Nothing) => to_embed.notified().await,
                 Err(error) => {
                     let wanted = if let Error::Embed(embed::Error::Spent { retry_after, .. }) = &error {
                         Some(*retry_after)
@@ -125,14 +141,14 @@ impl Indexer {
         }
     }
 
-    /// One batch of every workspace in which something is pending; whether there was any.
-    async fn embed_round(&self, owner: &Owner) -> Result<bool, Error> {
-        let mut found = false;
+    /// One batch of every workspace in which something is pending.
+    async fn embed_round(&self, owner: &Owner) -> Result<Outcome, Error> {
+        let mut found = Outcome::Nothing;
         let mut failed = None;
         let cursors = self.0.index.cursors().remove(owner.feed.as_str()).unwrap_or_default();
         for workspace in cursors.into_keys().filter(|workspace| self.pending(owner.feed, *workspace) > 0) {
             match self.embed_batch(owner, WorkspaceId(workspace)).await {
-                Ok(embedded) => found |= embedded,
+                Ok(outcome) => found = found.max(outcome),
                 // The next workspace would meet the same.
                 Err(error @ Error::Embed(_)) => return Err(error),
                 Err(error) => failed = Some(error),
@@ -141,9 +157,20 @@ impl Indexer {
         failed.map_or(Ok(found), Err)
     }
 
-    /// Embeds what the next changes touched; whether there was anything to do.
-    async fn embed_batch(&self, owner: &Owner, workspace: WorkspaceId) -> Result<bool, Error> {
-        let before = self.0.index.cursor(&vectors_of(owner.feed), workspace.0);
+    /// Embeds what the next changes touched, when it is this process's turn.
+    async fn embed_batch(&self, owner: &Owner, workspace: WorkspaceId) -> Result<Outcome, Error> {
+        let work = Box::pin(self.embed_in_turn(owner, workspace));
+        Ok(match self.0.turns.take(&vectors_of(owner.feed), workspace.0, work).await? {
+            None => Outcome::Elsewhere,
+            Some(false) => Outcome::Nothing,
+            Some(true) => Outcome::Embedded,
+        })
+    }
+
+    /// Whether there was anything to do.
+    async fn embed_in_turn(&self, owner: &Owner, workspace: WorkspaceId) -> Result<bool, Error> {
+        // Whoever had the turn before may have embedded it.
+        let before = self.0.index.refresh(&vectors_of(owner.feed), workspace.0).await?;
         let words = self.0.index.cursor(owner.feed.as_str(), workspace.0);
         let mut changes = owner.read_feed(workspace, before).await?.changes;
         changes.truncate(CHANGES_A_BATCH);

@@ -4,9 +4,9 @@
 //! Always, also right after a loss: of each document whose last change the cursor has passed, the index holds what the owner
 //! has. And when nothing disturbs any more, it holds what the owner has of all.
 
-mod course;
-mod engine;
-mod owner;
+pub(super) mod course;
+pub(super) mod engine;
+pub(super) mod owner;
 
 use std::sync::{Arc, Mutex};
 
@@ -21,13 +21,14 @@ use self::course::Course;
 use self::engine::{Disk, InMemory, Lengths, Shown};
 use self::owner::{Double, Edit, Truth, hash_of};
 use super::Indexer;
+use super::turns::Turns;
 use crate::owners::Owner;
 
-const WORKSPACE: WorkspaceId = WorkspaceId(Uuid::from_u128(1));
+pub(super) const WORKSPACE: WorkspaceId = WorkspaceId(Uuid::from_u128(1));
 const DOCUMENTS: u64 = 6;
 /// The feed of the owner here, and the cursor of its vectors.
-const WORDS: &str = Feed::Content.as_str();
-const VECTORS: &str = "content/vectors";
+pub(super) const WORDS: &str = Feed::Content.as_str();
+pub(super) const VECTORS: &str = "content/vectors";
 
 #[test]
 fn an_index_follows_its_owner_whatever_happens() {
@@ -306,7 +307,7 @@ async fn process(double: Double, engine: InMemory, embedder: Lengths, work: Work
     let (channel, clock) = (double.channel(), Arc::new(SystemClock) as Arc<dyn Clock>);
     let identity = ServiceIdentitySource::new("retrieval", String::new(), channel.clone(), clock);
     let owner = Owner::of_content(channel, identity);
-    let indexer = Indexer::new(Arc::new(engine), Arc::new(embedder), vec![owner.clone()]);
+    let indexer = Indexer::new(Arc::new(engine), Arc::new(embedder), vec![owner.clone()], Turns::default());
     tokio::select! {
         biased;
         () = course.lost() => false,

@@ -136,7 +136,8 @@ async fn bench(qdrant: SocketAddr) -> Bench {
     let mut bench = Bench::new().await;
     // The folder is one service's at a time.
     bench.folder = tempfile::tempdir().unwrap();
-    let qdrant = QdrantConfig { url: format!("http://{qdrant}"), api_key: None, prefix: "slow".to_owned() };
+    let qdrant =
+        QdrantConfig { url: format!("http://{qdrant}"), ca: None, api_key: None, prefix: "slow".to_owned() };
     let settings = Config { qdrant: Some(qdrant), ..config(&bench.folder) };
     bench.channel = serve(&try_open(&bench.owner, settings).await.unwrap()).await;
     bench

@@ -12,13 +12,6 @@ use super::statistics::Living;
 use super::view::{Part, View};
 use crate::tuning::{MOST_BEGUN, MOST_BEGUN_PASSED, MOST_BEGUN_SEEN};
 
-/// Letters that may be missing at the end of what is indexed, since stems are: `universi` begins `university`, which is
-/// indexed as `univers`.
-const STEMMED_OFF: usize = 3;
-
-/// The fewest letters that are left of the word then.
-const FEWEST_LEFT: usize = 5;
-
 /// The indexed words that the last word of the search begins; none where it is no beginning, or where a chunk of what is
 /// searched holds it as a whole.
 pub(super) fn begun(
@@ -44,14 +37,7 @@ pub(super) fn begun(
             rows.advance();
         }
     }
-    let letters: Vec<usize> = prefix.text.char_indices().map(|(offset, _)| offset).collect();
-    for missing in 0..=STEMMED_OFF {
-        let left = letters.len().saturating_sub(missing);
-        if missing > 0 && left < FEWEST_LEFT {
-            break;
-        }
-        let end = letters.get(left).copied().unwrap_or(prefix.text.len());
-        let beginning = prefix.text.get(..end).unwrap_or_default();
+    for beginning in prefix.beginnings() {
         let words = beginning_with(view, statistics, lookup.fields.words, beginning)?;
         if !words.is_empty() {
             return Ok(words);
@@ -101,51 +87,4 @@ fn beginning_with(
     found.truncate(MOST_BEGUN);
     let words = found.iter().filter_map(|(word, _)| std::str::from_utf8(word).ok());
     Ok(words.map(|word| Term::from_field_text(field, word)).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::contract::{document, id};
-    use crate::embedded::Index;
-    use crate::embedded::testing::{add, found};
-
-    #[test]
-    fn the_last_word_may_be_begun() {
-        let folder = tempfile::tempdir().unwrap();
-        let index = Index::open(folder.path(), "test", 2).unwrap();
-        add(&index, vec![document(1, &["kubernetes deployment", "the university library", "deploy it"])]);
-        assert_eq!(found(&index, "kube"), [id(1, 0)]);
-        assert_eq!(found(&index, "universi"), [id(1, 1)]);
-        assert_eq!(found(&index, "library kuber"), [id(1, 0), id(1, 1)]);
-        // Neither an earlier word, nor one that is whole, nor two letters, nor an exclusion.
-        assert_eq!(found(&index, "kuber library"), [id(1, 1)]);
-        assert_eq!(found(&index, "dep"), [id(1, 0), id(1, 2)]);
-        add(&index, vec![document(2, &["dep is short"])]);
-        assert_eq!(found(&index, "dep"), [id(2, 0)]);
-        assert_eq!(found(&index, "ku"), []);
-        assert_eq!(found(&index, "deployment -kube"), [id(1, 0), id(1, 2)]);
-        assert_eq!(found(&index, "xyz"), []);
-    }
-
-    #[test]
-    fn only_what_is_searched_tells_whether_a_word_is_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let index = Index::open(folder.path(), "test", 2).unwrap();
-        let mut foreign = document(1, &["kube"]);
-        foreign.workspace = uuid::Uuid::from_u128(99);
-        add(&index, vec![foreign, document(2, &["kubernetes"])]);
-        assert_eq!(found(&index, "kube"), [id(2, 0)]);
-    }
-
-    #[test]
-    fn only_what_is_searched_completes_a_word() {
-        let folder = tempfile::tempdir().unwrap();
-        let index = Index::open(folder.path(), "test", 2).unwrap();
-        let mut foreign = document(1, &["universe"]);
-        foreign.workspace = uuid::Uuid::from_u128(99);
-        add(&index, vec![foreign, document(2, &["union"])]);
-        // The whole beginning is a foreign word's only, so a shorter one is looked for, as without that word.
-        assert_eq!(found(&index, "unionize"), [id(2, 0)]);
-        assert_eq!(found(&index, "univers"), []);
-    }
 }

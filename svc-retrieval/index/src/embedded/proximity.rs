@@ -13,11 +13,7 @@ use tantivy::{DocSet as _, Score};
 use super::schema::Fields;
 use super::statistics::Living;
 use super::view::{Address, Part, View};
-use crate::tuning::{NEAR, NEAR_WEIGHT};
-
-/// The constants of BM25, as tantivy has them.
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
+use crate::nearness::{gain, near};
 
 /// Adds to the scores of hits what they get for pairs of words that stand near each other.
 pub(super) fn add(
@@ -73,18 +69,16 @@ impl<'a> Scoring<'a> {
             let length = lengths.fieldnorm(address.row) as f32 / self.usual_length;
             for [first, second] in self.pairs {
                 if let (Some(first_places), Some(second_places)) = (of(first), of(second)) {
-                    let near = near(first_places, second_places) as f32;
-                    *score +=
-                        self.weight(first, second) * near * (K1 + 1.0) / (near + K1 * (1.0 - B + B * length));
+                    let near = near(first_places, second_places);
+                    *score += gain(self.rarities(first, second), near, length);
                 }
             }
         }
         Ok(())
     }
 
-    fn weight(&self, first: &str, second: &str) -> f32 {
-        let rarity = |word| self.rarity.get(word).copied().unwrap_or_default();
-        NEAR_WEIGHT * (rarity(first) + rarity(second)) / 2.0
+    fn rarities(&self, first: &str, second: &str) -> [f32; 2] {
+        [first, second].map(|word| self.rarity.get(word).copied().unwrap_or_default())
     }
 
     /// Where a word stands in each hit.
@@ -102,44 +96,5 @@ impl<'a> Scoring<'a> {
             }
         }
         Ok(places)
-    }
-}
-
-/// How often places of the one, which are sorted as those of the other, are near a place of the other.
-fn near(first: &[u32], second: &[u32]) -> usize {
-    let near_to = |place: &u32| {
-        let from = second.partition_point(|other| *other < place.saturating_sub(NEAR));
-        second
-            .iter()
-            .skip(from)
-            .take_while(|other| **other <= place + NEAR)
-            .filter(|other| *other != place)
-            .count()
-    };
-    first.iter().map(near_to).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::near;
-    use crate::contract::{document, id};
-    use crate::embedded::Index;
-    use crate::embedded::testing::{add, found};
-
-    #[test]
-    fn counts_what_is_near_before_and_after() {
-        assert_eq!(near(&[0, 100], &[3, 97, 200]), 2);
-        assert_eq!(near(&[10], &[4, 5, 10, 15, 16]), 2);
-        assert_eq!(near(&[], &[1]), 0);
-    }
-
-    #[test]
-    fn words_that_stand_together_come_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let index = Index::open(folder.path(), "test", 2).unwrap();
-        let apart = "rate one two three four five six seven limit";
-        let together = "one two three four five six seven rate limit";
-        add(&index, vec![document(1, &[apart]), document(2, &[together]), document(3, &[apart])]);
-        assert_eq!(found(&index, "rate limit"), [id(2, 0), id(1, 0), id(3, 0)]);
     }
 }

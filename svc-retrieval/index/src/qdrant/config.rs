@@ -1,5 +1,7 @@
 //! Where Qdrant is, and what its collections are called.
 
+use std::path::PathBuf;
+
 use http::Uri;
 
 use crate::Error;
@@ -10,8 +12,11 @@ const LONGEST_PREFIX: usize = 64;
 /// Where Qdrant is, and what its collections are called.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Its gRPC address, such as `http://qdrant:6334`; `https://` with the certificates that the machine trusts.
+    /// Its gRPC address, such as `http://qdrant:6334`; `https://` for TLS.
     pub url: String,
+    /// The file of the certificate authorities that may have signed its certificate, in PEM form; those that the machine
+    /// trusts without one.
+    pub ca: Option<PathBuf>,
     /// The API key, when Qdrant wants one.
     pub api_key: Option<String>,
     /// What the names of collections begin with, so that several deployments can share one Qdrant.
@@ -36,6 +41,9 @@ impl Config {
                 "the address is not one of gRPC, such as http://qdrant:6334; a key is given apart from it",
             ));
         }
+        if self.ca.is_some() && !self.is_encrypted() {
+            return Err(unusable("certificate authorities are for an address with https://"));
+        }
         if self
             .api_key
             .as_ref()
@@ -50,9 +58,14 @@ impl Config {
         }
         Ok(())
     }
+
+    /// Whether it is spoken to with TLS.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.url.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
+    }
 }
 
-fn unusable(why: &str) -> Error {
+pub(super) fn unusable(why: &str) -> Error {
     Error::Config(format!("Qdrant cannot be used as configured: {why}"))
 }
 
@@ -61,7 +74,8 @@ mod tests {
     use super::{Config, Error};
 
     fn config(url: &str, api_key: Option<&str>, prefix: &str) -> Config {
-        Config { url: url.to_owned(), api_key: api_key.map(str::to_owned), prefix: prefix.to_owned() }
+        let (url, api_key, prefix) = (url.to_owned(), api_key.map(str::to_owned), prefix.to_owned());
+        Config { url, ca: None, api_key, prefix }
     }
 
     #[test]
@@ -78,6 +92,10 @@ mod tests {
         for key in ["", "line\nbreak", "umlaut-ä", "two words"] {
             let error = config("http://host:6334", Some(key), "cairn").check().unwrap_err();
             assert!(key.is_empty() || !error.to_string().contains(key), "{error}");
+        }
+        for (url, is_taken) in [("https://host:6334", true), ("http://host:6334", false)] {
+            let config = Config { ca: Some("ca.pem".into()), ..config(url, None, "cairn") };
+            assert_eq!(config.check().is_ok(), is_taken, "{url}");
         }
         for prefix in ["", "a/b", "a b", &"x".repeat(65)] {
             assert!(config("http://host:6334", None, prefix).check().is_err(), "{prefix:?}");

@@ -5,12 +5,16 @@
 //! derived data: a collection that is deleted comes back from the feeds. How batches are applied without transactions
 //! stands in [`write`].
 
+mod api;
+mod begun;
 mod candidates;
 mod client;
 mod collection;
 mod factory;
 mod filters;
 mod instead;
+mod look;
+mod nearness;
 mod points;
 mod read;
 mod spoken;
@@ -33,7 +37,7 @@ pub(super) use self::factory::QdrantFactory;
 
 use self::client::Client;
 use self::instead::Drafts;
-use self::points::{DOCUMENT, HEADINGS, ORDINAL, Row, TEXT, TITLE};
+use self::points::{DOCUMENT, HEADINGS, ORDINAL, PIECES, Row, TABLE_HEADER, TEXT, TITLE};
 use self::spoken::Spoken;
 use self::write::Replacement;
 use super::Config;
@@ -302,7 +306,7 @@ impl Engine for Index {
     }
 
     async fn look(&self, look: Look) -> Result<Seen, crate::Error> {
-        Ok(self.0.look_closer(&look).await?)
+        Ok(self.0.look_closer(&look, &Drafts::default()).await?)
     }
 
     async fn look_instead(
@@ -313,7 +317,9 @@ impl Engine for Index {
         let asked = look.chunks.clone();
         look.chunks.retain(|chunk| documents.iter().all(|document| document.document != chunk.document));
         let with_vectors = look.pieces.is_some();
-        let mut seen = self.0.look_closer(&look).await?;
+        let at_hand = Arc::clone(&documents);
+        let drafts = tokio::task::spawn_blocking(move || Drafts::of(&at_hand)).await?;
+        let mut seen = self.0.look_closer(&look, &drafts).await?;
         for id in &asked {
             let document = documents.iter().find(|document| document.document == id.document);
             let Some((stored, composed)) = document.and_then(|document| document.at_hand(id.ordinal)) else {
@@ -332,7 +338,7 @@ impl Engine for Index {
         workspace: Uuid,
         documents: Vec<Uuid>,
     ) -> Result<HashMap<Uuid, Vec<EmbeddedChunk>>, crate::Error> {
-        let with = [DOCUMENT, ORDINAL, TITLE, HEADINGS, TEXT];
+        let with = [DOCUMENT, ORDINAL, TITLE, HEADINGS, TABLE_HEADER, TEXT, PIECES];
         let mut embedded: HashMap<Uuid, Vec<EmbeddedChunk>> = HashMap::new();
         for (id, chunk) in self.0.embedded(workspace, documents, &with).await? {
             embedded.entry(id.document).or_default().push(chunk);

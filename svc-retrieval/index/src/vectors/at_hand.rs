@@ -8,6 +8,7 @@ use super::{Composed, UnitVector, Within};
 use crate::{ChunkId, Hit, IndexedDocument, PiecesHeld};
 
 /// The vectors of some documents' chunks, as an index would keep them.
+#[derive(Default)]
 pub(crate) struct VectorsAtHand {
     /// A chunk whose vector is zero has none.
     rows: Vec<(ChunkId, Vec<f32>, Composed)>,

@@ -27,7 +27,14 @@ const SPELLING_WEIGHT: f32 = 0.5;
 const FOREIGN_WEIGHT: f32 = 0.25;
 
 /// The fewest characters that are taken for the beginning of a word.
-const FEWEST_BEGUN: usize = 3;
+pub(crate) const FEWEST_BEGUN: usize = 3;
+
+/// Letters that may be missing at the end of what is indexed, since stems are: `universi` begins `university`, which is
+/// indexed as `univers`.
+const STEMMED_OFF: usize = 3;
+
+/// The fewest letters that are left of the word then.
+const FEWEST_LEFT: usize = 5;
 
 /// A search as words, in every language that what is searched may be in.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -235,5 +242,14 @@ impl Prefix {
         }
         let whole = spellings(&word.text, languages).into_iter().map(|(stem, _)| stem).collect();
         Some(Self { text, whole })
+    }
+
+    /// The beginnings that words are looked for with, the longest first: the word itself, then what a stem may be left of it.
+    pub fn beginnings(&self) -> impl Iterator<Item = &str> {
+        let ends = self.text.char_indices().map(|(offset, _)| offset).chain([self.text.len()]);
+        let letters = ends.clone().count().saturating_sub(1);
+        let fewest = FEWEST_LEFT.max(letters.saturating_sub(STEMMED_OFF)).min(letters);
+        let ends: Vec<usize> = ends.skip(fewest).collect();
+        ends.into_iter().rev().filter_map(move |end| self.text.get(..end))
     }
 }

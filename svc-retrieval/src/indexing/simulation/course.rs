@@ -23,11 +23,11 @@ enum Fault {
 /// A call was refused.
 #[derive(Debug, thiserror::Error)]
 #[error("the simulation refuses this call")]
-pub(super) struct Refused;
+pub(in crate::indexing) struct Refused;
 
 /// The course of one process; cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Course(Arc<Inner>);
+pub(in crate::indexing) struct Course(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -55,12 +55,12 @@ impl fmt::Display for Course {
 
 impl Course {
     /// To which nothing happens.
-    pub(super) fn calm(truth: &Arc<Mutex<Truth>>) -> Self {
+    pub(in crate::indexing) fn calm(truth: &Arc<Mutex<Truth>>) -> Self {
         Self::new(truth, None, Vec::new())
     }
 
     /// Which the world decides, with these edits at some of its calls.
-    pub(super) fn draw(
+    pub(in crate::indexing) fn draw(
         world: &mut World,
         truth: &Arc<Mutex<Truth>>,
         may_be_refused: bool,
@@ -88,7 +88,7 @@ impl Course {
     }
 
     /// One call, before it has an effect or after it had one.
-    pub(super) async fn pass(&self) -> Result<(), Refused> {
+    pub(in crate::indexing) async fn pass(&self) -> Result<(), Refused> {
         let call = self.0.calls.fetch_add(1, Ordering::SeqCst) + 1;
         self.edit(call);
         match self.0.fault.filter(|(at, _)| *at == call) {
@@ -114,11 +114,11 @@ impl Course {
     }
 
     /// Returns when the process is lost.
-    pub(super) async fn lost(&self) {
+    pub(in crate::indexing) async fn lost(&self) {
         self.0.lost.cancelled().await;
     }
 
-    pub(super) fn was_refused(&self) -> bool {
+    pub(in crate::indexing) fn was_refused(&self) -> bool {
         self.0.was_refused.load(Ordering::SeqCst)
     }
 }

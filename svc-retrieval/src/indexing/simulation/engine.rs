@@ -16,14 +16,14 @@ use super::course::{Course, Refused};
 
 /// What an index holds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shown {
+pub(in crate::indexing) struct Shown {
     /// By workspace and document.
-    pub(super) documents: BTreeMap<(Uuid, Uuid), IndexedDocument>,
+    pub(in crate::indexing) documents: BTreeMap<(Uuid, Uuid), IndexedDocument>,
     cursors: Cursors,
 }
 
 impl Shown {
-    pub(super) fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
+    pub(in crate::indexing) fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
         self.cursors.get(feed).and_then(|of| of.get(&workspace)).copied().unwrap_or(0)
     }
 
@@ -54,29 +54,29 @@ impl Shown {
 
 /// What outlives a process, and what this one shows.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Disk {
-    pub(super) kept: Shown,
-    pub(super) shown: Shown,
+pub(in crate::indexing) struct Disk {
+    pub(in crate::indexing) kept: Shown,
+    pub(in crate::indexing) shown: Shown,
 }
 
 impl Disk {
     /// The process ends: what it did not keep is gone.
-    pub(super) fn lose(&mut self) {
+    pub(in crate::indexing) fn lose(&mut self) {
         self.shown = self.kept.clone();
     }
 
-    pub(super) fn keep(&mut self) {
+    pub(in crate::indexing) fn keep(&mut self) {
         self.kept = self.shown.clone();
     }
 }
 
 /// The engine of one process.
 #[derive(Debug)]
-pub(super) struct InMemory {
-    pub(super) disk: Arc<Mutex<Disk>>,
-    pub(super) course: Course,
+pub(in crate::indexing) struct InMemory {
+    pub(in crate::indexing) disk: Arc<Mutex<Disk>>,
+    pub(in crate::indexing) course: Course,
     /// Whether it keeps what it shows at once, or with the next flush.
-    pub(super) keeps_at_once: bool,
+    pub(in crate::indexing) keeps_at_once: bool,
 }
 
 impl From<Refused> for Error {
@@ -177,12 +177,12 @@ fn embedded_of(document: &IndexedDocument) -> Vec<EmbeddedChunk> {
 }
 
 /// The length of every vector here.
-pub(super) const DIMENSIONS: usize = 2;
+pub(in crate::indexing) const DIMENSIONS: usize = 2;
 
 /// An embedder that embeds at once, or takes its time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lengths {
-    pub(super) is_immediate: bool,
+pub(in crate::indexing) struct Lengths {
+    pub(in crate::indexing) is_immediate: bool,
 }
 
 #[async_trait]

@@ -33,7 +33,7 @@ const END_OF_TIME: Timestamp = Timestamp::from_seconds(4_000_000_000);
 
 /// One write of the owner.
 #[derive(Debug, Clone)]
-pub(super) enum Edit {
+pub(in crate::indexing) enum Edit {
     Put(u128, String),
     Remove(u128),
     /// A folder has changed, which is no document.
@@ -52,13 +52,13 @@ impl fmt::Display for Edit {
 
 /// What the owner has in its tables.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Truth {
-    pub(super) texts: BTreeMap<Uuid, String>,
+pub(in crate::indexing) struct Truth {
+    pub(in crate::indexing) texts: BTreeMap<Uuid, String>,
     feed: Vec<Change>,
 }
 
 impl Truth {
-    pub(super) fn apply(&mut self, edit: Edit) {
+    pub(in crate::indexing) fn apply(&mut self, edit: Edit) {
         match edit {
             Edit::Put(id, text) => {
                 self.texts.insert(Uuid::from_u128(id), text);
@@ -78,12 +78,12 @@ impl Truth {
         self.feed.push(Change { position, kind: kind.into(), item_id, op: op.into() });
     }
 
-    pub(super) fn head(&self) -> u64 {
+    pub(in crate::indexing) fn head(&self) -> u64 {
         self.feed.len() as u64
     }
 
     /// The position of the last change of each document that ever was.
-    pub(super) fn last_changes(&self) -> BTreeMap<Uuid, u64> {
+    pub(in crate::indexing) fn last_changes(&self) -> BTreeMap<Uuid, u64> {
         let documents = self.feed.iter().filter(|change| change.kind() == Kind::File);
         documents.map(|change| (change.item_id.parse().unwrap(), change.position)).collect()
     }
@@ -104,23 +104,23 @@ impl Truth {
 }
 
 /// What an owner would say that a text's hash is.
-pub(super) fn hash_of(text: &str) -> String {
+pub(in crate::indexing) fn hash_of(text: &str) -> String {
     format!("hash of {text}")
 }
 
 /// The owner as one process of retrieval meets it.
 #[derive(Debug, Clone)]
-pub(super) struct Double {
-    pub(super) truth: Arc<Mutex<Truth>>,
-    pub(super) course: Course,
+pub(in crate::indexing) struct Double {
+    pub(in crate::indexing) truth: Arc<Mutex<Truth>>,
+    pub(in crate::indexing) course: Course,
     /// Changes that a read of the feed answers at most.
-    pub(super) page: usize,
+    pub(in crate::indexing) page: usize,
     /// The heads that its watch tells.
-    pub(super) heads: Vec<u64>,
+    pub(in crate::indexing) heads: Vec<u64>,
 }
 
 impl Double {
-    pub(super) fn channel(&self) -> ServiceChannel {
+    pub(in crate::indexing) fn channel(&self) -> ServiceChannel {
         let routes = Routes::new(FeedServiceServer::new(self.clone()))
             .add_service(DocumentServiceServer::new(self.clone()))
             .add_service(KeyServiceServer::new(self.clone()));

@@ -7,7 +7,7 @@
 //!
 //! Each folder is a collection as `cairn eval` reads it (docs/EVALUATION.md). Its documents are cut and indexed as the service
 //! does it, and each query is asked with and without a second look, once as from the embedded index and once as from an
-//! engine that keeps neither pieces nor counts, as Qdrant.
+//! engine that keeps neither pieces nor counts.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ fn text(line: &Value, field: &str) -> String {
     line.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Tells of chunks no more than Qdrant does.
+/// Tells of chunks no more than an engine that counts nothing.
 #[derive(Debug)]
 struct Uncounting(EmbeddedEngine);
 

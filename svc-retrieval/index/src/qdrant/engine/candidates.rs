@@ -1,10 +1,11 @@
 //! Finds what a search ranks, in one round trip: all lists are one batch of queries.
 //!
 //! A list by both is three of them: the words; the nearest; and the words once more as what an exact search by the vector
-//! chooses from, which gives the cosines of what the words find. Where equal scores reach over the end of a list, that
-//! one is asked for again.
+//! chooses from, which gives the cosines of what the words find. With the words come the best chunk for each word whose places
+//! matter ([`nearness`]), and one that holds the last word as a whole. Where equal scores reach over the end of a list, that
+//! one is asked for again; where the last word is only begun ([`super::begun`]), with the words that it may stand for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::vec;
 
 use qdrant_client::qdrant::query::Variant;
@@ -15,10 +16,10 @@ use qdrant_client::qdrant::{
 };
 use uuid::Uuid;
 
-use super::points::{self, DOCUMENT, MEANING, ORDINAL, Role, WORDS, chunk_point};
-use super::read::{fields, no_fields};
+use super::points::{self, DOCUMENT, MEANING, ORDINAL, Role, TOKENS, WORDS, chunk_point};
+use super::read::{fields, no_fields, vectors_of};
 use super::tuning::{MOST_TIES, OVERSAMPLING, SEARCH_CANDIDATES, TIES};
-use super::{Error, Inner, filters, words};
+use super::{Error, Inner, filters, nearness, words};
 use crate::vectors::UnitVector;
 use crate::words::{Languages, Phrase, Sought};
 use crate::{Candidates, ChunkId, Hit, Query, Wanted, sort_hits};
@@ -46,6 +47,19 @@ impl Part {
         corpus.must.push(filters::role(Role::Chunk));
         corpus
     }
+
+    /// How rare the words of a list are that were asked for alone.
+    fn rarities(&self, list: &List, answers: &mut Answers) -> HashMap<u32, f32> {
+        let mut rarities = HashMap::new();
+        for (dimension, _) in &list.alone {
+            let found = answers.next().unwrap_or_default();
+            if let Some(rarity) = nearness::rarity(*dimension, &found) {
+                let telling = self.telling.get(dimension).copied().unwrap_or(1.0);
+                rarities.insert(*dimension, rarity * telling);
+            }
+        }
+        rarities
+    }
 }
 
 /// One list as it is asked for: what may find nothing is not asked.
@@ -53,6 +67,33 @@ struct List {
     words: Option<QueryPoints>,
     near: Option<QueryPoints>,
     cosines: Option<QueryPoints>,
+    /// A dimension of words, and the best chunk for it alone.
+    alone: Vec<(u32, QueryPoints)>,
+    /// The best chunk for the last word as a whole, where it may be a beginning.
+    ended: Option<QueryPoints>,
+}
+
+impl List {
+    /// In the order of their answers.
+    fn requests(&self) -> impl Iterator<Item = &QueryPoints> {
+        let lists = [&self.words, &self.near, &self.cosines].into_iter().flatten();
+        lists.chain(self.alone.iter().map(|(_, request)| request)).chain(&self.ended)
+    }
+}
+
+/// What one list found.
+pub(super) struct Found {
+    pub(super) candidates: Candidates,
+    /// Whether the last word may be the beginning of one, and no chunk holds it as a whole.
+    is_begun: bool,
+}
+
+/// What a search for words found.
+struct Settled {
+    hits: Vec<Hit>,
+    /// The tokens of the chunks, where they were asked for.
+    tokens: HashMap<ChunkId, String>,
+    asked_again: bool,
 }
 
 /// The words of one list.
@@ -74,7 +115,7 @@ impl Search {
 }
 
 /// The answers to a batch, in the order of its queries.
-type Answers = vec::IntoIter<Vec<Hit>>;
+type Answers = vec::IntoIter<Vec<ScoredPoint>>;
 
 impl Inner {
     /// One answer for each list that is asked for.
@@ -88,8 +129,34 @@ impl Inner {
                 true => self.languages(query.workspace).await?,
                 false => Languages::default(),
             };
-        let searches: Vec<Search> = query.lists.iter().map(|wanted| Search::of(wanted, languages)).collect();
-        self.candidates_in(&Part::default(), query, &searches).await
+        let mut searches: Vec<Search> =
+            query.lists.iter().map(|wanted| Search::of(wanted, languages)).collect();
+        let part = Part::default();
+        let mut found = self.candidates_in(&part, query, &searches).await?;
+        for ((wanted, search), found) in query.lists.iter().zip(&mut searches).zip(&mut found) {
+            if found.is_begun && self.complete(&part, query, search, &[]).await? {
+                let again = Query { lists: vec![wanted.clone()], ..query.clone() };
+                let search = std::slice::from_ref(&*search);
+                let completed = self.candidates_in(&part, &again, search).await?.pop();
+                found.candidates = completed.map(|completed| completed.candidates).unwrap_or_default();
+            }
+        }
+        Ok(found.into_iter().map(|found| found.candidates).collect())
+    }
+
+    /// Adds the words that the last word of a search may stand for; whether there are any.
+    pub(super) async fn complete(
+        &self,
+        part: &Part,
+        query: &Query,
+        search: &mut Search,
+        drafts: &[&words::Words],
+    ) -> Result<bool, Error> {
+        let Some(prefix) = &search.sought.prefix else { return Ok(false) };
+        let begun = self.begun(part, query, prefix, drafts).await?;
+        let is_any = !begun.is_empty();
+        search.sought.words.extend(begun.into_iter().map(|word| (word, 1.0)));
+        Ok(is_any)
     }
 
     /// One answer for each list, in a part of the points.
@@ -98,14 +165,14 @@ impl Inner {
         part: &Part,
         query: &Query,
         searches: &[Search],
-    ) -> Result<Vec<Candidates>, Error> {
+    ) -> Result<Vec<Found>, Error> {
         let asked = query.lists.iter().zip(searches);
         let lists: Vec<List> = asked.map(|(wanted, search)| self.list(part, query, wanted, search)).collect();
-        let requests = lists.iter().flat_map(|list| [&list.words, &list.near, &list.cosines]).flatten();
+        let requests = lists.iter().flat_map(List::requests);
         let mut answers = self.batch(requests.cloned().collect()).await?.into_iter();
         let mut found = Vec::with_capacity(lists.len());
-        for (wanted, list) in query.lists.iter().zip(&lists) {
-            found.push(self.found(query, wanted, list, &mut answers).await?);
+        for ((wanted, list), search) in query.lists.iter().zip(&lists).zip(searches) {
+            found.push(self.found(part, (query, wanted), (list, search), &mut answers).await?);
         }
         Ok(found)
     }
@@ -115,7 +182,30 @@ impl Inner {
         let vector = wanted.vector.as_ref().filter(|vector| UnitVector::new(vector).is_some());
         let near = vector.map(|vector| self.by_meaning(part, query, vector, &search.excluded));
         let cosines = words.as_ref().zip(vector).map(|(words, vector)| self.cosines_of(words, vector));
-        List { words, near, cosines }
+        let (mut alone, mut ended) = (Vec::new(), None);
+        if words.is_some() {
+            let dimensions = nearness::paired(&search.sought).into_iter().map(words::dimension);
+            alone.extend(dimensions.map(|dimension| (dimension, self.best_for(part, query, &[dimension]))));
+            ended = search.sought.prefix.as_ref().map(|prefix| {
+                let whole: BTreeSet<u32> = prefix.whole.iter().map(|word| words::dimension(word)).collect();
+                self.best_for(part, query, &whole.into_iter().collect::<Vec<u32>>())
+            });
+        }
+        List { words, near, cosines, alone, ended }
+    }
+
+    /// The best chunk of what words are counted in for these dimensions, with what they weigh there.
+    fn best_for(&self, part: &Part, query: &Query, dimensions: &[u32]) -> QueryPoints {
+        let corpus = part.corpus(query);
+        let idf = IdfParams { corpus: Some(corpus.clone()) };
+        let vector = SparseVector { values: vec![1.0; dimensions.len()], indices: dimensions.to_vec() };
+        QueryPoints {
+            params: Some(SearchParams { idf: Some(idf), ..SearchParams::default() }),
+            limit: Some(1),
+            with_payload: Some(no_fields()),
+            with_vectors: Some(vectors_of(WORDS)),
+            ..self.nearest(WORDS, Input::Sparse(vector), corpus)
+        }
     }
 
     /// The search for words; none if it names nothing.
@@ -133,9 +223,12 @@ impl Inner {
         let idf = IdfParams { corpus: Some(part.corpus(query)) };
         let params = SearchParams { idf: Some(idf), ..SearchParams::default() };
         let vector = Input::Sparse(SparseVector { values, indices });
+        let has_pairs = !search.sought.pairs.is_empty();
+        let shown: &[&str] = if has_pairs { &[DOCUMENT, ORDINAL, TOKENS] } else { &[DOCUMENT, ORDINAL] };
         Some(QueryPoints {
             params: Some(params),
             limit: Some(asked_for(query.limit)),
+            with_payload: Some(fields(shown)),
             ..self.nearest(WORDS, vector, filter)
         })
     }
@@ -187,7 +280,7 @@ impl Inner {
     }
 
     /// What each of the queries found.
-    async fn batch(&self, query_points: Vec<QueryPoints>) -> Result<Vec<Vec<Hit>>, Error> {
+    async fn batch(&self, query_points: Vec<QueryPoints>) -> Result<Vec<Vec<ScoredPoint>>, Error> {
         if query_points.is_empty() {
             return Ok(Vec::new());
         }
@@ -198,24 +291,40 @@ impl Inner {
         if answers.len() != asked {
             return Err(Error::Answer("a batch of queries has another number of answers"));
         }
-        answers.iter().map(|answer| hits(&answer.result)).collect()
+        Ok(answers.into_iter().map(|answer| answer.result).collect())
     }
 
     async fn found(
         &self,
-        query: &Query,
-        wanted: &Wanted,
-        list: &List,
+        part: &Part,
+        (query, wanted): (&Query, &Wanted),
+        (list, search): (&List, &Search),
         answers: &mut Answers,
-    ) -> Result<Candidates, Error> {
-        let (words, asked_again) = self.settled(query.limit, list.words.as_ref(), answers).await?;
-        let (mut near, _) = self.settled(query.limit, list.near.as_ref(), answers).await?;
+    ) -> Result<Found, Error> {
+        let by_words = self.settled(query.limit, list.words.as_ref(), answers).await?;
+        let mut near = self.settled(query.limit, list.near.as_ref(), answers).await?.hits;
         // What points away from the question is no evidence.
         near.retain(|hit| hit.score > 0.0);
-        if wanted.is_met_by(&words) {
+        let exact = if list.cosines.is_some() { answers.next().unwrap_or_default() } else { Vec::new() };
+        let rarities = part.rarities(list, answers);
+        let is_begun = list.ended.is_some() && answers.next().unwrap_or_default().is_empty();
+        if wanted.is_met_by(&by_words.hits) {
             near.clear();
         }
-        let exact = if list.cosines.is_some() { answers.next().unwrap_or_default() } else { Vec::new() };
+        let by_words = by_words.with_nearness(&search.sought, &rarities);
+        let candidates = self.together(query, wanted, by_words, (near, hits(&exact)?)).await?;
+        Ok(Found { candidates, is_begun })
+    }
+
+    /// What was found by words and by meaning, with the cosines of both.
+    async fn together(
+        &self,
+        query: &Query,
+        wanted: &Wanted,
+        by_words: Settled,
+        (near, exact): (Vec<Hit>, Vec<Hit>),
+    ) -> Result<Candidates, Error> {
+        let Settled { hits: words, asked_again, .. } = by_words;
         let Some(vector) = wanted.vector.as_ref().filter(|_| !words.is_empty()) else {
             return Ok(Candidates { words, cosines: near });
         };
@@ -235,31 +344,32 @@ impl Inner {
         Ok(Candidates { words, cosines })
     }
 
-    /// The best hits of a query in the one order that ties have, and whether it was asked again: where equal scores reach
-    /// over the end of what was asked for, more is asked for.
+    /// The best hits of a query in the one order that ties have: where equal scores reach over the end of what was asked for,
+    /// more is asked for.
     async fn settled(
         &self,
         limit: usize,
         request: Option<&QueryPoints>,
         answers: &mut Answers,
-    ) -> Result<(Vec<Hit>, bool), Error> {
-        let Some(request) = request else { return Ok((Vec::new(), false)) };
-        let mut hits = answers.next().unwrap_or_default();
+    ) -> Result<Settled, Error> {
+        let Some(request) = request else { return Ok(Settled::nothing()) };
+        let mut points = answers.next().unwrap_or_default();
         let mut asked = limit.saturating_add(TIES);
         let mut asked_again = false;
         loop {
+            let mut hits = hits(&points)?;
             sort_hits(&mut hits);
             let last_wanted = limit.checked_sub(1).and_then(|last| hits.get(last)).map(|hit| hit.score);
             let reaches_over = last_wanted.is_some() && last_wanted == hits.last().map(|hit| hit.score);
             if hits.len() < asked || !reaches_over || asked >= MOST_TIES {
                 hits.truncate(limit);
-                return Ok((hits, asked_again));
+                return Ok(Settled { tokens: tokens(&points)?, hits, asked_again });
             }
             asked = asked.saturating_mul(4);
             asked_again = true;
             let limit = u64::try_from(asked).unwrap_or(u64::MAX);
             let more = vec![QueryPoints { limit: Some(limit), ..request.clone() }];
-            hits = self.batch(more).await?.pop().unwrap_or_default();
+            points = self.batch(more).await?.pop().unwrap_or_default();
         }
     }
 
@@ -283,6 +393,22 @@ impl Inner {
         let cosine =
             |point: &ScoredPoint| Some((*by_point.get(&points::uuid_of(point.id.as_ref())?)?, point.score));
         Ok(found.iter().filter_map(cosine).collect())
+    }
+}
+
+impl Settled {
+    fn nothing() -> Self {
+        Self { hits: Vec::new(), tokens: HashMap::new(), asked_again: false }
+    }
+
+    /// With what the chunks get for words that stand near each other, in the order that they have then.
+    fn with_nearness(mut self, sought: &Sought, rarities: &HashMap<u32, f32>) -> Self {
+        for hit in &mut self.hits {
+            let tokens = self.tokens.get(&hit.chunk).map(String::as_str).unwrap_or_default();
+            hit.score += nearness::bonus(&sought.pairs, tokens, rarities);
+        }
+        sort_hits(&mut self.hits);
+        self
     }
 }
 
@@ -310,6 +436,15 @@ fn exact() -> SearchParams {
         }),
         ..SearchParams::default()
     }
+}
+
+/// The tokens of the chunks that have some in their payload.
+fn tokens(points: &[ScoredPoint]) -> Result<HashMap<ChunkId, String>, Error> {
+    let with_tokens = points.iter().filter(|point| point.payload.contains_key(TOKENS));
+    let tokens = |point: &ScoredPoint| {
+        Ok((points::read_chunk_id(&point.payload)?, points::text(&point.payload, TOKENS)))
+    };
+    with_tokens.map(tokens).collect()
 }
 
 fn hits(points: &[ScoredPoint]) -> Result<Vec<Hit>, Error> {

@@ -1,39 +1,24 @@
 //! The connection: calls with one collection's name, and what their errors mean.
 
-use qdrant_client::QdrantError;
 use qdrant_client::qdrant::points_update_operation::Operation;
 use qdrant_client::qdrant::{
     PointsUpdateOperation, UpdateBatchPoints, UpdateStatus, WriteOrdering, WriteOrderingType,
 };
-use tonic::Code;
+use tonic::{Code, Status};
 
-use super::tuning::{CALL_TIMEOUT, CONNECT_TIMEOUT};
+use super::api::{self, Api};
 use super::{Config, Error};
 
 /// A client of Qdrant; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Client {
-    pub(super) api: qdrant_client::Qdrant,
+    pub(super) api: Api,
 }
 
 impl Client {
-    /// A client that connects when it is first used.
+    /// A client that connects when it is first used. Within a runtime.
     pub(super) fn new(config: &Config) -> Result<Self, crate::Error> {
-        config.check()?;
-        let mut options = qdrant_client::Qdrant::from_url(&config.url)
-            .timeout(CALL_TIMEOUT)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .keep_alive_while_idle()
-            // The check would print to the output of this process.
-            .skip_compatibility_check();
-        options.set_api_key(config.api_key.as_deref().unwrap_or_default());
-        if config.api_key.is_none() {
-            options.api_key = None;
-        }
-        let api = options
-            .build()
-            .map_err(|_| crate::Error::Config("the address of Qdrant cannot be used".to_owned()))?;
-        Ok(Self { api })
+        Ok(Self { api: Api::new(config)? })
     }
 
     /// Applies operations one after the other; what is reported as done is found by every search that begins then.
@@ -57,19 +42,9 @@ impl Client {
     }
 }
 
-impl From<QdrantError> for Error {
-    fn from(error: QdrantError) -> Self {
-        let status = match error {
-            QdrantError::ResponseError { status } | QdrantError::ResourceExhaustedError { status, .. } => {
-                status
-            }
-            QdrantError::Io(error) => return Self::Unreachable(error.to_string()),
-            QdrantError::InvalidUri(_) => return Self::Rejected("the address cannot be used".to_owned()),
-            QdrantError::ConversionError(_) | QdrantError::NoSnapshotFound(_) => {
-                return Self::Answer("the client could not read it");
-            }
-        };
-        let message = status.message().to_owned();
+impl From<Status> for Error {
+    fn from(status: Status) -> Self {
+        let message = api::reason(&status);
         match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => Self::Refused,
             Code::NotFound => Self::Gone,

@@ -15,9 +15,11 @@ use qdrant_client::qdrant::{
 use super::Error;
 use super::client::Client;
 use super::points::{
-    CONTAINER, DOCUMENT, LANGUAGE, MEANING, ORDINAL, POSITION, REVISION, ROLE, TOKENS, WORDS, WORKSPACE,
+    CONTAINER, DOCUMENT, FORMS, LANGUAGE, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, TOKENS, WORDS,
+    WORKSPACE,
 };
-use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT, OLDEST_SERVER};
+use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT, LONGEST_BEGUN, OLDEST_SERVER};
+use crate::words::FEWEST_BEGUN;
 
 /// The name of a generation's collection. A slug has one `_`, before its last eight characters.
 pub(super) fn name(prefix: &str, slug: &str) -> String {
@@ -137,7 +139,7 @@ fn settings(name: &str, dimensions: usize) -> CreateCollection {
 
 /// The fields that filters look at. Only the workspace gets edges in the graph: others would be built for nothing.
 #[expect(deprecated, reason = "a server of 1.19 knows on_disk; what replaces it is newer")]
-fn indexes() -> [(&'static str, FieldType, IndexParams); 9] {
+fn indexes() -> [(&'static str, FieldType, IndexParams); 11] {
     let keyword = |is_tenant: bool| {
         IndexParams::KeywordIndexParams(KeywordIndexParams {
             is_tenant: Some(is_tenant),
@@ -167,6 +169,20 @@ fn indexes() -> [(&'static str, FieldType, IndexParams); 9] {
         enable_hnsw: Some(false),
         ..TextIndexParams::default()
     };
+    let pieces = IntegerIndexParams {
+        lookup: Some(true),
+        range: Some(false),
+        on_disk: Some(true),
+        enable_hnsw: Some(false),
+        ..IntegerIndexParams::default()
+    };
+    let beginnings = TextIndexParams {
+        tokenizer: TokenizerType::Prefix.into(),
+        min_token_len: u64::try_from(FEWEST_BEGUN).ok(),
+        max_token_len: Some(LONGEST_BEGUN),
+        phrase_matching: Some(false),
+        ..text.clone()
+    };
     [
         (WORKSPACE, FieldType::Keyword, keyword(true)),
         (ROLE, FieldType::Keyword, keyword(false)),
@@ -176,7 +192,9 @@ fn indexes() -> [(&'static str, FieldType, IndexParams); 9] {
         (REVISION, FieldType::Integer, integer()),
         (POSITION, FieldType::Integer, integer()),
         (LANGUAGE, FieldType::Keyword, keyword(false)),
+        (PIECES, FieldType::Integer, IndexParams::IntegerIndexParams(pieces)),
         (TOKENS, FieldType::Text, IndexParams::TextIndexParams(text)),
+        (FORMS, FieldType::Text, IndexParams::TextIndexParams(beginnings)),
     ]
 }
 
@@ -209,7 +227,7 @@ mod tests {
     #[test]
     fn a_deployment_knows_its_own_collections() {
         let slug = "static-minilm-1_01ab23cd";
-        assert_eq!(name("cairn", slug), "cairn_v3_static-minilm-1_01ab23cd");
+        assert_eq!(name("cairn", slug), "cairn_v4_static-minilm-1_01ab23cd");
         assert!(is_generation("cairn", &name("cairn", slug)));
         assert!(is_generation("cairn", "cairn_v12_x_01ab23cd"));
         let foreign =

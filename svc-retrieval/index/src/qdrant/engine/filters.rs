@@ -6,8 +6,8 @@ use qdrant_client::qdrant::{Condition, Filter, Range};
 use uuid::Uuid;
 
 use super::points::{
-    CONTAINER, DOCUMENT, Head, ORDINAL, POSITION, REVISION, ROLE, Role, TOKENS, WORKSPACE, chunk_point,
-    point_id,
+    CONTAINER, DOCUMENT, FORMS, Head, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, Role, TOKENS,
+    WORKSPACE, chunk_point, point_id,
 };
 use super::words;
 use crate::ChunkId;
@@ -49,6 +49,21 @@ pub(super) fn but(documents: &[Uuid]) -> Option<Condition> {
 /// The chunk has a word in this form.
 pub(super) fn has_form(form: &str) -> Condition {
     holds_row(form)
+}
+
+/// The chunk has a vector.
+pub(super) fn has_meaning() -> Condition {
+    Condition::has_vector(MEANING)
+}
+
+/// The piece is among those that the chunk's vector is a sum of.
+pub(super) fn has_piece(piece: u16) -> Condition {
+    Condition::matches(PIECES, i64::from(piece))
+}
+
+/// The chunk has a word that begins so, or the first letters of the beginning where it is long.
+pub(super) fn has_beginning(beginning: &str) -> Condition {
+    Condition::matches_text(FORMS, beginning)
 }
 
 /// What a search may find: chunks of the workspace, in the containers when there are some, with all of the phrases and

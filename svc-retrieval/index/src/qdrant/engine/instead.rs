@@ -10,13 +10,13 @@ use futures::future::try_join_all;
 use qdrant_client::qdrant::Filter;
 use uuid::Uuid;
 
-use super::candidates::{Part, Search, finds_nothing};
+use super::candidates::{Found, Part, Search, finds_nothing};
 use super::tuning::COUNTED_AT_ONCE;
 use super::words::{self, Words};
-use super::{Error, Inner, filters};
+use super::{Error, Inner, filters, nearness};
 use crate::vectors::{VectorsAtHand, Within};
 use crate::words::Languages;
-use crate::{Candidates, ChunkId, Hit, IndexedDocument, Query, Wanted, sort_hits};
+use crate::{Candidates, ChunkId, Hit, IndexedDocument, PiecesHeld, Query, Wanted, sort_hits};
 
 impl Inner {
     /// One answer for each list that is asked for.
@@ -30,15 +30,44 @@ impl Inner {
         }
         self.ready().await?;
         let languages = self.languages(query.workspace).await?.union(drafts.languages);
-        let searches: Vec<Search> = query.lists.iter().map(|wanted| Search::of(wanted, languages)).collect();
-        let mut part = Part { without: drafts.documents.clone(), ..Part::default() };
+        let mut searches: Vec<Search> =
+            query.lists.iter().map(|wanted| Search::of(wanted, languages)).collect();
+        let mut part = drafts.part();
+        for search in &mut searches {
+            self.complete_instead(&part, query, search, drafts).await?;
+        }
         let rarities = self.rarities(&mut part, query, &searches, drafts).await?;
         let held = self.candidates_in(&part, query, &searches).await?;
         let lists = query.lists.iter().zip(&searches).zip(held);
-        let list = |((wanted, search), held): ((&Wanted, &Search), Candidates)| {
-            together(query, wanted, held, drafts.found(query, wanted, search, &rarities))
+        let list = |((wanted, search), held): ((&Wanted, &Search), Found)| {
+            together(query, wanted, held.candidates, drafts.found(query, wanted, search, &rarities))
         };
         Ok(lists.map(list).collect())
+    }
+
+    /// Adds the words that the last word of a search may stand for, where neither a chunk that counts nor a draft holds it as a
+    /// whole.
+    async fn complete_instead(
+        &self,
+        part: &Part,
+        query: &Query,
+        search: &mut Search,
+        drafts: &Drafts,
+    ) -> Result<(), Error> {
+        let Some(prefix) = &search.sought.prefix else { return Ok(()) };
+        let counting: Vec<&Words> = drafts.counting(query).map(|row| &row.words).collect();
+        let is_whole = |words: &&Words| {
+            prefix.whole.iter().any(|form| words.weights.contains_key(&words::dimension(form)))
+        };
+        if counting.iter().any(is_whole) {
+            return Ok(());
+        }
+        for form in prefix.whole.clone() {
+            if self.holding(part.corpus(query), form).await? > 0 {
+                return Ok(());
+            }
+        }
+        self.complete(part, query, search, &counting).await.map(drop)
     }
 
     /// How rare each dimension of the words is over everything that counts, and in the part, by how much Qdrant errs.
@@ -58,7 +87,7 @@ impl Inner {
             return Ok(HashMap::new());
         }
         let corpus = part.corpus(query);
-        let counting: Vec<&Row> = drafts.rows.iter().filter(|row| row.counts(query)).collect();
+        let counting: Vec<&Row> = drafts.counting(query).collect();
         let all = self.count_points(corpus.clone()).await?;
         let of_both = all.saturating_add(size(counting.len()));
         let mut rarities = HashMap::new();
@@ -85,6 +114,7 @@ impl Inner {
 }
 
 /// Documents that would stand in place of others.
+#[derive(Default)]
 pub(super) struct Drafts {
     documents: Vec<Uuid>,
     languages: Languages,
@@ -93,10 +123,10 @@ pub(super) struct Drafts {
 }
 
 /// A chunk of them.
-struct Row {
+pub(super) struct Row {
     chunk: ChunkId,
     container: Option<Uuid>,
-    words: Words,
+    pub(super) words: Words,
 }
 
 impl Row {
@@ -126,6 +156,26 @@ impl Drafts {
         }
     }
 
+    /// The languages of the documents.
+    pub(super) const fn languages(&self) -> Languages {
+        self.languages
+    }
+
+    /// What they stand in place of is neither found nor counted.
+    pub(super) fn part(&self) -> Part {
+        Part { without: self.documents.clone(), ..Part::default() }
+    }
+
+    /// How many of their chunks hold each of the pieces.
+    pub(super) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
+        self.vectors.holding(pieces)
+    }
+
+    /// Those that words are counted in.
+    pub(super) fn counting(&self, query: &Query) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.counts(query))
+    }
+
     /// What one list finds in them: all of it, with the cosine of every chunk that has one.
     fn found(
         &self,
@@ -151,7 +201,8 @@ impl Drafts {
                 })
                 .sum();
             let is_found = score > 0.0 && phrases.iter().all(|phrase| row.words.hold(phrase));
-            is_found.then_some(Hit { chunk: row.chunk, score })
+            let bonus = || nearness::bonus(&search.sought.pairs, &row.words.tokens, rarities);
+            is_found.then(|| Hit { chunk: row.chunk, score: score + bonus() })
         };
         let words = open.iter().filter_map(hit).collect();
         let mut cosines = match &wanted.vector {

@@ -36,6 +36,11 @@ pub(super) const POSITION: &str = "position";
 pub(super) const LANGUAGE: &str = "language";
 /// The analysed words in a row, for phrases and exclusions.
 pub(super) const TOKENS: &str = "tokens";
+/// The words that a beginning may stand for, each once.
+pub(super) const FORMS: &str = "forms";
+
+/// The pieces that the vector is a sum of, where it is one: how many chunks hold each is counted.
+pub(super) const PIECES: &str = "pieces";
 
 /// The fields that are only returned.
 pub(super) const FEED: &str = "feed";
@@ -155,6 +160,10 @@ impl Row {
             (LANGUAGE.to_owned(), Value::from(document.language.code())),
         ]);
         put_container(&mut payload, document.container);
+        if vector.is_some() && !chunk.pieces.is_empty() {
+            let pieces = chunk.pieces.iter().map(|piece| Value::from(i64::from(*piece))).collect();
+            payload.insert(PIECES.to_owned(), Value::from(Kind::ListValue(ListValue { values: pieces })));
+        }
         Self { ordinal, payload, words: Words::of_chunk(document, chunk), vector }
     }
 
@@ -178,6 +187,9 @@ impl Row {
         }
         if !self.words.tokens.is_empty() {
             payload.insert(TOKENS.to_owned(), Value::from(self.words.tokens));
+        }
+        if !self.words.forms.is_empty() {
+            payload.insert(FORMS.to_owned(), Value::from(self.words.forms));
         }
         point(id, payload, vectors)
     }
@@ -289,6 +301,16 @@ pub(super) fn read_vector(vectors: Option<VectorsOutput>) -> Option<Vec<f32>> {
     }
 }
 
+/// What a dimension of the words weighs among a point's vectors.
+pub(super) fn weight(vectors: Option<&VectorsOutput>, dimension: u32) -> Option<f32> {
+    let VectorsOptions::Vectors(named) = vectors?.vectors_options.as_ref()? else { return None };
+    let vector_output::Vector::Sparse(words) = named.vectors.get(WORDS)?.clone().into_vector() else {
+        return None;
+    };
+    let place = words.indices.iter().position(|other| *other == dimension)?;
+    words.values.get(place).copied()
+}
+
 fn kind<'a>(payload: &'a Payload, field: &str) -> Option<&'a Kind> {
     payload.get(field)?.kind.as_ref()
 }
@@ -305,6 +327,16 @@ pub(super) fn texts(payload: &Payload, field: &str) -> Vec<String> {
     let Some(Kind::ListValue(list)) = kind(payload, field) else { return Vec::new() };
     let texts = list.values.iter().filter_map(|value| value.kind.as_ref().and_then(text_of));
     texts.map(str::to_owned).collect()
+}
+
+/// The pieces of a chunk's vector.
+pub(super) fn pieces(payload: &Payload) -> Vec<u16> {
+    let Some(Kind::ListValue(list)) = kind(payload, PIECES) else { return Vec::new() };
+    let piece = |value: &Value| {
+        let Some(Kind::IntegerValue(number)) = &value.kind else { return None };
+        u16::try_from(*number).ok()
+    };
+    list.values.iter().filter_map(piece).collect()
 }
 
 fn integer(payload: &Payload, field: &str) -> i64 {

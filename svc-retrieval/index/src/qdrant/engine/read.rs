@@ -14,9 +14,8 @@ use super::points::{
 };
 use super::tuning::{MOST_LANGUAGES, PAGE};
 use super::{Error, Inner, filters};
-use crate::vectors::UnitVector;
 use crate::words::{Language, Languages};
-use crate::{AskedWords, ChunkId, Counts, EmbeddedChunk, Look, Seen, StoredChunk};
+use crate::{ChunkId, Counts, EmbeddedChunk, StoredChunk};
 
 impl Inner {
     /// The languages that chunks of the workspace are in, as they were a moment ago.
@@ -75,34 +74,12 @@ impl Inner {
                 table_header: points::text(&point.payload, TABLE_HEADER),
                 text: points::text(&point.payload, TEXT),
                 embedding,
-                pieces: Vec::new(),
+                pieces: points::pieces(&point.payload),
             };
             embedded.push((points::read_chunk_id(&point.payload)?, chunk));
         }
         embedded.sort_unstable_by_key(|(chunk, _)| *chunk);
         Ok(embedded)
-    }
-
-    /// What there is to see of the chunks. Qdrant keeps no pieces, and counts neither them nor words: whoever looks may cut the
-    /// texts, which are a few, and takes rarities as they are in general.
-    pub(super) async fn look_closer(&self, look: &Look) -> Result<Seen, Error> {
-        self.ready().await?;
-        let languages = self.languages(look.workspace).await?;
-        let words = AskedWords::uncounted(&look.question, languages);
-        if look.chunks.is_empty() {
-            return Ok(Seen { words, ..Seen::default() });
-        }
-        let points = look.chunks.iter().map(|id| chunk_point(look.workspace, *id)).collect();
-        let vectors = if look.pieces.is_some() { meaning() } else { no_vectors() };
-        let mut found = self.get_with(points, fields(STORED_FIELDS), vectors).await?;
-        let mut seen = Seen { words, ..Seen::default() };
-        for id in &look.chunks {
-            let Some(point) = found.remove(&chunk_point(look.workspace, *id)) else { continue };
-            seen.chunks.push(points::read_chunk(*id, &point.payload));
-            let vector = points::read_vector(point.vectors).and_then(|vector| UnitVector::new(&vector));
-            seen.composed.extend(vector.map(|vector| (*id, vector.into())));
-        }
-        Ok(seen)
     }
 
     pub(super) async fn counts(&self, workspace: Uuid) -> Result<Counts, Error> {
@@ -136,7 +113,7 @@ impl Inner {
         self.get_with(ids, with, no_vectors()).await
     }
 
-    async fn get_with(
+    pub(super) async fn get_with(
         &self,
         ids: Vec<Uuid>,
         with: WithPayloadSelector,
@@ -195,11 +172,15 @@ pub(super) fn no_fields() -> WithPayloadSelector {
     WithPayloadSelector { selector_options: Some(with_payload_selector::SelectorOptions::Enable(false)) }
 }
 
-fn meaning() -> WithVectorsSelector {
-    let names = VectorsSelector { names: vec![MEANING.to_owned()] };
+pub(super) fn meaning() -> WithVectorsSelector {
+    vectors_of(MEANING)
+}
+
+pub(super) fn vectors_of(name: &str) -> WithVectorsSelector {
+    let names = VectorsSelector { names: vec![name.to_owned()] };
     WithVectorsSelector { selector_options: Some(with_vectors_selector::SelectorOptions::Include(names)) }
 }
 
-fn no_vectors() -> WithVectorsSelector {
+pub(super) fn no_vectors() -> WithVectorsSelector {
     WithVectorsSelector { selector_options: Some(with_vectors_selector::SelectorOptions::Enable(false)) }
 }

@@ -1,18 +1,22 @@
-//! The contract suites on a Qdrant that runs, and what only several writers can show. Every index has a collection of
-//! its own, which is removed with it.
+//! The contract suites on a Qdrant that runs, or on its stand-in, and what only several writers can show. Every index has a
+//! collection of its own, which is removed with it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cairn_chassis::clock::{Clock as _, ManualClock, SystemClock, Timestamp};
+use cairn_chassis::testing::certificates::Authority;
 use cairn_embed::EmbedderIdentity;
+use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use super::client::Client;
 use super::{Config, Error, Index, QdrantFactory};
 use crate::EngineFactory;
 use crate::contract::{self, WORKSPACE, by_words, candidates, document, found, id, query};
+use crate::qdrant::stand_in::{Door, StandIn};
 use crate::{Batch, Counts, Cursor, Engine, IndexedDocument, Query, Wanted};
 
 const URL: &str = "CAIRN_TEST_QDRANT_URL";
@@ -20,38 +24,55 @@ const API_KEY: &str = "CAIRN_TEST_QDRANT_API_KEY";
 const REQUIRED: &str = "CAIRN_REQUIRE_ENGINES";
 const FEED: &str = "content";
 
-/// An empty index on Qdrant.
+/// An empty index on Qdrant, or on its stand-in.
 struct Fixture {
     index: Index,
     client: Client,
-    config: Config,
+    place: Place,
     collection: String,
     dimensions: usize,
 }
 
-/// Where Qdrant is, with a prefix of its own; none without one, which is said aloud, and is a failure when it is required.
-fn config() -> Option<Config> {
-    let Ok(url) = std::env::var(URL) else {
+/// Where the tests find a Qdrant, with a prefix of its own.
+struct Place {
+    config: Config,
+    /// Ends with the test.
+    stand_in: Option<StandIn>,
+}
+
+impl Place {
+    /// The Qdrant that runs here; without one its stand-in, which is said aloud, and is a failure when Qdrant is required.
+    async fn find() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let now = SystemClock.now().as_micros();
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let prefix = format!("cairn-test-{now:x}-{process}-{count}");
+        if let Ok(url) = std::env::var(URL) {
+            let config = Config { url, ca: None, api_key: std::env::var(API_KEY).ok(), prefix };
+            return Self { config, stand_in: None };
+        }
         let required = std::env::var(REQUIRED).unwrap_or_default();
         let is_required = required.split(',').any(|name| name.trim() == "qdrant");
         assert!(!is_required, "{REQUIRED} wants qdrant: {URL} is not set");
-        eprintln!("skipped: {URL} is not set");
-        return None;
-    };
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let now = SystemClock.now().as_micros();
-    let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let prefix = format!("cairn-test-{now:x}-{process}-{count}");
-    Some(Config { url, api_key: std::env::var(API_KEY).ok(), prefix })
+        eprintln!("on the stand-in of Qdrant: {URL} is not set");
+        let stand_in = stand_in(Door::default()).await;
+        let config =
+            Config { url: format!("http://{}", stand_in.address()), ca: None, api_key: None, prefix };
+        Self { config, stand_in: Some(stand_in) }
+    }
+}
+
+async fn stand_in(door: Door) -> StandIn {
+    StandIn::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), door).unwrap()
 }
 
 impl Fixture {
-    fn new(dimensions: usize) -> Option<Self> {
-        let config = config()?;
-        let client = Client::new(&config).unwrap();
-        let collection = config.prefix.clone();
+    async fn new(dimensions: usize) -> Self {
+        let place = Place::find().await;
+        let client = Client::new(&place.config).unwrap();
+        let collection = place.config.prefix.clone();
         let index = Index::on(client.clone(), collection.clone(), dimensions);
-        Some(Self { index, client, config, collection, dimensions })
+        Self { index, client, place, collection, dimensions }
     }
 
     /// Another replica on the same collection.
@@ -67,12 +88,14 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
+        if self.place.stand_in.is_some() {
+            return;
+        }
         // On a thread of its own: this one drives a test. A failed removal must not hide what failed before.
-        let (config, collection) = (self.config.clone(), self.collection.clone());
-        let removed = std::thread::spawn(move || {
-            let client = Client::new(&config).unwrap();
-            tokio::runtime::Runtime::new().unwrap().block_on(client.api.delete_collection(collection)).is_ok()
-        });
+        let (config, collection) = (self.place.config.clone(), self.collection.clone());
+        let remove =
+            async move { Client::new(&config).unwrap().api.delete_collection(collection).await.is_ok() };
+        let removed = std::thread::spawn(move || tokio::runtime::Runtime::new().unwrap().block_on(remove));
         let _removed = removed.join();
     }
 }
@@ -95,7 +118,7 @@ async fn deleted(index: &Index, number: u128, position: u64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn keeps_the_contract() {
     for (name, check) in contract::CHECKS {
-        let Some(fixture) = Fixture::new(2) else { return };
+        let fixture = Fixture::new(2).await;
         println!("{name}");
         check(&fixture.index).await;
     }
@@ -103,14 +126,14 @@ async fn keeps_the_contract() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn finds_what_an_exact_search_finds() {
-    let Some(fixture) = Fixture::new(contract::RECALL_DIMENSIONS) else { return };
+    let fixture = Fixture::new(contract::RECALL_DIMENSIONS).await;
     let recall = contract::recall(&fixture.index).await;
     assert!(recall >= 0.98, "recall {recall}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_replica_sees_what_the_first_applied() {
-    let Some(fixture) = Fixture::new(2) else { return };
+    let fixture = Fixture::new(2).await;
     applied(&fixture.index, document(1, &["alpha", "beta"]), 7).await.unwrap();
     let replica = fixture.replica();
     assert_eq!(replica.refresh(FEED, WORKSPACE).await.unwrap(), 7);
@@ -124,7 +147,7 @@ async fn a_second_replica_sees_what_the_first_applied() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_is_behind_undoes_nothing() {
-    let Some(fixture) = Fixture::new(2) else { return };
+    let fixture = Fixture::new(2).await;
     let (ahead, behind) = (&fixture.index, fixture.replica());
     applied(ahead, document(1, &["first"]), 1).await.unwrap();
     assert_eq!(behind.refresh(FEED, WORKSPACE).await.unwrap(), 1);
@@ -142,7 +165,7 @@ async fn a_replica_that_is_behind_undoes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_that_is_applied_again_changes_nothing() {
-    let Some(fixture) = Fixture::new(2) else { return };
+    let fixture = Fixture::new(2).await;
     for _ in 0..2 {
         // A crash before the cursor moved: the next process begins where the cursor stands.
         let replica = fixture.replica();
@@ -155,7 +178,7 @@ async fn a_batch_that_is_applied_again_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn vectors_that_come_later_replace_nothing_newer_and_are_found() {
-    let Some(fixture) = Fixture::new(2) else { return };
+    let fixture = Fixture::new(2).await;
     let index = &fixture.index;
     let mut without = document(1, &["alpha"]);
     without.chunks[0].embedding = vec![0.0, 0.0];
@@ -178,7 +201,7 @@ async fn vectors_that_come_later_replace_nothing_newer_and_are_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workspace_forgotten_by_another_replica_is_indexed_from_the_beginning() {
-    let Some(fixture) = Fixture::new(2) else { return };
+    let fixture = Fixture::new(2).await;
     let (first, second) = (&fixture.index, fixture.replica());
     applied(first, document(1, &["alpha"]), 5).await.unwrap();
     assert_eq!(second.refresh(FEED, WORKSPACE).await.unwrap(), 5);
@@ -195,7 +218,7 @@ async fn a_workspace_forgotten_by_another_replica_is_indexed_from_the_beginning(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collection_that_was_removed_is_made_again() {
-    let Some(fixture) = Fixture::new(2) else { return };
+    let fixture = Fixture::new(2).await;
     let index = &fixture.index;
     applied(index, document(1, &["alpha"]), 5).await.unwrap();
     fixture.remove().await.unwrap();
@@ -208,7 +231,7 @@ async fn a_collection_that_was_removed_is_made_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_that_write_at_once_end_with_the_newest() {
-    let Some(fixture) = Fixture::new(2) else { return };
+    let fixture = Fixture::new(2).await;
     let texts = |position: u64| vec!["shared"; usize::try_from(position % 4 + 1).unwrap()];
     let write = async |replica: Index, offset: u64| {
         for position in (1..=12).filter(|position| position % 3 != offset) {
@@ -228,7 +251,7 @@ async fn replicas_that_write_at_once_end_with_the_newest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn equal_scores_at_the_limit_come_in_the_order_of_their_ids() {
-    let Some(fixture) = Fixture::new(2) else { return };
+    let fixture = Fixture::new(2).await;
     let documents = (1..=60).map(|number| document(number, &["same words"])).collect();
     fixture.index.apply(Batch { documents, ..Batch::default() }).await.unwrap();
     let both = Wanted { vector: Some([1.0, 0.0].into()), ..by_words("same") };
@@ -243,7 +266,7 @@ async fn equal_scores_at_the_limit_come_in_the_order_of_their_ids() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_query_is_rejected() {
-    let Some(fixture) = Fixture::new(2) else { return };
+    let fixture = Fixture::new(2).await;
     applied(&fixture.index, document(1, &["alpha beta", "to be or not", "beta \"alpha\" -x _ | \u{0}"]), 1)
         .await
         .unwrap();
@@ -268,7 +291,8 @@ async fn no_query_is_rejected() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn generations_have_collections_and_one_is_current() {
-    let Some(config) = config() else { return };
+    let place = Place::find().await;
+    let config = place.config.clone();
     let client = Client::new(&config).unwrap();
     let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_000_000)));
     let open = || QdrantFactory::open(&config, Arc::<ManualClock>::clone(&clock)).unwrap();
@@ -313,6 +337,7 @@ async fn without_qdrant_every_call_says_so_and_none_panics() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let config = Config {
         url: format!("http://127.0.0.1:{port}"),
+        ca: None,
         api_key: Some("secret".to_owned()),
         prefix: "x".to_owned(),
     };
@@ -332,4 +357,55 @@ async fn without_qdrant_every_call_says_so_and_none_panics() {
     assert!(index.answers());
     index.maintain().await.unwrap();
     assert!(!index.answers());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn speaks_tls_with_the_authorities_and_the_key_that_it_is_given() {
+    let authority = Authority::new().unwrap();
+    let pair = authority.issue("qdrant").unwrap();
+    let [certificate, key] =
+        [&pair.certificate, &pair.key].map(|file| std::fs::read_to_string(file).unwrap());
+    let door = Door { api_key: Some("right-key".to_owned()), certificate: Some((certificate, key)) };
+    let stand_in = stand_in(door).await;
+    let open = |ca: PathBuf, api_key: &str| {
+        let url = format!("https://{}", stand_in.address());
+        let config = Config { url, ca: Some(ca), api_key: Some(api_key.to_owned()), prefix: "x".to_owned() };
+        Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2)
+    };
+    let index = open(authority.ca(), "right-key");
+    applied(&index, document(1, &["alpha"]), 1).await.unwrap();
+    assert_eq!(found(&index, "alpha").await, [id(1, 0)]);
+
+    let refused = applied(&open(authority.ca(), "wrong-key"), document(2, &["beta"]), 2).await.unwrap_err();
+    let told = format!("{refused} {refused:?}");
+    assert!(told.contains("CAIRN_QDRANT_API_KEY") && !told.contains("wrong-key"), "{told}");
+    let untrusted = open(Authority::new().unwrap().ca(), "right-key");
+    let refused = applied(&untrusted, document(2, &["beta"]), 2).await.unwrap_err();
+    assert!(matches!(refused, crate::Error::Unavailable(_)), "{refused}");
+    assert!(refused.to_string().contains("certificate"), "{refused}");
+    assert_eq!(index.refresh(FEED, WORKSPACE).await.unwrap(), 1, "nobody else has written");
+}
+
+#[tokio::test]
+async fn authorities_that_cannot_be_used_are_told_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (missing, empty) = (folder.path().join("missing.pem"), folder.path().join("empty.pem"));
+    std::fs::write(&empty, "no certificate").unwrap();
+    for (ca, told) in [(missing, "missing.pem"), (empty, "empty.pem")] {
+        let (url, api_key, prefix) = ("https://host:6334".to_owned(), None, "x".to_owned());
+        let error = Client::new(&Config { url, ca: Some(ca), api_key, prefix }).map(|_| ()).unwrap_err();
+        assert!(matches!(error, crate::Error::Config(_)) && error.to_string().contains(told), "{error}");
+    }
+}
+
+/// A server that stands in for another one must not let pass what that one would refuse.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_without_the_key_is_refused() {
+    let door = Door { api_key: Some("right-key".to_owned()), ..Door::default() };
+    let stand_in = stand_in(door).await;
+    let url = format!("http://{}", stand_in.address());
+    let config = Config { url, ca: None, api_key: None, prefix: "x".to_owned() };
+    let index = Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2);
+    let refused = index.counts(WORKSPACE).await.unwrap_err();
+    assert!(refused.to_string().contains("CAIRN_QDRANT_API_KEY"), "{refused}");
 }

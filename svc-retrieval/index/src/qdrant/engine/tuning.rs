@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Raised whenever what a point holds or a collection's settings change: it is part of the collection's name, so that
 /// two versions of Cairn never share one.
-pub(super) const LAYOUT: u32 = 3;
+pub(super) const LAYOUT: u32 = 4;
 
 /// The first server that counts over given points how rare a word is: major and minor version.
 pub(super) const OLDEST_SERVER: (u32, u32) = (1, 19);
@@ -25,6 +25,12 @@ pub(super) const DOCUMENTS_A_CLEANING: usize = 100;
 
 /// Points that a page of a scroll holds.
 pub(super) const PAGE: u32 = 256;
+
+/// Chunks that tell the words which a beginning may stand for. What more would tell is rare.
+pub(super) const BEGUN_CHUNKS: u32 = 256;
+
+/// Letters of a word that are indexed as its beginnings, at most. What is longer is found by these, and looked at here.
+pub(super) const LONGEST_BEGUN: u64 = 12;
 
 /// BM25's usual constants, those of the embedded index.
 pub(super) const K1: f32 = 1.2;

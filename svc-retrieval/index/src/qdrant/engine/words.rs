@@ -12,13 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::tuning::{B, K1, USUAL_LENGTH};
-use crate::words::{Phrase, Searched, Sought, Stems, Token};
+use crate::words::{FEWEST_BEGUN, Phrase, Searched, Sought, Stems, Token};
 use crate::{IndexedChunk, IndexedDocument};
 
 /// Stands at a place where no word is, so that words in a row are told from words with something between.
-const GAP: &str = "_";
+pub(super) const GAP: &str = "_";
 /// Stands where no phrase may reach over.
-const WALL: &str = "|";
+pub(super) const WALL: &str = "|";
 /// Free places that are written out; more of them are a wall.
 const MOST_GAPS: u32 = 8;
 
@@ -29,6 +29,8 @@ pub(super) struct Words {
     pub(super) weights: BTreeMap<u32, f32>,
     /// The words in a row, then every other form that a word has there.
     pub(super) tokens: String,
+    /// The forms that a beginning may stand for, each once.
+    pub(super) forms: String,
 }
 
 impl Words {
@@ -55,7 +57,7 @@ impl Words {
         })
     }
 
-    fn of(searched: Searched<'_>) -> Self {
+    pub(super) fn of(searched: Searched<'_>) -> Self {
         let tokens = searched.tokens(&mut Stems::default());
         let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
         for token in &tokens {
@@ -63,7 +65,8 @@ impl Words {
         }
         let length = tokens.len() as f32 / USUAL_LENGTH;
         let weights = counts.into_iter().map(|(dimension, count)| (dimension, saturated(count, length)));
-        Self { weights: weights.collect(), tokens: in_rows(&searched.row(), &tokens) }
+        let row = in_rows(&searched.row(), &tokens);
+        Self { weights: weights.collect(), tokens: row, forms: may_be_begun(&tokens) }
     }
 }
 
@@ -79,6 +82,15 @@ pub(super) fn dimension(word: &str) -> u32 {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
     (hash ^ (hash >> 32)) as u32
+}
+
+/// The forms of at least as many letters as a beginning has. Those of containers have none.
+fn may_be_begun(tokens: &[Token]) -> String {
+    let words = tokens.iter().map(|token| token.text.as_str());
+    let long =
+        words.filter(|word| word.starts_with(char::is_alphanumeric) && word.chars().count() >= FEWEST_BEGUN);
+    let forms: BTreeSet<&str> = long.collect();
+    forms.into_iter().collect::<Vec<&str>>().join(" ")
 }
 
 /// The row of a chunk, and behind it each form once that does not stand in it.

@@ -1,0 +1,84 @@
+//! The last word of a search as the beginning of words, where no chunk of what is searched holds it as a whole.
+//!
+//! Qdrant tells which chunks hold a word that begins so; the words themselves are read from some of these chunks. The embedded
+//! index takes the most frequent ones of all, here they are the most frequent ones of those chunks.
+
+use std::collections::BTreeMap;
+
+use qdrant_client::qdrant::ScrollPoints;
+
+use super::candidates::Part;
+use super::points::{self, FORMS};
+use super::read::{fields, no_vectors};
+use super::tuning::BEGUN_CHUNKS;
+use super::words::Words;
+use super::{Error, Inner, filters};
+use crate::Query;
+use crate::tuning::MOST_BEGUN;
+use crate::words::Prefix;
+
+impl Inner {
+    /// The words that a beginning may stand for, in a part of the points and in drafts beside them. A shorter beginning is
+    /// tried where there is none.
+    pub(super) async fn begun(
+        &self,
+        part: &Part,
+        query: &Query,
+        prefix: &Prefix,
+        drafts: &[&Words],
+    ) -> Result<Vec<String>, Error> {
+        for beginning in prefix.beginnings() {
+            let mut holding: BTreeMap<String, u32> = BTreeMap::new();
+            let forms = self.forms_of_some(part, query, beginning).await?;
+            let of_drafts = drafts.iter().map(|words| words.forms.as_str());
+            for forms in forms.iter().map(String::as_str).chain(of_drafts) {
+                for word in forms.split(' ').filter(|word| word.starts_with(beginning)) {
+                    *holding.entry(word.to_owned()).or_default() += 1;
+                }
+            }
+            if !holding.is_empty() {
+                return Ok(most_frequent(holding));
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The forms in some of the chunks that hold a word with that beginning.
+    async fn forms_of_some(&self, part: &Part, query: &Query, beginning: &str) -> Result<Vec<String>, Error> {
+        let mut filter = part.corpus(query);
+        filter.must.push(filters::has_beginning(beginning));
+        let request = ScrollPoints {
+            collection_name: self.collection.clone(),
+            filter: Some(filter),
+            limit: Some(BEGUN_CHUNKS),
+            with_payload: Some(fields(&[FORMS])),
+            with_vectors: Some(no_vectors()),
+            ..ScrollPoints::default()
+        };
+        let found = self.answered(self.client.api.scroll(request).await)?.result;
+        Ok(found.iter().map(|point| points::text(&point.payload, FORMS)).collect())
+    }
+}
+
+/// The words that most chunks hold, those first.
+fn most_frequent(holding: BTreeMap<String, u32>) -> Vec<String> {
+    let mut words: Vec<(String, u32)> = holding.into_iter().collect();
+    words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    words.truncate(MOST_BEGUN);
+    words.into_iter().map(|(word, _)| word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_frequent_words_are_taken() {
+        let mut holding: BTreeMap<String, u32> =
+            (0..100).map(|number| (format!("word{number:03}"), 1)).collect();
+        holding.insert("zebra".to_owned(), 2);
+        let words = most_frequent(holding);
+        assert_eq!(words.len(), MOST_BEGUN);
+        assert_eq!(&words[..2], ["zebra", "word000"]);
+    }
+}

@@ -1,0 +1,128 @@
+//! A second look at a few chunks: their texts and vectors, and how rare the words and pieces of the question are.
+//!
+//! Qdrant counts each of them by itself. That is a call for each word and each piece of a question, some at a time and beside
+//! the one that reads the chunks; what is told is exact, and moved by nothing that the caller cannot see.
+
+use std::collections::{BTreeSet, HashMap};
+
+use futures::future::{try_join_all, try_join3};
+use qdrant_client::qdrant::Filter;
+use uuid::Uuid;
+
+use super::instead::Drafts;
+use super::points::{self, STORED_FIELDS, chunk_point};
+use super::read::{fields, meaning, no_vectors};
+use super::tuning::COUNTED_AT_ONCE;
+use super::words::dimension;
+use super::{Error, Inner, filters};
+use crate::vectors::{Composed, UnitVector};
+use crate::words::Languages;
+use crate::{AskedWords, ChunkId, Look, PiecesHeld, Query, Seen, StoredChunk, rarity};
+
+impl Inner {
+    /// What there is to see of the chunks, and of the words and pieces of the question, with drafts in place of what is held of
+    /// their documents. Chunks of drafts are not among what is seen.
+    pub(super) async fn look_closer(&self, look: &Look, drafts: &Drafts) -> Result<Seen, Error> {
+        self.ready().await?;
+        let languages = self.languages(look.workspace).await?.union(drafts.languages());
+        let words = self.asked_words(look, languages, drafts);
+        let held = self.pieces_held(look, drafts);
+        let (words, held, (chunks, composed)) = try_join3(words, held, self.chunks_seen(look)).await?;
+        Ok(Seen { chunks, composed, held, words })
+    }
+
+    async fn chunks_seen(
+        &self,
+        look: &Look,
+    ) -> Result<(Vec<StoredChunk>, HashMap<ChunkId, Composed>), Error> {
+        let (mut chunks, mut composed) = (Vec::new(), HashMap::new());
+        if look.chunks.is_empty() {
+            return Ok((chunks, composed));
+        }
+        let ids: Vec<Uuid> = look.chunks.iter().map(|id| chunk_point(look.workspace, *id)).collect();
+        let vectors = if look.pieces.is_some() { meaning() } else { no_vectors() };
+        let mut found = self.get_with(ids, fields(STORED_FIELDS), vectors).await?;
+        for id in &look.chunks {
+            let Some(point) = found.remove(&chunk_point(look.workspace, *id)) else { continue };
+            chunks.push(points::read_chunk(*id, &point.payload));
+            let vector = points::read_vector(point.vectors).and_then(|vector| UnitVector::new(&vector));
+            composed.extend(vector.map(|vector| (*id, vector.into())));
+        }
+        Ok((chunks, composed))
+    }
+
+    /// The words of the question, as rare as they are in what is searched.
+    async fn asked_words(
+        &self,
+        look: &Look,
+        languages: Languages,
+        drafts: &Drafts,
+    ) -> Result<AskedWords, Error> {
+        let uncounted = AskedWords::uncounted(&look.question, languages);
+        if uncounted.words.is_empty() {
+            return Ok(uncounted);
+        }
+        let forms: BTreeSet<&str> =
+            uncounted.words.iter().flat_map(|(word, _)| word.forms.iter().map(String::as_str)).collect();
+        let query = searched(look);
+        let corpus = drafts.part().corpus(&query);
+        let counting: Vec<_> = drafts.counting(&query).collect();
+        let all = self.count_points(corpus.clone()).await?.saturating_add(size(counting.len()));
+        let forms: Vec<&str> = forms.into_iter().collect();
+        let filters = forms.iter().map(|form| with(&corpus, filters::has_form(form)));
+        let mut holding: HashMap<&str, u64> = HashMap::new();
+        for (form, held) in forms.iter().copied().zip(self.count_each(filters.collect()).await?) {
+            let own = counting.iter().filter(|row| row.words.weights.contains_key(&dimension(form))).count();
+            holding.insert(form, held.saturating_add(size(own)));
+        }
+        AskedWords::of(&look.question, languages, |forms| {
+            let most = forms.iter().filter_map(|form| holding.get(form.as_str())).max();
+            Ok(rarity(all, most.copied().unwrap_or_default()))
+        })
+    }
+
+    /// How many chunks of the workspace hold the pieces; none where nobody asks, and for a search of some folders.
+    async fn pieces_held(&self, look: &Look, drafts: &Drafts) -> Result<Option<PiecesHeld>, Error> {
+        let Some(pieces) = look.pieces.as_ref().filter(|_| look.containers.is_none()) else {
+            return Ok(None);
+        };
+        let corpus = with(&drafts.part().corpus(&searched(look)), filters::has_meaning());
+        let of_pieces = pieces.iter().map(|piece| with(&corpus, filters::has_piece(*piece)));
+        let filters: Vec<Filter> = std::iter::once(corpus.clone()).chain(of_pieces).collect();
+        let mut counts = self.count_each(filters).await?.into_iter();
+        let own = drafts.holding(pieces);
+        let chunks = small(counts.next().unwrap_or_default()).saturating_add(own.chunks);
+        let both = counts.zip(own.holding).map(|(held, own)| small(held).saturating_add(own));
+        Ok(Some(PiecesHeld { chunks, holding: both.collect() }))
+    }
+
+    /// How many points each of the filters lets through.
+    async fn count_each(&self, filters: Vec<Filter>) -> Result<Vec<u64>, Error> {
+        let mut counts = Vec::with_capacity(filters.len());
+        for some in filters.chunks(COUNTED_AT_ONCE) {
+            let asked: Vec<_> = some.iter().map(|filter| self.count_points(filter.clone())).collect();
+            counts.extend(try_join_all(asked).await?);
+        }
+        Ok(counts)
+    }
+}
+
+/// What the words of a look are counted in.
+fn searched(look: &Look) -> Query {
+    let containers = look.containers.clone();
+    Query { workspace: look.workspace, containers, documents: None, limit: 0, lists: Vec::new() }
+}
+
+fn with(corpus: &Filter, condition: qdrant_client::qdrant::Condition) -> Filter {
+    let mut filter = corpus.clone();
+    filter.must.push(condition);
+    filter
+}
+
+fn size(rows: usize) -> u64 {
+    u64::try_from(rows).unwrap_or(u64::MAX)
+}
+
+fn small(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
