@@ -191,12 +191,9 @@ impl Searcher {
             return Ok(Ranked::default());
         }
         let (mut within, notes) = self.within(generation, identity, call, plan, request).await?;
-        if let Some(past) = past {
-            // Folders are known to the index by their names of now, and what has changed by its text of now.
-            within.names = None;
-            if let Some(documents) = &mut within.documents {
-                documents.retain(|id| !past.has_changed(*id));
-            }
+        if let (Some(past), Some(documents)) = (past, &mut within.documents) {
+            // What has changed is known to the index by its text of now.
+            documents.retain(|id| !past.has_changed(*id));
         }
         if within.documents.as_ref().is_some_and(HashSet::is_empty) {
             return Ok(Ranked { notes, ..Ranked::default() });
@@ -219,7 +216,7 @@ impl Searcher {
         let (containers, narrowed, names) = tokio::join!(
             self.containers(identity, call, plan),
             narrowed(generation, workspace, call, &request.narrowing),
-            self.names(generation, workspace, &request.after),
+            self.names(generation, workspace, request),
         );
         let ((documents, unanswered), (names, unnamed)) = (narrowed?, names);
         let within = Within { containers: containers?, documents, names, ..Within::default() };
@@ -227,16 +224,18 @@ impl Searcher {
     }
 
     /// The names of the workspace's folders and databases, at least as new as anything that is known to be written and what the
-    /// search waits for. A search without them finds less, and says so.
+    /// search waits for. A search without them finds less, and says so. They are known as they are now only, so a search of then
+    /// does without.
     async fn names(
         &self,
         generation: &Generation,
         workspace: WorkspaceId,
-        after: &[After],
+        request: &SearchRequest,
     ) -> (Option<Arc<ContainerNames>>, Option<CoverageNote>) {
-        let Some(owner) = generation.indexer.owner(Feed::Content) else { return (None, None) };
-        let waited =
-            after.iter().filter(|after| after.feed == Some(Feed::Content)).map(|after| after.position);
+        let owner = generation.indexer.owner(Feed::Content).filter(|_| request.moment.is_none());
+        let Some(owner) = owner else { return (None, None) };
+        let of_content = request.after.iter().filter(|after| after.feed == Some(Feed::Content));
+        let waited = of_content.map(|after| after.position);
         let known = generation.indexer.head(Feed::Content, workspace);
         let wanted = waited.max().map_or(known, |position| position.max(known));
         match self.names.read(owner, workspace, wanted).await {

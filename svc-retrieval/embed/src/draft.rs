@@ -22,7 +22,8 @@ impl Draft {
     /// An empty folder that is to become `wanted`, beside it. What an earlier one has left goes.
     ///
     /// # Errors
-    /// When it cannot be made, or another process adds a model there now ([`io::ErrorKind::ResourceBusy`]).
+    /// When it cannot be made, another process adds a model there now ([`io::ErrorKind::ResourceBusy`]), or has added this one
+    /// meanwhile ([`io::ErrorKind::AlreadyExists`]).
     pub(super) fn begin(wanted: &Path) -> io::Result<Self> {
         let (Some(models), Some(name)) = (wanted.parent(), wanted.file_name()) else {
             return Err(io::Error::other("a model has no folder"));
@@ -36,6 +37,11 @@ impl Draft {
                 return Err(io::Error::new(io::ErrorKind::ResourceBusy, busy));
             }
             Err(TryLockError::Error(error)) => return Err(error),
+        }
+        if wanted.exists() {
+            // Another process has added it since the caller looked. What is fetched now could not get its name.
+            let there = format!("{} is there by now", wanted.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, there));
         }
         for entry in fs_err::read_dir(models)? {
             let path = entry?.path();
@@ -88,6 +94,7 @@ mod tests {
         fs_err::write(draft.path().join("config.json"), "{}").unwrap();
         draft.finish().unwrap();
         assert!(one.join("config.json").is_file());
+        assert_eq!(Draft::begin(&one).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         let path = {
             let draft = Draft::begin(&other).unwrap();
             draft.path().to_owned()

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use cairn_chassis::jobs::Leases;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -68,17 +68,20 @@ impl Turns {
     }
 }
 
-/// Renews a lease until that fails. A storage that is away for a moment is asked again while the lease still holds.
+/// Renews a lease until that fails. A storage that is away for a moment is asked again while the lease still holds; one that does
+/// not answer at all is not waited for any longer, since another process may have the turn by then.
 async fn keep(leases: &Leases, name: &str) -> Error {
     let period = leases.term() / 4;
     let mut renewed = Instant::now();
     loop {
         sleep(period).await;
-        match leases.claim(name).await {
-            Ok(true) => renewed = Instant::now(),
-            Ok(false) => return Error::Overtaken,
-            Err(_) if renewed.elapsed() + period < leases.term() => {}
-            Err(error) => return error.into(),
+        let asked = Instant::now();
+        let at_the_latest = renewed + period * 7 / 2;
+        match timeout_at(at_the_latest, leases.claim(name)).await {
+            Ok(Ok(true)) => renewed = asked,
+            Ok(Ok(false)) | Err(_) => return Error::Overtaken,
+            Ok(Err(_)) if renewed.elapsed() + period < leases.term() => {}
+            Ok(Err(error)) => return error.into(),
         }
     }
 }

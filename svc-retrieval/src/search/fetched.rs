@@ -58,7 +58,9 @@ impl Fetched {
         call: &Call,
         past: &PastWorkspace,
     ) -> Result<(Self, usize), Error> {
-        let mut files = past.changed_files();
+        let then = past.clone();
+        // Of some thousands of files each path is put together: off the async threads.
+        let mut files = tokio::task::spawn_blocking(move || then.changed_files()).await?;
         files.sort_by_key(|file| (file.size, file.id));
         let mut room = u64::try_from(MOST_LIVE_BYTES).unwrap_or(u64::MAX);
         let fits = |file: &&PastFile| {

@@ -1,5 +1,7 @@
 //! From a request to fused, explained hits. Nothing here asks an owner.
 
+mod trace;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -8,7 +10,6 @@ use cairn_index::embedded::candidates_among;
 use cairn_index::words::ContainerNames;
 use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Look, Query, Seen, Wanted};
 use cairn_proto::ids::WorkspaceId;
-use cairn_proto::retrieval::v1::{ListRank, SubqueryTrace, Trace};
 use uuid::Uuid;
 
 use super::fusion::{RankedList, fuse_apart, fuse_ranks, fuse_scores};
@@ -393,51 +394,6 @@ fn rank_list(text: &str, kind: &'static str, weight: f32, hits: Vec<Hit>) -> Lis
     List { text: text.to_owned(), kind, weight, hits, contributions: Contributions::Ranks { greatest: 1.0 } }
 }
 
-fn place_in(list: &str, query: &str, hits: &[Hit], document: Uuid) -> ListRank {
-    // What the words found is in the list of meaning, too, with nothing where it has no vector.
-    let place = hits.iter().position(|hit| hit.chunk.document == document && hit.score > 0.0);
-    let score = place.and_then(|place| hits.get(place)).map_or(0.0, |hit| hit.score);
-    ListRank {
-        list: list.to_owned(),
-        query: query.to_owned(),
-        rank: place.map_or(0, |place| u32::try_from(place + 1).unwrap_or(u32::MAX)),
-        of: u32::try_from(hits.len()).unwrap_or(u32::MAX),
-        score: f64::from(score),
-    }
-}
-
-impl List {
-    fn trace(&self, chunk: ChunkId) -> SubqueryTrace {
-        let found = self.hits.iter().enumerate().find(|(_, hit)| hit.chunk == chunk);
-        let (rank, raw_score, contribution) = match found {
-            Some((place, hit)) => (place + 1, hit.score, self.contribution(place, hit.score)),
-            None => (0, 0.0, 0.0),
-        };
-        SubqueryTrace {
-            subquery: self.text.clone(),
-            r#type: self.kind.to_owned(),
-            weight: f64::from(self.weight),
-            rank: u32::try_from(rank).unwrap_or(u32::MAX),
-            raw_score: f64::from(raw_score),
-            contribution: f64::from(contribution),
-        }
-    }
-
-    fn contribution(&self, place: usize, score: f32) -> f32 {
-        match self.contributions {
-            Contributions::Scores { greatest } if greatest > 0.0 => self.weight * score.max(0.0) / greatest,
-            Contributions::Ranks { greatest } if greatest > 0.0 => {
-                self.weight / (RRF_K + place as f32 + 1.0) / greatest
-            }
-            Contributions::Scores { .. } | Contributions::Ranks { .. } => 0.0,
-        }
-    }
-
-    fn fuses_ranks(&self) -> bool {
-        matches!(self.contributions, Contributions::Ranks { .. })
-    }
-}
-
 impl Ranking {
     /// This ranking of what is retained, and beside it one of texts that are not in the index. Scores of both are not
     /// comparable, since a word that is rare in the one is common in the other: they take turns. What scores below the
@@ -488,34 +444,5 @@ impl Ranking {
             *seen <= passages
         });
         self
-    }
-
-    /// Where the best passage of a document stands in each list, and in all of them together.
-    pub(super) fn places(&self, document: Uuid) -> Vec<ListRank> {
-        let lists = self.lists.iter().map(|list| place_in(list.kind, &list.text, &list.hits, document));
-        lists.chain([place_in("fused", "", &self.hits, document)]).collect()
-    }
-
-    /// How a hit's score came about; its contributions add up to `final`.
-    pub(super) fn trace(&self, hit: &Hit) -> Trace {
-        let again = self.second.as_ref();
-        let (lists, scale) = match again {
-            Some(again) if again.chunks.contains(&hit.chunk) => (&again.lists, 1.0),
-            Some(again) => (&self.lists, again.scale),
-            None => (&self.lists, 1.0),
-        };
-        let scaled = |list: &List| {
-            let trace = list.trace(hit.chunk);
-            SubqueryTrace { contribution: trace.contribution * f64::from(scale), ..trace }
-        };
-        let subqueries: Vec<SubqueryTrace> = lists.iter().map(scaled).collect();
-        let rank_lists = lists.iter().zip(&subqueries).filter(|(list, _)| list.fuses_ranks());
-        Trace {
-            rrf: rank_lists.map(|(_, trace)| trace.contribution).sum(),
-            subqueries,
-            bonuses: 0.0,
-            rerank: None,
-            r#final: f64::from(hit.score),
-        }
     }
 }

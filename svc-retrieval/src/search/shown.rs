@@ -55,8 +55,9 @@ impl Shown {
         let is_blank = |line: &u32| at(*line).is_none_or(|text| text.trim().is_empty());
         let Some(from) = (from..=to).find(|line| !is_blank(line)) else { return self };
         let to = (from..=to).rev().find(|line| !is_blank(line)).unwrap_or(from);
-        // A blank line ends a table.
-        let goes_on = !(self.start_line..from).any(|line| is_blank(&line));
+        // A blank line ends a table in Markdown; rows of CSV go on behind one, and may hold some.
+        let goes_on =
+            !is_of_markdown(&self.table_header) || !(self.start_line..from).any(|line| is_blank(&line));
         let content: String = (from..=to).filter_map(at).collect();
         let content = content
             .strip_suffix('\n')
@@ -66,6 +67,12 @@ impl Shown {
         let table_header = if goes_on { self.table_header } else { String::new() };
         Self { content: content.to_owned(), table_header, start_line: from, end_line: to, highlights }
     }
+}
+
+/// Whether a header of a table has the line under it that a table in Markdown has.
+fn is_of_markdown(header: &str) -> bool {
+    let is_rule = |character: char| matches!(character, '|' | '-' | ':' | '>' | ' ' | '\t' | '\r');
+    header.lines().last().is_some_and(|line| line.contains('-') && line.chars().all(is_rule))
 }
 
 /// Those that the token budget has room for, best first, and how many it has not. Whole passages are measured as the page
@@ -103,7 +110,7 @@ mod tests {
     fn shown(content: &str, highlights: &[(u32, u32)]) -> Shown {
         let end_line = 10 + u32::try_from(content.matches('\n').count()).unwrap();
         let highlights = highlights.iter().map(|(start, end)| place(*start, *end)).collect();
-        let table_header = "| a |".to_owned();
+        let table_header = "| a |\n|---|".to_owned();
         Shown { content: content.to_owned(), table_header, start_line: 10, end_line, highlights }
     }
 
@@ -134,8 +141,17 @@ mod tests {
     #[test]
     fn rows_of_a_table_are_shown_under_its_header() {
         let header = |content: &str, highlight| shown(content, &[highlight]).narrowed().table_header;
-        assert_eq!(header("| 1 |\n| 2 |\n| 3 |\n| 4 |", (13, 13)), "| a |");
+        assert_eq!(header("| 1 |\n| 2 |\n| 3 |\n| 4 |", (13, 13)), "| a |\n|---|");
         assert_eq!(header("| 1 |\n\nb\nc\nd", (13, 13)), "");
+    }
+
+    #[test]
+    fn rows_of_csv_are_shown_under_their_header_behind_blank_lines() {
+        let rows = "1,\"one\n\ntwo\"\n2,three\n3,four";
+        let of_csv = Shown { table_header: "number,\"what\nit is\"".to_owned(), ..shown(rows, &[(14, 14)]) };
+        let narrowed = of_csv.narrowed();
+        assert_eq!((narrowed.content.as_str(), narrowed.start_line), ("2,three\n3,four", 13));
+        assert_eq!(narrowed.table_header, "number,\"what\nit is\"");
     }
 
     #[test]

@@ -295,8 +295,11 @@ fn elsewhere(base: &Base, lens: &Lens, member: &super::rows::Member) -> Option<S
     };
     let Some((node, slot)) = found else {
         // Where it stood nobody knows, so only a caller of the whole workspace is told.
-        let gone = format!("- a {noun} that is in trash or deleted (id {})\n", member.target);
-        return lens.is_whole().then_some(gone);
+        let why = match lens.is_past {
+            true => "was not there then, or is not now",
+            false => "is in trash or deleted",
+        };
+        return lens.is_whole().then(|| format!("- a {noun} that {why} (id {})\n", member.target));
     };
     if let Some(What::Document(document)) = slot.what() {
         let entry = || format!("- an entry of a catalog: {}\n", line(&lens.path(base, node)));

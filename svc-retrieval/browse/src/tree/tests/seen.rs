@@ -152,6 +152,21 @@ fn a_workspace_is_shown_whole() {
 }
 
 #[test]
+fn a_memory_of_then_tells_what_is_not_shown_of_then() {
+    let base = workspace();
+    let lens = Arc::new(Lens::of_past(&base, None));
+    let then = View { workspace: WorkspaceId(id(99)), base: Arc::clone(&base), lens, past: None };
+    let guide = read(&then, "/memories/onboarding/README.md");
+    for line in
+        ["- a database, which is known as it is now only", "- a file that was not there then, or is not now"]
+    {
+        assert!(guide.contains(line), "{line} in {guide}");
+    }
+    assert!(!guide.contains("in trash") && !guide.contains("/databases/"), "{guide}");
+    assert!(!read(&then, "/README.md").contains("/databases/"));
+}
+
+#[test]
 fn a_scope_sees_its_folders_and_the_way_to_them() {
     let base = workspace();
     let narrow = view(&base, Some(&[3]));

@@ -26,7 +26,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
 use super::Config;
-use super::tuning::{CALL_TIMEOUT, CONNECT_TIMEOUT};
+use super::tuning::{CALL_TIMEOUT, CONNECT_TIMEOUT, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
 use crate::qdrant::config::unusable;
 
 /// The header of the key.
@@ -180,7 +180,11 @@ pub(super) fn reason(status: &Status) -> String {
 fn channel(config: &Config) -> Result<Channel, crate::Error> {
     let no_address = |_| unusable("its address is none");
     let endpoint = Endpoint::from_shared(config.url.clone()).map_err(no_address)?;
-    let mut endpoint = endpoint.connect_timeout(CONNECT_TIMEOUT);
+    let mut endpoint = endpoint
+        .connect_timeout(CONNECT_TIMEOUT)
+        .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        .keep_alive_while_idle(true);
     if config.is_encrypted() {
         let no_tls = |error: tonic::transport::Error| {
             let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);

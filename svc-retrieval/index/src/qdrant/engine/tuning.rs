@@ -13,6 +13,11 @@ pub(super) const OLDEST_SERVER: (u32, u32) = (1, 19);
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How often a connection is asked whether anybody is still at its other end, and how long it may take to answer; then another one
+/// is made. A machine that goes away closes no connection, and the kernel would believe in it for a quarter of an hour.
+pub(super) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+pub(super) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Words whose chunks are counted at the same time.
 pub(super) const COUNTED_AT_ONCE: usize = 16;
 
