@@ -72,6 +72,7 @@ pub(crate) async fn mend_in(
     texts::mend(tx, copy, report, progress).await?;
     // Once for values that cannot be read, before anything is taken for what these are, and once for what follows from them.
     records::mend(tx, report).await?;
+    records::mend_versions(tx, report).await?;
     let all = [assets::CHECKS, checks().as_slice()].concat();
     doctor::mend(tx, &all, report, progress).await?;
     records::mend(tx, report).await?;
