@@ -36,7 +36,15 @@ pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<()> {
         if !(options.yes || agreed()?) {
             return found.result();
         }
-        mended = mend(options, &found).await?;
+        if let Err(error) = mend(options, &found, &mut mended).await {
+            // What is lost already is told nowhere else.
+            if options.json {
+                tell_in_json(&mended, &found)?;
+            } else {
+                tell(&mended)?;
+            }
+            return Err(error);
+        }
     }
     let left = if mended.is_empty() { found } else { examine(options).await? };
     if options.json {
@@ -97,15 +105,15 @@ fn agreed() -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-async fn mend(options: &DoctorOptions, found: &Examined) -> anyhow::Result<AllMended> {
+async fn mend(options: &DoctorOptions, found: &Examined, all: &mut AllMended) -> anyhow::Result<()> {
     let data = &options.stored.data;
     let is_quiet = options.quiet || options.json;
-    let mut all = AllMended::new();
     let mut folder = Report::default();
     if options.stored.database.is_none() {
-        leftovers::mend(data, &mut folder)?;
+        let ended = leftovers::mend(data, &mut folder);
+        add(all, leftovers::PART, folder);
+        ended?;
     }
-    add(&mut all, leftovers::PART, folder);
     let copy = match &options.chosen.from {
         Some(_) => Some(backup::unpacked(&options.chosen, options.scratch.as_deref(), is_quiet).await?),
         None => None,
@@ -115,26 +123,38 @@ async fn mend(options: &DoctorOptions, found: &Examined) -> anyhow::Result<AllMe
     for role in ROLES {
         for storage in storages::of(role, data, options.stored.database.as_deref())? {
             let mut report = Report::default();
-            let progress = progress_of(role, options);
-            let Some(tables) = tables_of(role) else { continue };
-            files::mend(&storage, tables, SystemClock.now(), &mut report, &progress).await?;
-            // What cannot be read at all is told when it is looked over again.
-            if files::examine(&storage, &|_| {}).await?.is_empty() {
-                let copied = copy.and_then(|folder| storages::of_up(role, folder));
-                let rows = mend_rows(role, &storage, copied.as_ref(), options).await?;
-                rows.into_iter().flat_map(Report::into_items).for_each(|mended| report.add(mended));
-            }
+            let copied = copy.and_then(|folder| storages::of_up(role, folder));
+            let ended = mend_storage(role, &storage, copied.as_ref(), options, &mut report).await;
             is_index_of_old |= !report.is_empty() && matches!(role, Role::Content | Role::Ingest);
-            add(&mut all, role.name(), report);
+            add(all, role.name(), report);
+            ended?;
         }
     }
     if is_index_of_old && options.stored.database.is_none() {
         let mut report = Report::default();
-        index::remove(data, INDEX_RULE, &mut report)?;
         tell_of_lost_writes(found, &mut report);
-        add(&mut all, index::PART, report);
+        let ended = index::remove(data, INDEX_RULE, &mut report);
+        add(all, index::PART, report);
+        ended?;
     }
-    Ok(all)
+    Ok(())
+}
+
+/// Mends the file of a storage, then what stands in it.
+async fn mend_storage(
+    role: Role,
+    storage: &Config,
+    copy: Option<&Config>,
+    options: &DoctorOptions,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let Some(tables) = tables_of(role) else { return Ok(()) };
+    files::mend(storage, tables, SystemClock.now(), report, &progress_of(role, options)).await?;
+    // What cannot be read at all is told when it is looked over again.
+    if files::examine(storage, &|_| {}).await?.is_empty() {
+        mend_rows(role, storage, copy, options, report).await?;
+    }
+    Ok(())
 }
 
 /// What an index tells of writes that its owner does not have any more.
@@ -171,22 +191,28 @@ async fn mend_rows(
     storage: &Config,
     copy: Option<&Config>,
     options: &DoctorOptions,
-) -> anyhow::Result<Option<Report>> {
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let progress = progress_of(role, options);
-    Ok(match role {
+    let rows = match role {
         Role::Auth => cairn_auth::mend(storage, &progress).await?,
         Role::Content => {
             // Beside the databases, where a backup was put.
             let copied = copy.and_then(Config::file).and_then(|file| file.parent());
             let copied = copied.map(|folder| AssetLocation::Folder(folder.join(ASSETS_FOLDER)));
             let copies = copy.zip(copied.as_ref()).map(|(database, assets)| Copies { database, assets });
-            cairn_content::mend(storage, &assets(options), copies, &SystemClock, &progress).await?
+            cairn_content::mend(storage, &assets(options), copies, &SystemClock, report, &progress).await?;
+            None
         }
         Role::Ingest => cairn_ingest::mend(storage, copy, &progress).await?,
         Role::Retrieval => cairn_retrieval::mend(storage, &progress).await?,
         Role::Sync => cairn_sync::mend(storage, &progress).await?,
         Role::Gateway => None,
-    })
+    };
+    if let Some(rows) = rows {
+        report.merge(rows);
+    }
+    Ok(())
 }
 
 /// One line for each thing: what was mended, and what is lost.

@@ -129,16 +129,19 @@ pub const CHECKS: &[Check] = &[Check {
 }];
 
 /// Positions do not move, since consumers hold them: a place that is empty is filled with the deletion of an item that never
-/// was, which nobody has; where entries were forgotten, none is missing. A head that is far beyond what was told is none.
+/// was, which nobody has; where entries were forgotten, none is missing but that at the head. A head that is far beyond what was
+/// told is none.
 const FILL: &[&str] = &[
     "DELETE FROM feed_changes WHERE position < 1",
     "INSERT INTO feed_heads (workspace_id, position, updated_at) \
      SELECT workspace_id, MAX(position), MAX(at) FROM feed_changes WHERE position > 0 GROUP BY workspace_id \
      ON CONFLICT (workspace_id) DO UPDATE SET position = excluded.position \
      WHERE feed_heads.position < excluded.position OR feed_heads.position > excluded.position + 1000000",
-    "UPDATE feed_heads SET position = 0 WHERE position <> 0 \
+    "UPDATE feed_heads SET position = 0 WHERE (position < 0 OR position > 1000000) \
      AND NOT EXISTS (SELECT 1 FROM feed_changes c WHERE c.workspace_id = feed_heads.workspace_id)",
-    "UPDATE feed_heads SET forgotten = position WHERE forgotten > position",
+    "UPDATE feed_heads SET forgotten = CASE WHEN position > 0 THEN position - 1 ELSE 0 END WHERE forgotten > position \
+     OR (forgotten = position AND position > 0 AND NOT EXISTS (SELECT 1 FROM feed_changes c \
+     WHERE c.workspace_id = feed_heads.workspace_id AND c.position = feed_heads.position))",
     "WITH RECURSIVE places (workspace_id, position, head, at) AS (\
      SELECT workspace_id, forgotten + 1, position, updated_at FROM feed_heads WHERE position > forgotten UNION ALL \
      SELECT workspace_id, position + 1, head, at FROM places WHERE position < head) \

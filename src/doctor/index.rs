@@ -72,18 +72,38 @@ async fn damage(folder: &Path) -> Option<String> {
     wrong
 }
 
-/// Removes the index, so that the next start builds it again.
+/// Removes the index, so that the next start builds it again: that of `cairn up`, and that of `cairn serve` below it.
 pub(crate) fn remove(data: &Path, why: &str, report: &mut Report) -> anyhow::Result<()> {
-    let folder = data.join(INDEX_FOLDER);
-    if !folder.exists() {
-        return Ok(());
+    let of_serve = data.join(Role::Retrieval.name());
+    for folder in [data.join(INDEX_FOLDER), of_serve.join(INDEX_FOLDER)] {
+        if !folder.exists() {
+            continue;
+        }
+        fs::remove_dir_all(&folder)?;
+        report.add(Mended {
+            rule: why.to_owned().into(),
+            subject: folder.display().to_string(),
+            does: "it is removed, and the next start builds it again".into(),
+            is_loss: false,
+        });
     }
-    fs::remove_dir_all(&folder)?;
-    report.add(Mended {
-        rule: why.to_owned().into(),
-        subject: folder.display().to_string(),
-        does: "it is removed, and the next start builds it again".into(),
-        is_loss: false,
-    });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_goes_wherever_it_is() {
+        let data = tempfile::tempdir().unwrap();
+        let folders = ["index", "retrieval/index"].map(|name| data.path().join(name));
+        for folder in &folders {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let mut report = Report::default();
+        remove(data.path(), "a rule", &mut report).unwrap();
+        assert!(folders.iter().all(|folder| !folder.exists()));
+        assert_eq!(report.into_items().len(), 2);
+    }
 }

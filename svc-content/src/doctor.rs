@@ -315,8 +315,19 @@ const CHECKS: &[Check] = &[
               LEFT JOIN bodies b ON b.workspace_id = v.workspace_id AND b.hash = v.content_hash \
               WHERE f.id IS NULL OR b.hash IS NULL OR b.size_bytes <> v.size_bytes",
         mend: Mend::GiveUp {
-            does: "its size is that of its body; a version of no file is removed",
+            does: "its size is that of its body; a file of which only versions are left stands in the root, as `recovered-` and \
+                   its id; versions of what cannot be one are removed",
             sql: &[
+                // Keys let no version outlive its file: that row is what was lost.
+                "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, \
+                 content_hash, version, created_at, updated_at) \
+                 SELECT v.workspace_id, v.file_id, NULL, 'recovered-' || v.file_id, 'recovered-' || v.file_id, 1, '[]', \
+                 b.size_bytes, v.content_hash, v.version, v.created_at, v.created_at FROM file_versions v \
+                 JOIN bodies b ON b.workspace_id = v.workspace_id AND b.hash = v.content_hash \
+                 WHERE v.version = (SELECT MAX(n.version) FROM file_versions n \
+                 WHERE n.workspace_id = v.workspace_id AND n.file_id = v.file_id) \
+                 AND v.file_id LIKE '________-____-____-____-____________' AND TRIM(v.file_id, '0123456789abcdef-') = '' \
+                 AND NOT EXISTS (SELECT 1 FROM files f WHERE f.workspace_id = v.workspace_id AND f.id = v.file_id)",
                 "UPDATE file_versions SET size_bytes = (SELECT b.size_bytes FROM bodies b \
                  WHERE b.workspace_id = file_versions.workspace_id AND b.hash = file_versions.content_hash) WHERE EXISTS (\
                  SELECT 1 FROM bodies b WHERE b.workspace_id = file_versions.workspace_id \

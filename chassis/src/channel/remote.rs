@@ -61,11 +61,12 @@ impl Remote {
 impl Inner {
     /// A call whose message is at hand.
     async fn call(&self, mut request: Request<Bytes>) -> Result<Response<Body>, Error> {
+        // Looking for a peer takes of the call's time, too.
+        let mut began = Instant::now();
         self.budget.deposit();
         let mut peer = self.peer(None).await?;
         let mut failures = 0;
         loop {
-            let began = Instant::now();
             let sent = request.clone().map(|bytes| whole(&bytes));
             let failure = match self.attempt(&peer, sent).await {
                 Ok(response) => return Ok(response),
@@ -79,6 +80,7 @@ impl Inner {
             if !retry::leave_the_rest(request.headers_mut(), began.elapsed()) || !self.budget.withdraw() {
                 return Err(from_transport(failure));
             }
+            began = Instant::now();
             metrics::counter!(RETRIES, "why" => why).increment(1);
             tracing::debug!(error = %failure, why, "a call is made again");
             peer = self.peer(Some(&peer)).await?;

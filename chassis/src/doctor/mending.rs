@@ -38,19 +38,35 @@ struct OfRule {
     is_loss: bool,
 }
 
+impl OfRule {
+    fn add(&mut self, subject: String) {
+        if self.subjects.contains(&subject) {
+            return;
+        }
+        if self.subjects.len() < SHOWN {
+            self.subjects.push(subject);
+        } else {
+            self.further += 1;
+        }
+    }
+}
+
 impl Report {
     /// Adds something that was mended, unless it is told already.
     pub fn add(&mut self, mended: Mended) {
         let Mended { rule, subject, does, is_loss } = mended;
         let told = self.by_rule.entry((rule, does)).or_default();
         told.is_loss |= is_loss;
-        if told.subjects.contains(&subject) {
-            return;
-        }
-        if told.subjects.len() < SHOWN {
-            told.subjects.push(subject);
-        } else {
-            told.further += 1;
+        told.add(subject);
+    }
+
+    /// Adds everything of another report.
+    pub fn merge(&mut self, other: Self) {
+        for (key, of_rule) in other.by_rule {
+            let told = self.by_rule.entry(key).or_default();
+            told.is_loss |= of_rule.is_loss;
+            told.further += of_rule.further;
+            of_rule.subjects.into_iter().for_each(|subject| told.add(subject));
         }
     }
 
@@ -159,7 +175,9 @@ mod tests {
                 is_loss: number == 7,
             });
         }
-        let items = report.into_items();
+        let mut all = Report::default();
+        all.merge(report);
+        let items = all.into_items();
         assert_eq!(items.len(), 21);
         assert_eq!(items[20].subject, "and 5 more");
         assert!(items.iter().all(|item| item.is_loss));

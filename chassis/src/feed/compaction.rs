@@ -305,6 +305,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_feed_that_lost_its_end_or_all_of_it_keeps_its_positions() {
+        for test in engines().await {
+            let bench = Bench::open(&test).await;
+            bench.write_often(1_200).await;
+            bench.clock.advance(KEPT + Duration::from_secs(1));
+            assert_eq!(bench.compaction.sweep().await.unwrap(), 1_197, "{}", test.engine);
+            for lost in ["DELETE FROM feed_changes WHERE position = 1201", "DELETE FROM feed_changes"] {
+                execute!(bench.feed.db.writer(), lost).unwrap();
+                assert_eq!(bench.wrong().await.len(), 1, "{}: {lost}", test.engine);
+                let mut tx = doctor::begin(&bench.feed.db).await.unwrap();
+                let mut report = doctor::Report::default();
+                doctor::mend(&mut tx, CHECKS, &mut report, &|_| {}).await.unwrap();
+                tx.commit().await.unwrap();
+                assert_eq!(bench.wrong().await, [], "{}: {lost}", test.engine);
+                assert_eq!(bench.feed.head(WORKSPACE).await.unwrap(), 1_201, "{}: {lost}", test.engine);
+                assert_eq!(bench.told(1_200).await.len(), 1, "{}: {lost}", test.engine);
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn what_was_forgotten_was_long_ago() {
         for test in engines().await {
             let bench = Bench::open(&test).await;

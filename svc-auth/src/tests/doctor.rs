@@ -35,6 +35,12 @@ async fn a_new_deployment_is_sound_and_every_damage_is_named() {
                 assert_eq!(left, [], "{} {damage}", world.engine);
                 assert!(!report.is_empty(), "{} {damage}", world.engine);
             }
+            if damage.contains("last_four") {
+                let sql = "SELECT COUNT(*) FROM tokens WHERE last_four = '????'";
+                let (kept,): (i64,) =
+                    on_db!(world.service.db, |c| sqlx::query_as(sql).fetch_one(c).await).unwrap();
+                assert!(kept > 0, "{}: a token that is good stays", world.engine);
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::model::StoredObject;
 use crate::store::doctor as stored;
 
-/// Mends every object that is not what its row says, and removes those that no row names. Where there is no store at all, or one
+/// Mends every object that is not what its row says, and puts aside those that no row names. Where there is no store at all, or one
 /// that has other objects and none of these, the place may be another deployment's: only what a copy has is put there, and nothing
 /// is removed.
 pub(crate) async fn mend(
@@ -45,11 +45,12 @@ pub(crate) async fn mend(
     }
     progress(OBJECT_RULE);
     for lost in unclaimed(db, &objects, now).await? {
-        objects.delete(lost.workspace, lost.object).await?;
+        // Its row may be what was lost: then these bytes are all that is left.
+        objects.set_aside(lost.workspace, lost.object).await?;
         report.add(Mended {
             rule: OBJECT_RULE.into(),
             subject: format!("workspace {} object {}", lost.workspace, lost.object),
-            does: "it is removed, since no asset has it".into(),
+            does: "it is moved into the folder `damaged` of the assets, since no asset has it".into(),
             is_loss: false,
         });
     }

@@ -1,8 +1,9 @@
 //! The names of the live files of a workspace in memory: what finds those that hold a text without reading all of them.
 //!
 //! Names are kept folded, with signatures of their trigrams, so that a text which stands in few of them is looked for in
-//! few blocks. What takes a look at most of them is remembered, and follows the changes as the names do. What is found is put in the order that the engine has: names that are the text, names that begin with it,
-//! all others; each of them by name and then by id.
+//! few blocks. What takes a look at most of them is remembered, and follows the changes as the names do. What is found is
+//! put in the order that the engine has: names that are the text, names that begin with it, all others; each of them by
+//! name and then by id.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

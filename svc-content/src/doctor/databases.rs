@@ -4,6 +4,8 @@
 use cairn_chassis::doctor::{Check, Mend};
 use cairn_chassis::tell_again;
 
+use super::records::VERSION_RULE;
+
 pub(super) const CHECKS: &[Check] = &[
     Check {
         rule: "a live database stands in a live folder or the root",
@@ -214,12 +216,13 @@ pub(super) const CHECKS: &[Check] = &[
         },
     },
     Check {
-        rule: "a record is what its newest version holds",
+        rule: VERSION_RULE,
         sql: "SELECT 'workspace ' || r.workspace_id || ' record ' || r.id FROM records r \
               JOIN record_versions v ON v.workspace_id = r.workspace_id AND v.record_id = r.id \
               AND v.version = r.version WHERE v.field_values <> r.field_values \
               OR COALESCE(v.content_file_id, '') <> COALESCE(r.content_file_id, '')",
         mend: Mend::GiveUp {
+            // Only where that version cannot be read: `records::mend_versions` comes before.
             does: "its newest version holds what it is now",
             sql: &["UPDATE record_versions SET field_values = (SELECT r.field_values FROM records r \
                   WHERE r.workspace_id = record_versions.workspace_id AND r.id = record_versions.record_id), \

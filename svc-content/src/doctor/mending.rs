@@ -17,34 +17,37 @@ pub struct Copies<'a> {
     pub assets: &'a AssetLocation,
 }
 
-/// Mends what is wrong with the content in a storage, and tells what; `None` when it holds none. What a copy has comes from
-/// there. No service may run on the storage, unless it is a server's, where whoever writes meanwhile makes this fail.
+/// Mends what is wrong with the content in a storage, if it holds any, and reports what. What a copy has comes from there. No
+/// service may run on the storage, unless it is a server's, where whoever writes meanwhile makes this fail.
 ///
 /// # Errors
-/// When the storage fails. Of its rows nothing is changed then; assets are mended one by one.
+/// When the storage fails. Of its rows nothing is changed then; assets are mended one by one, and those that were are reported.
 pub async fn mend(
     storage: &sql::Config,
     assets: &AssetLocation,
     copies: Option<Copies<'_>>,
     clock: &dyn Clock,
+    report: &mut Report,
     progress: Progress<'_>,
-) -> Result<Option<Report>, Error> {
+) -> Result<(), Error> {
     let Some(db) = Db::open_existing(storage, store::SCHEMA, store::MIGRATIONS).await? else {
-        return Ok(None);
+        return Ok(());
     };
-    let mut report = Report::default();
     let source = copies.map(|copies| copies.assets);
-    assets::mend(&db, assets, source, clock.now(), &mut report, progress).await?;
+    assets::mend(&db, assets, source, clock.now(), report, progress).await?;
     let copy = match copies {
         Some(copies) => Db::open_existing(copies.database, store::SCHEMA, store::MIGRATIONS).await?,
         None => None,
     };
-    mend_open(&db, copy.as_ref(), &mut report, progress).await?;
+    // Rows are reported when they are committed.
+    let mut rows = Report::default();
+    mend_open(&db, copy.as_ref(), &mut rows, progress).await?;
+    report.merge(rows);
     if let Some(copy) = copy {
         copy.close().await;
     }
     db.close().await;
-    Ok(Some(report))
+    Ok(())
 }
 
 /// As [`mend`], of what is open, without the bytes of assets.
@@ -72,6 +75,7 @@ pub(crate) async fn mend_in(
     texts::mend(tx, copy, report, progress).await?;
     // Once for values that cannot be read, before anything is taken for what these are, and once for what follows from them.
     records::mend(tx, report).await?;
+    records::mend_versions(tx, report).await?;
     let all = [assets::CHECKS, checks().as_slice()].concat();
     doctor::mend(tx, &all, report, progress).await?;
     records::mend(tx, report).await?;

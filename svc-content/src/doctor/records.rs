@@ -13,6 +13,7 @@ use crate::{Error, store};
 
 pub(super) const SCHEMA_RULE: &str = "the properties and views of a database fit together";
 pub(super) const RECORD_RULE: &str = "a record's title, text and cells are those of its values";
+pub(super) const VERSION_RULE: &str = "a record is what its newest version holds";
 pub(super) const QUERY_RULE: &str = "the query of a member can be read";
 
 /// Databases and records that are in memory at once.
@@ -174,6 +175,32 @@ async fn mend_values(
             rule: RECORD_RULE.into(),
             subject: format!("workspace {workspace} record {}", faulty.id),
             does: "its values are those of its newest version".into(),
+            is_loss: false,
+        });
+    }
+    Ok(())
+}
+
+/// What a record is and what its newest version holds differ, and nobody knows which of them is damaged: both stay, as two
+/// versions. What cannot be read is neither.
+pub(super) async fn mend_versions(tx: &mut Tx, report: &mut Report) -> Result<(), Error> {
+    for record in stored::different(tx).await? {
+        let does = match (record.is_readable(), record.is_newest_readable()) {
+            (true, true) => {
+                stored::keep_as_newest(tx, &record).await?;
+                "what it is now is a new version, by nobody known; the one before it stays as it was"
+            }
+            (false, true) => {
+                stored::take_from_newest(tx, &record).await?;
+                "its values are those of its newest version"
+            }
+            // A check has the version hold what the record is.
+            (_, false) => continue,
+        };
+        report.add(Mended {
+            rule: VERSION_RULE.into(),
+            subject: format!("workspace {} record {}", record.workspace_id, record.id),
+            does: does.into(),
             is_loss: false,
         });
     }

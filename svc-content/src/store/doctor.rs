@@ -5,6 +5,7 @@ use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, PropertyId, RecordId, WorkspaceId};
 
+use super::records::values_of;
 use crate::model::{Cell, Database, Record};
 use crate::store::bodies::Body;
 
@@ -67,6 +68,24 @@ statements! {
          WHERE v.workspace_id = records.workspace_id AND v.record_id = records.id AND v.version = records.version \
          AND v.field_values <> records.field_values)";
 
+    /// Records of which the newest version, which is not older than they are, holds something else.
+    const DIFFERENT: &str = "SELECT r.workspace_id, r.id, r.field_values, v.version, v.field_values AS kept FROM records r \
+         JOIN record_versions v ON v.workspace_id = r.workspace_id AND v.record_id = r.id WHERE v.version >= r.version \
+         AND v.version = (SELECT MAX(n.version) FROM record_versions n \
+         WHERE n.workspace_id = r.workspace_id AND n.record_id = r.id) \
+         AND (v.field_values <> r.field_values OR COALESCE(v.content_file_id, '') <> COALESCE(r.content_file_id, ''))";
+
+    const KEEP_AS_NEWEST: [&str; 2] = [
+        "UPDATE records SET version = $3 WHERE workspace_id = $1 AND id = $2",
+        "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+         author_kind, author_id, author_name) \
+         SELECT workspace_id, id, version, field_values, content_file_id, updated_at, '', '', '' FROM records \
+         WHERE workspace_id = $1 AND id = $2",
+    ];
+
+    const TAKE_FROM_NEWEST: &str =
+        "UPDATE records SET version = $3, field_values = $4 WHERE workspace_id = $1 AND id = $2";
+
     const ASSETS_OF_OBJECT: &str = "SELECT id, name FROM assets WHERE workspace_id = $1 AND hash = $2";
 
     const FORGET_OBJECT: [&str; 2] = [
@@ -123,6 +142,47 @@ pub(crate) async fn values_of_version(
     record: &str,
 ) -> Result<bool, Error> {
     Ok(execute!(tx, VALUES_OF_VERSION, Text(workspace), record)? > 0)
+}
+
+/// A record of which the newest version holds something else.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct Different {
+    pub(crate) workspace_id: String,
+    pub(crate) id: String,
+    field_values: String,
+    /// The number of the newest version.
+    version: i64,
+    kept: String,
+}
+
+impl Different {
+    /// Whether its values can be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        values_of(&self.field_values).is_ok()
+    }
+
+    /// Whether those of the newest version can be.
+    pub(crate) fn is_newest_readable(&self) -> bool {
+        values_of(&self.kept).is_ok()
+    }
+}
+
+/// Every record of which the newest version holds something else.
+pub(crate) async fn different(tx: &mut Tx) -> Result<Vec<Different>, Error> {
+    fetch!(all, tx, DIFFERENT)
+}
+
+/// Makes what a record is now a version of its own, behind the newest.
+pub(crate) async fn keep_as_newest(tx: &mut Tx, record: &Different) -> Result<(), Error> {
+    let [set_version, insert_version] = KEEP_AS_NEWEST;
+    let version = record.version.saturating_add(1);
+    execute!(tx, set_version, &record.workspace_id, &record.id, version)?;
+    execute!(tx, insert_version, &record.workspace_id, &record.id).map(drop)
+}
+
+/// Gives a record the values of its newest version.
+pub(crate) async fn take_from_newest(tx: &mut Tx, record: &Different) -> Result<(), Error> {
+    execute!(tx, TAKE_FROM_NEWEST, &record.workspace_id, &record.id, record.version, &record.kept).map(drop)
 }
 
 /// The assets whose bytes have that hash: id and name.

@@ -406,7 +406,11 @@ async fn the_doctor_names_what_is_wrong_with_assets() {
         std::fs::copy(path(&second), path(&second).with_file_name(missing_file())).unwrap();
         assert_eq!(wrong(now).await, [""; 0], "it may be that of an upload that goes on");
         assert_eq!(wrong(two_days_on).await, [stray]);
-        std::fs::remove_file(path(&second).with_file_name(missing_file())).unwrap();
+        let (db, mut report) = (&bench.context.db, cairn_chassis::doctor::Report::default());
+        crate::assets::mend(db, &location, None, two_days_on, &mut report, &|_| {}).await.unwrap();
+        assert_eq!(wrong(two_days_on).await, [""; 0], "{}", bench.engine());
+        let aside = std::fs::read_dir(folder.path().join("assets/damaged")).unwrap();
+        assert_eq!(aside.count(), 1, "its row may be what was lost");
 
         bench.break_by("DELETE FROM assets WHERE name = '1'").await;
         assert_eq!(wrong(now).await, ["an object is that of an asset"], "{}", bench.engine());

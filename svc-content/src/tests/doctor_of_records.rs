@@ -191,6 +191,41 @@ async fn every_damage_of_records_and_memories_is_named() {
     }
 }
 
+#[tokio::test]
+async fn what_a_record_is_and_what_its_newest_version_holds_both_stay() {
+    for bench in benches().await {
+        let table = Table::new(&bench, None).await;
+        table.make(json!({"Name": "okapi"})).await;
+        bench.break_by("UPDATE record_versions SET field_values = '{}'").await;
+        assert!(!bench.mend().await, "{}: nothing is lost", bench.engine());
+        assert_eq!(bench.wrong().await, [], "{}", bench.engine());
+        let mut tx = bench.context.db.begin_read().await.unwrap();
+        let sql = "SELECT field_values FROM record_versions ORDER BY version";
+        let kept: Vec<(String,)> = on_db!(tx, |c| sqlx::query_as(sql).fetch_all(c).await).unwrap();
+        tx.rollback().await.unwrap();
+        assert_eq!(kept.len(), 2, "{}", bench.engine());
+        assert_eq!(kept[0].0, "{}", "{}", bench.engine());
+        assert!(kept[1].0.contains("okapi"), "{}: {kept:?}", bench.engine());
+    }
+}
+
+#[tokio::test]
+async fn values_that_cannot_be_read_take_nothing_from_the_version_that_can() {
+    for bench in benches().await {
+        let table = Table::new(&bench, None).await;
+        let gone = table.make(json!({"Name": "okapi"})).await.record.id.to_string();
+        table.records.delete(&bench.caller, &table.id(), &gone).await.unwrap();
+        bench.break_by("UPDATE records SET field_values = '['").await;
+        bench.mend().await;
+        assert_eq!(bench.wrong().await, [], "{}", bench.engine());
+        let mut tx = bench.context.db.begin_read().await.unwrap();
+        let sql = "SELECT field_values FROM records";
+        let kept: Vec<(String,)> = on_db!(tx, |c| sqlx::query_as(sql).fetch_all(c).await).unwrap();
+        tx.rollback().await.unwrap();
+        assert!(kept[0].0.contains("okapi"), "{}: {kept:?}", bench.engine());
+    }
+}
+
 /// Foreign keys hold these: only what was left of a damaged file breaks them.
 const HELD_BY_KEYS: [&str; 2] = [
     "a member and a version are of a memory that there is",

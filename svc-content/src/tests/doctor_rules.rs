@@ -154,6 +154,27 @@ async fn a_text_that_is_lost_is_a_note_and_one_that_can_be_read_stays() {
 }
 
 #[tokio::test]
+async fn a_file_whose_row_is_lost_comes_back_with_its_text() {
+    for bench in benches().await {
+        // Its keys hold until a transaction ends only on SQLite.
+        if bench.engine() == "postgres" {
+            continue;
+        }
+        let file = bench.file("1", None).await;
+        let read = async || bench.files.get(&bench.caller, &file.id.to_string()).await.unwrap();
+        let (_, text) = read().await;
+        let mut tx = cairn_chassis::doctor::begin(&bench.context.db).await.unwrap();
+        let lose = "DELETE FROM files";
+        on_db!(tx, |c| sqlx::query(lose).execute(c).await.map(|_| ())).unwrap();
+        doctor::mend_in(&mut tx, None, &mut Report::default(), &|_| {}).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(bench.wrong().await, []);
+        let (kept, again) = read().await;
+        assert_eq!((kept.name, again), (format!("recovered-{}", file.id), text));
+    }
+}
+
+#[tokio::test]
 async fn a_storage_without_content_is_left_alone() {
     for test in engines().await {
         assert_eq!(examine(&test.config).await.unwrap(), None, "{}", test.engine);

@@ -1,8 +1,8 @@
 //! What makes a tree of now the tree of a moment (ADR 106).
 //!
-//! Entries of activity since then say which items have changed, and what each was before; versions keep what was in them. So a
-//! tree of then costs what has changed since, and not what the workspace holds. What does not live now is not told of (ADR 96), but for
-//! folders: a path of then leads through them.
+//! Entries of activity since then say which items have changed, and what each was before; versions keep what was in them. So
+//! a tree of then costs what has changed since, and not what the workspace holds. What does not live now is not told of
+//! (ADR 96), but for folders: a path of then leads through them.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
