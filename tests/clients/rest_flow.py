@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -82,6 +83,16 @@ def changes(program):
     return answer
 
 
+def settled(program):
+    """The same, once what was started before (a sync, a text to read) is done with writing."""
+    for _ in range(60):
+        before = changes(program)
+        time.sleep(1)
+        if changes(program) == before:
+            return before
+    sys.exit("failed: the list of changes does not come to rest")
+
+
 def run(schemathesis, caller, document, title, seconds, hidden, mode):
     print(f"-- {title}, {seconds} s", flush=True)
     arguments = [schemathesis, "--config-file", "schemathesis.toml", "run", caller.base + document, "--phases", "stateful"]
@@ -116,7 +127,7 @@ def main(bootstrap, schemathesis, seconds):
     # Whoever sees a part only comes first: the others move and delete what is there.
     scoped = token(editor, workspace, EVERYTHING, inside)
     run(schemathesis, scoped, programs, "an editor's token of one folder", part, hidden, "all")
-    before = changes(everything)
+    before = settled(everything)
     reader = token(owner, workspace, ["read"], inside)
     run(schemathesis, reader, programs, "an owner's token that reads one folder", part, hidden, "all")
     looker = token(viewer, workspace, ["read"], None)

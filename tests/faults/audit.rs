@@ -16,7 +16,7 @@ use crate::support::http::{id, items, text};
 use crate::support::process::Process;
 use crate::support::wait::eventually;
 
-/// A request that was under way when the faults ended may be done until then: the longest deadline of a service.
+/// A request that was under way when the clients ended may be done until then: the longest deadline of a service.
 const LAST_DEADLINE: Duration = Duration::from_secs(60);
 const PAGE: usize = 1_000;
 /// Documents of a source come in smaller pages.
@@ -87,16 +87,17 @@ pub(crate) async fn source(grounds: &Grounds) -> usize {
     }
 }
 
-/// Compares what clients know with what is there; answers how much that was.
+/// Compares what clients, which ask nothing any more since then, know with what is there; answers how much that was.
 pub(crate) async fn ledgers(
     access: &Access,
     grounds: &Grounds,
     ledgers: &[Ledger],
+    silent_since: Instant,
     violations: &Violations,
 ) -> String {
     let is_open = ledgers.iter().any(|ledger| ledger.files.values().any(|entry| !entry.is_settled()));
     if is_open {
-        tokio::time::sleep(LAST_DEADLINE).await;
+        tokio::time::sleep_until(silent_since + LAST_DEADLINE).await;
     }
     let token = access.token();
     let files = listed(&token, "/api/v1/files").await;

@@ -104,9 +104,10 @@ async fn drive<S: Stage>(mut stage: S) {
         let first = place as u64 * CLIENTS;
         ledgers.extend(play(&mut stage, &grounds, phase, first, &violations).await);
     }
+    let silent_since = Instant::now();
     audit::ended_runs(&grounds).await;
     let shelved = audit::source(&grounds).await;
-    let told = audit::ledgers(stage.access(), &grounds, &ledgers, &violations).await;
+    let told = audit::ledgers(stage.access(), &grounds, &ledgers, silent_since, &violations).await;
     if !violations.is_empty() {
         stage.show_logs();
     }

@@ -208,8 +208,9 @@ impl Client {
         let request = self.token.patch(&format!("/api/v1/files/{}", file.id));
         let request = request.header("if-match", format!("\"{}\"", file.etag));
         let request = request.json(json!({"content": self.prose(&file.word)}));
-        if let Some(reply) = self.ask(Kind::Edit, request, 200).await {
-            self.files[place].etag = text(&reply.json(), "contentHash");
+        match self.ask(Kind::Edit, request, 200).await {
+            Some(reply) => self.files[place].etag = text(&reply.json(), "contentHash"),
+            None => self.forget(place),
         }
     }
 
@@ -221,9 +222,16 @@ impl Client {
     async fn trash_and_restore(&mut self) {
         let Some(place) = self.any_file() else { return };
         let path = format!("/api/v1/files/{}", self.files[place].id);
-        if self.ask(Kind::TrashAndRestore, self.token.delete(&path), 204).await.is_some() {
-            self.ask(Kind::TrashAndRestore, self.token.post(&format!("{path}/restore")), 200).await;
+        let is_trashed = self.ask(Kind::TrashAndRestore, self.token.delete(&path), 204).await.is_some();
+        let restore = self.token.post(&format!("{path}/restore"));
+        if !is_trashed || self.ask(Kind::TrashAndRestore, restore, 200).await.is_none() {
+            self.forget(place);
         }
+    }
+
+    /// Of what was answered too late nobody knows whether it was done: the next request would be refused for it.
+    fn forget(&mut self, place: usize) {
+        self.files.remove(place);
     }
 
     async fn search(&mut self) {
@@ -298,15 +306,15 @@ impl Client {
         let Some(preview) = self.send(Kind::Sync, request, 201).await else { return };
         let run = id(&preview.json());
         let start = self.token.post(&format!("/api/v1/sync/{run}/start"));
-        if self.send(Kind::Sync, start, 202).await.is_none() {
-            return;
-        }
+        // Answered too late, it may have been started all the same, and one directory has one run at a time.
+        let is_started = self.send(Kind::Sync, start, 202).await.is_some();
         while began.elapsed() < RUN_LIMIT {
             tokio::time::sleep(RUN_PAUSE).await;
             let request = self.token.get(&format!("/api/v1/sync/{run}"));
             let Some(reply) = self.send(Kind::Sync, request, 200).await else { continue };
             match text(&reply.json(), "status").as_str() {
                 "queued" | "running" => {}
+                _ if !is_started => return,
                 "completed" | "completed_with_warnings" => {
                     return self.meter.took(Kind::Sync, began.elapsed());
                 }

@@ -45,7 +45,9 @@ pub(super) async fn show(
     };
     let travels = AskAgain::Question(id);
     let page = format!("{}/{id}", address(workspace));
-    let may_pin = visitor.may(Permission::Write);
+    let may_write = visitor.may(Permission::Write);
+    // A golden question asks for what is there now.
+    let may_pin = may_write && replay.arguments.as_of.is_none();
     let is_gap = replay.question.outcome != QuestionOutcome::Answered;
     let question = form_urlencoded::Serializer::new(String::new()).extend_pairs(asked_for(&replay)).finish();
     let missing = format!("/w/{workspace}/search/absence?{question}");
@@ -62,7 +64,7 @@ pub(super) async fn show(
         p { a href=(missing) { "Something missing?" } }
     };
     let actions = html! {
-        @if is_gap && may_pin { a.button href={ (address(workspace)) "/write?q=" (id) } { "Write the file" } }
+        @if is_gap && may_write { a.button href={ (address(workspace)) "/write?q=" (id) } { "Write the file" } }
         @if visitor.manages() {
             (parts::opens("delete-question", "Delete", ""))
             (parts::dialog("delete-question", "Delete this question from the log?", &html! { p { "Nobody can bring it back. What was found stays as it is." } }, &format!("{page}/delete"), "Delete question", &html! {}))
