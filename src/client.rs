@@ -36,7 +36,7 @@ use self::sync::SyncOptions;
 pub(crate) enum ClientCommand {
     /// Search the workspace, and cite what is found.
     #[command(after_help = search::EXAMPLES)]
-    Search(SearchOptions),
+    Search(Box<SearchOptions>),
     /// Run a read-only shell script over the workspace; ends with 1 when it fails.
     #[command(after_help = exec::EXAMPLES)]
     Exec(ExecOptions),
@@ -75,7 +75,7 @@ pub(crate) enum ClientCommand {
 /// Runs one.
 pub(crate) async fn run(command: ClientCommand) -> anyhow::Result<()> {
     match command {
-        ClientCommand::Search(options) => search::run(options).await,
+        ClientCommand::Search(options) => search::run(*options).await,
         ClientCommand::Exec(options) => exec::run(options).await,
         ClientCommand::Ingest(options) => ingest::run(options).await,
         ClientCommand::Sync(options) => sync::run(options).await,

@@ -14,6 +14,7 @@ use super::output::{print, print_json};
 pub(super) const EXAMPLES: &str = "Examples:
   cairn search \"how do we roll back a release\"
   cairn search '\"error 5031\" -draft' --strategy keyword --limit 3
+  cairn search \"open decisions\" --tag planning --kind file --updated-after 2026-11-01T00:00:00Z --detail lines
   cairn search onboarding --json | jq '.results[].citation.path'";
 
 #[derive(Debug, Args)]
@@ -28,6 +29,27 @@ pub(crate) struct SearchOptions {
     /// How many results at most: 1 to 50.
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: u32,
+    /// Only what stands in this folder or below it.
+    #[arg(long, value_name = "ID")]
+    folder: Option<String>,
+    /// Only files with this tag; given more than once, with all of them.
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// Only file, record, memory, ingested or source_document; given more than once, any of them.
+    #[arg(long, value_name = "KIND")]
+    kind: Vec<String>,
+    /// Only what was changed after this time (RFC 3339).
+    #[arg(long, value_name = "TIME")]
+    updated_after: Option<String>,
+    /// Only what was changed before this time (RFC 3339).
+    #[arg(long, value_name = "TIME")]
+    updated_before: Option<String>,
+    /// lines (only those that answer), passages or documents (each document once). Default: passages.
+    #[arg(long, value_name = "DETAIL")]
+    detail: Option<String>,
+    /// How many tokens of content at most, about.
+    #[arg(long, value_name = "N")]
+    token_budget: Option<u32>,
     /// Search the workspace as it stood at a time (RFC 3339), or after the write that answered a change token.
     #[arg(long, value_name = "TIME|TOKEN")]
     as_of: Option<String>,
@@ -39,7 +61,10 @@ pub(crate) struct SearchOptions {
 pub(super) async fn run(options: SearchOptions) -> anyhow::Result<()> {
     // Null is the same as nothing.
     let body = json!({
-        "query": options.query, "limit": options.limit, "strategy": options.strategy, "asOf": options.as_of,
+        "query": options.query, "limit": options.limit, "strategy": options.strategy, "folderId": options.folder,
+        "tags": options.tag, "kinds": options.kind, "updatedAfter": options.updated_after,
+        "updatedBefore": options.updated_before, "detail": options.detail, "tokenBudget": options.token_budget,
+        "asOf": options.as_of,
     });
     let connection = Connection::open(&options.connection)?;
     let request = connection.request(Method::POST, "/api/v1/search_context").json(&body);

@@ -27,6 +27,9 @@ async fn people_search_from_a_terminal(deployment: &Deployment) {
     let (_, said, _) = run(&["search", "zanzibar", "--json"], &url, token).await;
     let answer: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(answer["results"][0]["citation"]["path"], "/lamps.md");
+    let narrowed = ["search", "zanzibar", "--tag", "planning", "--kind", "file", "--detail", "lines"];
+    let (is_content, said, log) = run(&narrowed, &url, token).await;
+    assert!(is_content && said.starts_with("No results.\n"), "no file has that tag: {said}{log}");
     let (is_content, said, _) = run(&["health"], &url, "").await;
     assert!(is_content && !said.is_empty(), "{said}");
 }

@@ -123,10 +123,10 @@ pub(crate) struct Citation {
     pub(crate) label: String,
     /// A link that opens the document: where it comes from, for a document from outside that says so.
     pub(crate) url: String,
-    /// A link to exactly these lines on the page of a file or a document from outside: it marks them, and shows what they were
-    /// when the text has changed since.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permalink: Option<String>,
+    /// A link to the page of the document here, with the lines and the hash of the text that they were counted in. The page of a file
+    /// or a document from outside marks them, and shows what they were when the text has changed since; that of a record or a memory
+    /// shows what it is now.
+    permalink: String,
     pub(crate) kind: DocumentKind,
     /// The id of the file, record or document.
     pub(crate) id: String,
@@ -225,12 +225,16 @@ impl SearchResult {
     }
 }
 
-/// The lines on the page of a document, and the text in which they were counted.
-fn lines_of(page: &str, cited: &proto::Citation) -> String {
-    let place = cited.location.as_ref().map(|place| (place.start_line, place.end_line));
+/// The lines on the page of a document, and the text in which they were counted; all of it without a place.
+fn permalink(page: &str, place: Option<&proto::Location>, content_hash: &str) -> String {
+    // The page of a record has a query of its own.
+    let mark = if page.contains('?') { '&' } else { '?' };
     match place {
-        Some((start, end)) => format!("{page}?lines={start}-{end}&hash={}#L{start}", cited.content_hash),
-        None => format!("{page}?hash={}", cited.content_hash),
+        Some(place) => {
+            let (start, end) = (place.start_line, place.end_line);
+            format!("{page}{mark}lines={start}-{end}&hash={content_hash}#L{start}")
+        }
+        None => format!("{page}{mark}hash={content_hash}"),
     }
 }
 
@@ -255,10 +259,11 @@ impl Citation {
 
     /// Of a whole record.
     pub(super) fn of_record(record: &content::ResolvedRecord, links: &Links) -> Self {
+        let page = links.to(&page_of(Kind::Record, &record.record_id, Some(&record.database_id)));
         Self {
             label: record.title.clone(),
-            url: links.to(&page_of(Kind::Record, &record.record_id, Some(&record.database_id))),
-            permalink: None,
+            permalink: permalink(&page, None, &record.content_hash),
+            url: page,
             kind: DocumentKind::Record,
             source_id: None,
             external_id: None,
@@ -275,10 +280,11 @@ impl Citation {
 
     /// Of a whole file.
     pub(super) fn of_file(file: &content::File, links: &Links) -> Self {
+        let page = links.to(&plain_page_of(Kind::File, &file.id));
         Self {
             label: file.name.clone(),
-            url: links.to(&plain_page_of(Kind::File, &file.id)),
-            permalink: None,
+            permalink: permalink(&page, None, &file.content_hash),
+            url: page,
             kind: DocumentKind::File,
             source_id: None,
             external_id: None,
@@ -301,12 +307,10 @@ impl Citation {
 
     fn read(cited: proto::Citation, kind: DocumentKind, links: &Links) -> Self {
         let page = links.to(&cited.url);
-        let has_lines = kind == DocumentKind::File || kind.is_from_outside();
-        let permalink = has_lines.then(|| lines_of(&page, &cited));
         Self {
             label: cited.label,
+            permalink: permalink(&page, cited.location.as_ref(), &cited.content_hash),
             url: cited.address.unwrap_or(page),
-            permalink,
             kind,
             external_id: cited.external_id.filter(|_| kind == DocumentKind::SourceDocument),
             source_id: cited.source_id,
@@ -319,5 +323,19 @@ impl Citation {
             sync_mode: SyncMode::from_number(cited.sync_mode).unwrap_or_default(),
             updated_at: optional_time(cited.updated_at.as_ref()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_permalink_names_the_lines_and_the_text_that_they_were_counted_in() {
+        let place = proto::Location { start_line: 3, end_line: 5, heading_path: Vec::new() };
+        assert_eq!(permalink("/file/1", Some(&place), "blake3:a"), "/file/1?lines=3-5&hash=blake3:a#L3");
+        let record = permalink("/databases/1?record=2", Some(&place), "blake3:a");
+        assert_eq!(record, "/databases/1?record=2&lines=3-5&hash=blake3:a#L3");
+        assert_eq!(permalink("/memories/1", None, "blake3:a"), "/memories/1?hash=blake3:a");
     }
 }
