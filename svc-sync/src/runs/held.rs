@@ -147,7 +147,7 @@ impl<'a> Held<'a> {
             }
             let states = opened.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
             let mut steps: Vec<Step> =
-                batch.steps.into_iter().filter(|step| settle::is_done(step, &states)).collect();
+                batch.steps.into_iter().filter(|step| settle::is_over(step, &states)).collect();
             settle::learn_versions(&mut steps, &states);
             self.settle(batch.place, steps).await?;
         }

@@ -333,8 +333,12 @@ impl<'h, 'c> Import<'h, 'c> {
         for place in 0..self.planned.items.len() {
             let Some((item, decided)) = self.at(place) else { continue };
             let Made::Database(properties) = &item.made else { continue };
-            let schema = schema(properties, related, |target| self.live_id(target));
             let is_made = decided.verdict == Verdict::Create;
+            // A database is made by many calls: of one that was there when this process took the run up, nobody knows how many
+            // were made.
+            let is_begun = related && decided.verdict == Verdict::Done && !complete.contains(&decided.id);
+            let wanted = |related| schema(properties, related, |target| self.live_id(target));
+            let schema = if is_begun { [wanted(false), wanted(true)].concat() } else { wanted(related) };
             let write = match (related, decided.verdict) {
                 (false, Verdict::Create) => {
                     let folder = Some(self.parent(item));
@@ -342,9 +346,7 @@ impl<'h, 'c> Import<'h, 'c> {
                 }
                 (false, Verdict::Update) => Write::Update,
                 (true, Verdict::Create | Verdict::Update) if !schema.is_empty() => Write::Relate,
-                (true, Verdict::Done) if !schema.is_empty() && !complete.contains(&decided.id) => {
-                    Write::Relate
-                }
+                (true, Verdict::Done) if is_begun && !schema.is_empty() => Write::Relate,
                 _ => continue,
             };
             // Those of one that is there come with the others: it may have lacked them.

@@ -24,6 +24,12 @@ pub(super) fn is_done(step: &Step, states: &States) -> bool {
     }
 }
 
+/// Whether a step that was under way when a worker was lost need not be carried out again. What completes a database takes several
+/// calls, of which the workspace shows the first as it shows all.
+pub(super) fn is_over(step: &Step, states: &States) -> bool {
+    step.write != Write::Relate && is_done(step, states)
+}
+
 /// Writes into steps that are done what versions the workspace has given what it made or changed.
 pub(super) fn learn_versions(steps: &mut [Step], states: &States) {
     let counted = |step: &&mut Step| matches!(step.kind, Kind::Database | Kind::Record);

@@ -1,5 +1,6 @@
 //! Imports of Notion's exports, over a real svc-content.
 
+use cairn_proto::content::v1::PropertyType::{Number, Relation, Select, Text};
 use cairn_proto::content::v1::database_service_client::DatabaseServiceClient;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::content::v1::{Database, Record};
@@ -70,9 +71,9 @@ async fn an_export_becomes_pages_and_related_databases_and_goes_away_again() {
         let databases = bench.databases().await;
         let (tasks, people) = (named(&databases, "Tasks"), named(&databases, "People"));
         let kinds: Vec<_> = tasks.properties.iter().map(|one| (one.name.as_str(), one.r#type())).collect();
-        assert_eq!(kinds[0], ("Task", content::PropertyType::Text));
-        assert!(kinds.contains(&("Points", content::PropertyType::Number)), "{kinds:?}");
-        assert!(kinds.contains(&("Who", content::PropertyType::Relation)), "{kinds:?}");
+        assert_eq!(kinds[0], ("Task", Text));
+        assert!(kinds.contains(&("Points", Number)), "{kinds:?}");
+        assert!(kinds.contains(&("Who", Relation)), "{kinds:?}");
         let ada = bench.records_of(people).await.into_iter().find(|record| record.title == "Ada").unwrap();
         let write = bench.values(tasks, "Write").await;
         assert_eq!((&write["Points"], &write["Who"]), (&serde_json::json!(3), &serde_json::json!([ada.id])));
@@ -95,6 +96,47 @@ async fn an_export_becomes_pages_and_related_databases_and_goes_away_again() {
         let back = bench.take_back(&changed).await;
         assert_eq!(back.run.state, RunStatus::RolledBack);
         assert!(state(&bench.values(tasks, "Write").await).contains("Open"));
+        assert_eq!(bench.faults().await, Vec::<String>::new());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_was_being_made_is_completed() {
+    for bench in benches().await {
+        let draft = draft_of(ImportProvider::NotionZip);
+        let previewed = bench.preview_import(draft, &export("Open")).await.unwrap();
+        let id = previewed.run.id.to_string();
+        bench.imports.start(&bench.caller, &id).await.unwrap();
+        let context = bench.service.context();
+        let due = store::runs::claimable(&context.db, context.clock.now(), 1).await.unwrap().pop().unwrap();
+        let run = bench.service.machine().claim(due).await.unwrap().unwrap();
+        let shutdown = CancellationToken::new();
+        let one_is_there = async {
+            while bench.databases().await.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            () = one_is_there => {}
+            _ = bench.service.machine().perform(run, &shutdown) => {}
+        }
+        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        bench.work_with_kills(9_000).await;
+
+        let done = bench.imports.get(&bench.caller, &id).await.unwrap();
+        assert_eq!(done.run.error, None, "{}", bench.engine);
+        assert_eq!(counted(done.run.counters), counted(previewed.run.would), "{}", bench.engine);
+        let databases = bench.databases().await;
+        let kinds = |name: &str| {
+            let properties = named(&databases, name).properties.iter();
+            properties.map(|one| (one.name.clone(), one.r#type())).collect::<Vec<_>>()
+        };
+        let expected = |list: &[(&str, content::PropertyType)]| {
+            list.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect::<Vec<_>>()
+        };
+        let tasks = [("Task", Text), ("State", Select), ("Points", Number), ("Who", Relation)];
+        assert_eq!(kinds("Tasks"), expected(&tasks), "{}", bench.engine);
+        assert_eq!(kinds("People"), expected(&[("Name", Text), ("Age", Number)]), "{}", bench.engine);
         assert_eq!(bench.faults().await, Vec::<String>::new());
     }
 }
