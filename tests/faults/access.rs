@@ -3,10 +3,15 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::support::callers::ApiToken;
 use crate::support::http::Http;
 use crate::up::Owner;
+
+/// Within so long a client sees that a connection has ended; until then it may send requests over it, also when whoever listens is
+/// back.
+pub(crate) const NOTICED: Duration = Duration::from_millis(200);
 
 /// An address, and who calls there.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::access::NOTICED;
 use crate::cluster::{Cluster, LINKS, SERVICES};
 use crate::numbers::Numbers;
 use crate::orders::Refusal;
@@ -70,6 +71,7 @@ impl Fault {
                 cluster.kill(service);
                 tokio::time::sleep(*away).await;
                 cluster.start_one(service);
+                tokio::time::sleep(NOTICED).await;
                 cluster.note_disturbance(service);
             }
             Self::Stop { service, away } => {
@@ -77,6 +79,7 @@ impl Fault {
                 cluster.end(service).await;
                 tokio::time::sleep(*away).await;
                 cluster.start_one(service);
+                tokio::time::sleep(NOTICED).await;
                 cluster.note_disturbance(service);
             }
             Self::Hang { service, lasting } => {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::access::Access;
+use crate::access::{Access, NOTICED};
 use crate::numbers::Numbers;
 use crate::orders::{Library, Orders, Refusal};
 use crate::support::process::Process;
@@ -117,9 +117,7 @@ impl Trouble {
                 let mut process = single.up.process.take().unwrap();
                 process.ask_to_stop();
                 process.exit().await;
-                tokio::time::sleep(*away).await;
-                single.start_again();
-                single.access.note_disturbance();
+                come_back(single, *away).await;
             }
             Self::Hang { lasting } => {
                 single.access.note_disturbance();
@@ -139,8 +137,7 @@ impl Trouble {
                 single.access.note_disturbance();
                 single.up.process.take().unwrap().kill();
                 refuse(single, None);
-                single.start_again();
-                single.access.note_disturbance();
+                come_back(single, Duration::ZERO).await;
             }
             Self::Clock { millis, lasting } => {
                 shift_clock(single, *millis);
@@ -154,8 +151,14 @@ impl Trouble {
 async fn kill(single: &mut Single, away: Duration) {
     single.access.note_disturbance();
     single.up.process.take().unwrap().kill();
+    come_back(single, away).await;
+}
+
+/// Starts it again some time later.
+async fn come_back(single: &mut Single, away: Duration) {
     tokio::time::sleep(away).await;
     single.start_again();
+    tokio::time::sleep(NOTICED).await;
     single.access.note_disturbance();
 }
 
