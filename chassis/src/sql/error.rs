@@ -155,8 +155,8 @@ fn classify_sqlite(code: i32) -> Kind {
 /// By SQLSTATE, PostgreSQL manual, appendix A.
 fn classify_postgres(code: &str) -> Kind {
     match code {
-        // disk_full, read_only_sql_transaction (a replica, or default_transaction_read_only)
-        "53100" | "25006" => Kind::Full,
+        // disk_full, io_error, read_only_sql_transaction (a replica, or default_transaction_read_only)
+        "53100" | "58030" | "25006" => Kind::Full,
         // serialization_failure, deadlock_detected, lock_not_available
         "40001" | "40P01" | "55P03" => Kind::Conflict,
         // query_canceled, by statement_timeout
@@ -182,6 +182,7 @@ mod tests {
         assert_eq!(classify_sqlite(9), Kind::TimedOut);
         assert_eq!(classify_sqlite(1), Kind::Other);
         assert_eq!(classify_postgres("53100"), Kind::Full);
+        assert_eq!(classify_postgres("58030"), Kind::Full);
         assert_eq!(classify_postgres("40P01"), Kind::Conflict);
         assert_eq!(classify_postgres("08006"), Kind::Unavailable);
         assert_eq!(classify_postgres("57014"), Kind::TimedOut);

@@ -84,7 +84,7 @@ fn check_item(plan: &Plan, place: usize, item: &Item) {
     match &item.kind {
         ItemKind::Record { database, body } => {
             assert!(*database < place && matches!(plan.items[*database].kind, ItemKind::Database { .. }));
-            for body in body {
+            if let Some(body) = body {
                 assert!(*body < place && matches!(plan.items[*body].kind, ItemKind::File { .. }));
             }
         }

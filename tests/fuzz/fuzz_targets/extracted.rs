@@ -115,7 +115,7 @@ fn check(outcome: Result<Text, Failure>, raw: &Raw) {
     };
     assert!(text.content.len() <= MOST_TEXT_BYTES && !text.content.contains('\0'));
     assert!(!text.content.trim().is_empty());
-    for title in &text.title {
+    if let Some(title) = &text.title {
         assert!(!title.is_empty() && !title.contains('\n') && title.chars().count() <= MOST_TITLE_CHARS);
         assert_eq!(without_joiners(&visible(title)), without_joiners(title));
     }
