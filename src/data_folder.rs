@@ -119,6 +119,15 @@ fn close(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode & !OTHERS))
 }
 
+/// Has the disk keep which names a folder holds.
+pub(crate) fn sync(folder: &Path) -> io::Result<()> {
+    match fs::File::open(folder)?.sync_all() {
+        // Some file systems do not sync folders.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        ended => ended,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

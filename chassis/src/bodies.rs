@@ -136,6 +136,13 @@ pub struct Faulty {
     pub text: Option<String>,
 }
 
+impl Faulty {
+    /// One that something refers to, by workspace and hash, and that is not there.
+    pub fn missing((workspace, hash): (String, String)) -> Self {
+        Self { workspace, hash, wrong: "it is not there".to_owned(), text: None }
+    }
+}
+
 /// Reads every body of a storage, for the doctor.
 ///
 /// # Errors

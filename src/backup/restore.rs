@@ -1,7 +1,7 @@
 //! Puts a backup back.
 
 use std::ffi::OsStr;
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::manifest::{KeptFile, Manifest, Place};
 use super::progress::Progress;
 use super::repository::{Repository, Wanted};
 use crate::cli::{ASSETS_FOLDER, ChosenBackup, RestoreOptions};
-use crate::data_folder::{DataFolder, LOCK_FILE, UNFINISHED};
+use crate::data_folder::{self, DataFolder, LOCK_FILE, UNFINISHED};
 use crate::secret_keys;
 
 /// What an asset is sent in at once.
@@ -53,7 +53,7 @@ pub(crate) async fn restore(options: RestoreOptions) -> anyhow::Result<()> {
     let progress = Progress::new(options.quiet || options.json);
     put_back(&repository, &manifest, data.path(), &assets, progress).await?;
     fs::remove_file(data.join(UNFINISHED))?;
-    sync(data.path())?;
+    data_folder::sync(data.path())?;
     let lacks_key = !data.join(secret_keys::FILE_NAME).exists();
     if options.json {
         let mut said = about(&name, &manifest);
@@ -117,7 +117,7 @@ fn empty(data: &Path, may_replace: bool) -> anyhow::Result<()> {
     }
     // The mark first: from here on nothing starts on the folder.
     fs::File::create(data.join(UNFINISHED))?.sync_all()?;
-    sync(data)?;
+    data_folder::sync(data)?;
     for entry in found {
         if entry.file_type()?.is_dir() {
             fs::remove_dir_all(entry.path())?;
@@ -125,7 +125,7 @@ fn empty(data: &Path, may_replace: bool) -> anyhow::Result<()> {
             fs::remove_file(entry.path())?;
         }
     }
-    sync(data)
+    Ok(data_folder::sync(data)?)
 }
 
 /// Writes every file of a backup; all of it is on the disk when this has answered.
@@ -154,7 +154,7 @@ pub(super) async fn put_back(
         bar.inc(file.size);
     }
     bar.finish_and_clear();
-    sync(data)
+    Ok(data_folder::sync(data)?)
 }
 
 async fn put_file(repository: &Repository, file: &KeptFile, path: &Path) -> anyhow::Result<()> {
@@ -182,14 +182,6 @@ async fn put_asset(
 }
 
 /// Names of files survive a power cut only when their folder was written.
-fn sync(folder: &Path) -> anyhow::Result<()> {
-    match fs::File::open(folder)?.sync_all() {
-        // Some file systems do not sync folders.
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-        ended => Ok(ended?),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

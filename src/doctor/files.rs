@@ -10,7 +10,7 @@ use cairn_chassis::sql::repair::{self, Lost, Salvaged};
 use cairn_chassis::sql::{Config, Tables};
 use fs_err as fs;
 
-use crate::data_folder::MENDED;
+use crate::data_folder::{self, MENDED};
 
 const RULE: &str = "the file of the database can be read, page by page";
 /// In the name of a new file that is not whole yet.
@@ -101,7 +101,7 @@ pub(crate) fn put_in_place(whole: &Path) -> anyhow::Result<PathBuf> {
         move_away(&with_ending(&path, ending), &with_ending(&kept, ending))?;
     }
     fs::rename(whole, &path)?;
-    sync(path.parent())?;
+    path.parent().map_or(Ok(()), data_folder::sync)?;
     Ok(kept)
 }
 
@@ -115,15 +115,6 @@ fn move_away(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-fn sync(folder: Option<&Path>) -> io::Result<()> {
-    let Some(folder) = folder else { return Ok(()) };
-    match fs::File::open(folder)?.sync_all() {
-        // Some file systems do not sync folders.
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-        ended => ended,
     }
 }
 

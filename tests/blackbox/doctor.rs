@@ -184,17 +184,20 @@ fn a_damaged_index_is_removed_and_built_again() {
             bytes[middle] ^= 1;
         };
         let halve = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2);
-        for damage in [&flip as &dyn Fn(&mut Vec<u8>), &halve] {
-            let largest = below(&data.path().join("index"))
+        type Damage<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
+        // Positions are read by the first phrase alone.
+        let damages: [Damage<'_>; 3] = [("store", &flip), ("store", &halve), ("pos", &flip)];
+        for (kind, damage) in damages {
+            let one = below(&data.path().join("index"))
                 .into_iter()
                 .find(|path| {
                     path.parent().is_some_and(|folder| folder.ends_with("segments"))
-                        && path.extension().is_some_and(|ending| ending == "store")
+                        && path.extension().is_some_and(|ending| ending == kind)
                 })
                 .unwrap();
-            let mut bytes = std::fs::read(&largest).unwrap();
+            let mut bytes = std::fs::read(&one).unwrap();
             damage(&mut bytes);
-            std::fs::write(&largest, bytes).unwrap();
+            std::fs::write(&one, bytes).unwrap();
             let said = found(data.path()).await;
             assert!(said.contains("index: broken: "), "{said}");
             let said = mend(data.path(), &[]).await;

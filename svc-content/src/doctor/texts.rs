@@ -23,13 +23,7 @@ pub(super) async fn mend(
     progress: Progress<'_>,
 ) -> Result<(), Error> {
     let mut all = bodies::faulty(tx, progress).await?;
-    let missing = stored::missing_bodies(tx).await?.into_iter();
-    all.extend(missing.map(|(workspace, hash)| Faulty {
-        workspace,
-        hash,
-        wrong: "it is not there".to_owned(),
-        text: None,
-    }));
+    all.extend(stored::missing_bodies(tx).await?.into_iter().map(Faulty::missing));
     for faulty in all {
         // What belongs to no workspace, nobody reads.
         if let Ok(workspace) = faulty.workspace.parse() {

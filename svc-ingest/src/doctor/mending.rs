@@ -54,13 +54,7 @@ pub(crate) async fn mend_open(
     // Texts that are lost are told to the feed.
     doctor::mend(&mut tx, feed::CHECKS, report, progress).await?;
     let mut faulty = bodies::faulty(&mut tx, progress).await?;
-    let missing = stored::missing_bodies(&mut tx).await?.into_iter();
-    faulty.extend(missing.map(|(workspace, hash)| Faulty {
-        workspace,
-        hash,
-        wrong: "it is not there".to_owned(),
-        text: None,
-    }));
+    faulty.extend(stored::missing_bodies(&mut tx).await?.into_iter().map(Faulty::missing));
     for one in faulty {
         // What belongs to no workspace, nobody reads.
         if let Ok(workspace) = one.workspace.parse() {

@@ -36,10 +36,15 @@ pub(super) struct UnsyncedDirectory {
 impl UnsyncedDirectory {
     /// Opens an existing folder and removes what an earlier process left unfinished in it.
     pub(super) fn open(root: &Path) -> Result<Self, OpenDirectoryError> {
-        let mapped = MmapDirectory::open(root)?;
+        let directory = Self::open_to_read(root)?;
         remove_unfinished(root)
             .map_err(|error| OpenDirectoryError::wrap_io_error(error, root.to_path_buf()))?;
-        Ok(Self { mapped, root: root.to_path_buf(), writes: Arc::default() })
+        Ok(directory)
+    }
+
+    /// Opens an existing folder that another process may write: nothing in it is removed.
+    pub(super) fn open_to_read(root: &Path) -> Result<Self, OpenDirectoryError> {
+        Ok(Self { mapped: MmapDirectory::open(root)?, root: root.to_path_buf(), writes: Arc::default() })
     }
 
     /// The names of all files but locks, as tantivy reads them.

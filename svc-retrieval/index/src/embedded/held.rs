@@ -7,6 +7,7 @@ use tantivy::directory::MmapDirectory;
 use tantivy::{Index, TantivyDocument, TantivyError};
 use uuid::Uuid;
 
+use super::directory::UnsyncedDirectory;
 use super::folder::SEGMENTS;
 use super::open::{Payload, open_reader};
 use super::schema::Fields;
@@ -41,7 +42,8 @@ pub(crate) fn damaged(folder: &Path) -> Result<usize, Error> {
     if !segments.is_dir() {
         return Ok(0);
     }
-    let directory = MmapDirectory::open(&segments).map_err(TantivyError::from)?;
+    // It lists its files itself: of those that tantivy does not know to be its own, it checks none.
+    let directory = UnsyncedDirectory::open_to_read(&segments).map_err(TantivyError::from)?;
     if !Index::exists(&directory).map_err(TantivyError::from)? {
         return Ok(0);
     }
