@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
+import { focusOn } from "./support/keys.mjs";
 import { Workspace } from "./support/server.mjs";
 import { ALL_TYPES, Table } from "./support/tables.mjs";
 
@@ -50,7 +51,7 @@ test("a database is made, gets fields, and a record with a value of each", async
     await page.getByText("Saved.").waitFor();
     await page.getByRole("link", { name: /^Close/ }).click();
     await page.waitForURL(url => !url.searchParams.has("record"));
-    assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Write it down");
+    await focusOn(page, "Write it down");
     await page.getByRole("button", { name: "Rename", exact: true }).click();
     await visible(page, "Name").fill("To do");
     await inForm(visible(page, "Name"), "Rename").click();

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { browse, isSound, NARROW, open, signIn } from "./support/browser.mjs";
+import { focusOn } from "./support/keys.mjs";
 import { base, eventually, Person, unique, Workspace } from "./support/server.mjs";
 
 test("whoever follows a link signs in and arrives where it leads", async () => {
@@ -127,7 +128,7 @@ test("a token's secret is shown once", async () => {
     await page.getByText(/Deleted/).first().waitFor();
     await row.getByRole("button", { name: /^Delete/ }).click();
     const dialog = page.getByRole("dialog");
-    assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Cancel");
+    await focusOn(page, "Cancel");
     await dialog.getByRole("button", { name: /^Delete/ }).click();
     await page.getByText(/Deleted/).first().waitFor();
     assert.equal(await row.count(), 0);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { browse, NARROW, open } from "./support/browser.mjs";
-import { button, focused, tabTo } from "./support/keys.mjs";
+import { button, focusOn, focusOnId, focusOnType, tabTo } from "./support/keys.mjs";
 import { Workspace } from "./support/server.mjs";
 import { ALL_TYPES, Table } from "./support/tables.mjs";
 
@@ -20,7 +20,7 @@ test("somebody signs in, makes a file and deletes it without a mouse", async () 
       await page.waitForURL(/\/files$/);
       // The first thing that Tab reaches leads past the navigation.
       await page.keyboard.press("Tab");
-      assert.match(await focused(page), /^Skip/);
+      await focusOn(page, /^Skip/);
       await page.keyboard.press("Enter");
       await tabTo(page, button(page, "New file"));
       await page.keyboard.press("Enter");
@@ -51,7 +51,7 @@ test("a dialog opens, keeps the focus, closes by Escape and gives the focus back
     await page.keyboard.press("Enter");
     const dialog = page.getByRole("dialog");
     await dialog.waitFor();
-    assert.equal(await focused(page), "Cancel");
+    await focusOn(page, "Cancel");
     for (let presses = 0; presses < 6; presses += 1) {
       await page.keyboard.press("Tab");
       const isIn = await dialog.evaluate(element => element.contains(document.activeElement) || document.activeElement === document.body);
@@ -59,7 +59,7 @@ test("a dialog opens, keeps the focus, closes by Escape and gives the focus back
     }
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "hidden" });
-    assert.ok(await opener.evaluate(element => element === document.activeElement), "the focus did not come back");
+    await focusOn(page, (await opener.textContent()).trim());
   });
 });
 
@@ -78,10 +78,10 @@ test("single keys go to places, walk rows and press what bears them", async () =
     await open(page, `${workspace.at}/files`);
     for (const name of names) {
       await page.keyboard.press("j");
-      assert.equal(await focused(page), name);
+      await focusOn(page, name);
     }
     await page.keyboard.press("k");
-    assert.equal(await focused(page), "b.md");
+    await focusOn(page, "b.md");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "b.md" }).waitFor();
     await page.keyboard.press("e");
@@ -128,12 +128,12 @@ test("rows are selected and sent to trash, results shown and forms sent by keys"
 
     await open(page, `${workspace.at}/search?q=walrus`);
     await page.keyboard.press("j");
-    assert.match(await focused(page), /^\/[ab]\.md/);
+    await focusOn(page, /^\/[ab]\.md/);
     await page.keyboard.press("t");
     await page.getByRole("region", { name: "Score of result 1" }).waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("k");
-    assert.match(await focused(page), /^\/[ab]\.md/);
+    await focusOn(page, /^\/[ab]\.md/);
 
     await open(page, `${workspace.at}/memories/new`);
     await tabTo(page, page.getByLabel("Name", { exact: true }));
@@ -170,16 +170,16 @@ test("a grid is walked by arrows, a cell is written and a record opened and left
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
     await page.getByRole("spinbutton", { name: "Points" }).waitFor();
-    assert.equal(await page.evaluate(() => document.activeElement.type), "number");
+    await focusOnType(page, "number");
     await page.keyboard.press("Control+a");
     await page.keyboard.type("12");
     await page.keyboard.press("Enter");
     await page.getByRole("cell", { name: "12", exact: true }).waitFor();
     assert.equal((await table.record(first)).of.Points, 12);
     // The focus is where it was, and goes on from there.
-    assert.equal(await focused(page), "12");
+    await focusOn(page, "12");
     await page.keyboard.press("ArrowDown");
-    assert.equal(await focused(page), "2");
+    await focusOn(page, "2");
     await page.keyboard.press("Enter");
     await page.keyboard.type("9");
     await page.keyboard.press("Escape");
@@ -187,13 +187,14 @@ test("a grid is walked by arrows, a cell is written and a record opened and left
 
     await open(page, table.at);
     await page.keyboard.press("j");
-    assert.equal(await focused(page), "one");
+    await focusOn(page, "one");
     await page.keyboard.press("Enter");
     await page.waitForURL(/record=/);
-    assert.equal(await focused(page), "one", "the heading of the record");
+    // The heading of the record.
+    await focusOn(page, "one");
     await page.keyboard.press("Escape");
     await page.waitForURL(url => !url.searchParams.has("record"));
-    assert.equal(await page.evaluate(() => document.activeElement.id), `r-${first}`);
+    await focusOnId(page, `r-${first}`);
     await page.keyboard.press("n");
     await page.waitForURL(/record=new/);
     await tabTo(page, page.getByRole("complementary").getByLabel("Name", { exact: true }));

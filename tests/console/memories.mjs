@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
+import { focusOn } from "./support/keys.mjs";
 import { eventually, Workspace } from "./support/server.mjs";
 import { member } from "./support/tables.mjs";
 
@@ -74,7 +75,7 @@ test("a public memory is read by anybody, until it is private again", async () =
     await page.getByRole("button", { name: /^Make public/ }).click();
     const dialog = page.getByRole("dialog");
     assert.match(await dialog.innerText(), /without signing in/);
-    assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Cancel");
+    await focusOn(page, "Cancel");
     await dialog.getByRole("button", { name: "Make public" }).click();
     await page.getByText("Public", { exact: true }).first().waitFor();
     await isSound(page);

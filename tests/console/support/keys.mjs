@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 
 const MOST_TABS = 80;
+/** How long the focus may take to come, in ms. */
+const FOCUS_MS = 5000;
 
 /** Presses Tab until that is in focus, and sees that the focus shows. */
 export async function tabTo(page, target) {
@@ -18,8 +20,25 @@ export async function tabTo(page, target) {
 
 /** A button of that name that is to be seen. */
 export const button = (page, name) => page.getByRole("button", { name, exact: true }).filter({ visible: true });
-/** The text of what has the focus. */
-export const focused = page => page.evaluate(() => document.activeElement.textContent.trim());
+/** Waits until what has the focus is so: `of` is asked of the element, and answers a text. Chromium gives the focus of a new page
+ * (`autofocus`, a fragment) when it draws it, which may be after the page was loaded. */
+async function focusIs(page, wanted, of) {
+  const isIt = found => (wanted instanceof RegExp ? wanted.test(found) : found === wanted);
+  const until = Date.now() + FOCUS_MS;
+  let found = await page.evaluate(of);
+  while (!isIt(found) && Date.now() < until) {
+    await page.waitForTimeout(50);
+    found = await page.evaluate(of);
+  }
+  assert.ok(isIt(found), `the focus is on ${JSON.stringify(found)} instead of ${wanted}`);
+}
+
+/** Waits until the focus is on what has that text. */
+export const focusOn = (page, text) => focusIs(page, text, () => document.activeElement.textContent.trim());
+/** Waits until the focus is on the element of that id. */
+export const focusOnId = (page, id) => focusIs(page, id, () => document.activeElement.id);
+/** Waits until the focus is in a field of that type. */
+export const focusOnType = (page, type) => focusIs(page, type, () => document.activeElement.type ?? "");
 
 /** Goes to that by Tab and presses Enter. */
 export async function press(page, target) {
