@@ -1,6 +1,8 @@
 //! What surrounds every request: its id, its deadline, a span, metrics, and the one error body, also for panics; inside
 //! of it, rate limits.
 
+mod failures;
+
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::call::Call;
+use cairn_chassis::clock::Clock;
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::telemetry;
@@ -21,6 +24,7 @@ use tower::ServiceBuilder;
 use tracing::{Instrument as _, Span, field};
 use uuid::Uuid;
 
+use self::failures::Failures;
 use crate::app::App;
 use crate::error::Error;
 use crate::guard::{self, Guard};
@@ -41,8 +45,11 @@ const LONGEST_REQUEST_ID: usize = 128;
 /// The whole public router: routes, the two fallbacks, and the edge around all of them.
 pub(crate) fn around(routes: Routes, app: App) -> Router {
     let (router, classes) = routes.into_parts();
+    let ambient = Ambient::from_ref(&app);
     let edge = Edge {
-        ids: Ambient::from_ref(&app).ids,
+        ids: ambient.ids,
+        clock: ambient.clock,
+        failures: Arc::default(),
         origins: FromRef::from_ref(&app),
         guard: Guard::of(&app),
         in_flight: FromRef::from_ref(&app),
@@ -64,6 +71,8 @@ pub(crate) fn around(routes: Routes, app: App) -> Router {
 #[derive(Clone)]
 struct Edge {
     ids: IdSource,
+    clock: Arc<dyn Clock>,
+    failures: Arc<Failures>,
     origins: Arc<Origins>,
     guard: Guard,
     in_flight: Arc<InFlight>,
@@ -113,7 +122,7 @@ async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Respon
         compression::forbid(&mut response);
     }
     security_headers::complete(response.headers_mut(), edge.origins.is_https());
-    measure(&response, method, route, started.elapsed(), &span);
+    edge.measure(&response, method, route, started.elapsed(), &span);
     response
 }
 
@@ -161,19 +170,21 @@ async fn with_body(
     response
 }
 
-fn measure(response: &Response, method: &'static str, route: String, took: Duration, span: &Span) {
-    let status = response.status().as_u16();
-    span.record("status", status);
-    let duration_ms = took.as_secs_f64() * 1e3;
-    if response.status().is_server_error() {
-        tracing::warn!(parent: span, status, duration_ms, "request failed");
-    } else {
-        tracing::debug!(parent: span, status, duration_ms, "request served");
+impl Edge {
+    fn measure(&self, response: &Response, method: &'static str, route: String, took: Duration, span: &Span) {
+        let status = response.status().as_u16();
+        span.record("status", status);
+        let duration_ms = took.as_secs_f64() * 1e3;
+        if !response.status().is_server_error() {
+            tracing::debug!(parent: span, status, duration_ms, "request served");
+        } else if let Some(left_out) = self.failures.note(self.clock.now()) {
+            tracing::warn!(parent: span, status, duration_ms, left_out, "request failed");
+        }
+        metrics::histogram!("cairn_http_request_duration_seconds", "method" => method, "route" => route.clone())
+            .record(took.as_secs_f64());
+        metrics::counter!("cairn_http_requests_total", "method" => method, "route" => route, "status" => status.to_string())
+            .increment(1);
     }
-    metrics::histogram!("cairn_http_request_duration_seconds", "method" => method, "route" => route.clone())
-        .record(took.as_secs_f64());
-    metrics::counter!("cairn_http_requests_total", "method" => method, "route" => route, "status" => status.to_string())
-        .increment(1);
 }
 
 /// The caller's id when it is well formed, so that it can find its request in our log; else a new one.

@@ -1,11 +1,13 @@
 //! The lines of a result that answer: at most three places, best first, each with its own headings.
 //!
 //! A passage is read sentence by sentence. A sentence counts what its different words of the question are worth, the rarer
-//! the more, and a little of what its neighbours count; where it holds none of them, how near its pieces are to those of the
-//! question. So words suffice nearly always, which cost next to nothing; meaning tells where there are none.
+//! the more, and a little of what its neighbours count. Words cost next to nothing, so they choose; between the few that they put
+//! first, and where a passage holds none of them, it also counts how near the pieces of a sentence are to those of the question.
 
 mod outline;
 mod sentences;
+
+use std::cell::OnceCell;
 
 use cairn_embed::{StaticRows, distinct};
 use cairn_index::AskedWords;
@@ -15,7 +17,7 @@ use cairn_proto::retrieval::v1::Location;
 use self::outline::Outline;
 use self::sentences::{Sentence, sentences};
 use super::page::Passage;
-use super::tuning::{MARKED_SHARE, MOST_HIGHLIGHTS, NEIGHBOUR_SHARE};
+use super::tuning::{CANDIDATE_SHARE, MARKED_SHARE, MOST_CANDIDATES, MOST_HIGHLIGHTS, NEIGHBOUR_SHARE};
 
 /// What marks the lines of one answer's results.
 pub(super) struct Marking<'a> {
@@ -23,12 +25,14 @@ pub(super) struct Marking<'a> {
     asked: &'a AskedWords,
     finder: Finder<'a>,
     question: &'a str,
+    /// Those of the question, once they are asked for.
+    pieces: OnceCell<Vec<u16>>,
 }
 
 impl<'a> Marking<'a> {
     /// Marks what answers the question, whose words are as rare as they are said to be.
     pub(super) fn new(rows: &'a StaticRows, asked: &'a AskedWords, question: &'a str) -> Self {
-        Self { rows, asked, finder: asked.finder(), question }
+        Self { rows, asked, finder: asked.finder(), question, pieces: OnceCell::new() }
     }
 
     /// The places in a passage that answer, best first; at least one where there is text.
@@ -58,20 +62,29 @@ impl<'a> Marking<'a> {
     }
 
     fn best<'s, 't>(&self, sentences: &'s [Sentence<'t>]) -> Vec<&'s Sentence<'t>> {
-        let scores = self.by_words(sentences);
-        let best = ranked(&scores, MOST_HIGHLIGHTS);
-        let places = match best.first() {
-            Some(first) => {
-                let least = scores.get(*first).copied().unwrap_or_default() * MARKED_SHARE;
-                best.into_iter()
-                    .filter(|place| scores.get(*place).is_some_and(|score| *score >= least))
-                    .collect()
-            }
-            None => ranked(&self.by_meaning(sentences), 1),
+        let by_words = self.by_words(sentences);
+        let places = match candidates(&by_words) {
+            none if none.is_empty() => ranked(&self.by_meaning(sentences), 1),
+            one if one.len() == 1 => one,
+            several => self.by_both(sentences, &by_words, several),
         };
         // Where nothing tells, it begins at its beginning.
         let places = if places.is_empty() { vec![0] } else { places };
         places.into_iter().filter_map(|place| sentences.get(place)).collect()
+    }
+
+    /// Those of the candidates that answer, best first: half of what one counts are its words, half is how near it is.
+    fn by_both(&self, sentences: &[Sentence<'_>], by_words: &[f32], candidates: Vec<usize>) -> Vec<usize> {
+        let chosen: Vec<Sentence<'_>> =
+            candidates.iter().filter_map(|place| sentences.get(*place)).copied().collect();
+        let words: Vec<f32> = candidates.iter().filter_map(|place| by_words.get(*place)).copied().collect();
+        let meaning = shares(self.by_meaning(&chosen));
+        let both: Vec<f32> = shares(words).iter().zip(&meaning).map(|(word, near)| word + near).collect();
+        let best = ranked(&both, MOST_HIGHLIGHTS);
+        let score = |place: &usize| both.get(*place).copied().unwrap_or_default();
+        let least = best.first().map(score).unwrap_or_default() * MARKED_SHARE;
+        let marked = best.into_iter().filter(|place| score(place) >= least);
+        marked.filter_map(|place| candidates.get(place).copied()).collect()
     }
 
     /// What each sentence counts; 0 for one that holds no word of the question.
@@ -88,10 +101,10 @@ impl<'a> Marking<'a> {
 
     /// How near the pieces of each sentence are to those of the question.
     fn by_meaning(&self, sentences: &[Sentence<'_>]) -> Vec<f32> {
-        let question = distinct(self.rows.pieces(self.question));
+        let question = self.pieces.get_or_init(|| distinct(self.rows.pieces(self.question)));
         let near = |sentence: &Sentence<'_>| {
             let pieces = distinct(self.rows.pieces(sentence.text));
-            let affinity = self.rows.affinity(&question, &pieces);
+            let affinity = self.rows.affinity(question, &pieces);
             let nearest = |place: usize| {
                 let cosines = (0..pieces.len()).filter_map(|piece| affinity.of(piece).get(place));
                 cosines.fold(0.0_f32, |nearest, cosine| nearest.max(*cosine))
@@ -100,6 +113,20 @@ impl<'a> Marking<'a> {
         };
         sentences.iter().map(near).collect()
     }
+}
+
+/// The places of those that words put first: what counts too little beside the best is none.
+fn candidates(by_words: &[f32]) -> Vec<usize> {
+    let first = ranked(by_words, MOST_CANDIDATES);
+    let score = |place: &usize| by_words.get(*place).copied().unwrap_or_default();
+    let least = first.first().map(score).unwrap_or_default() * CANDIDATE_SHARE;
+    first.into_iter().filter(|place| score(place) >= least).collect()
+}
+
+/// Each score as a share of the greatest.
+fn shares(scores: Vec<f32>) -> Vec<f32> {
+    let greatest = scores.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+    scores.into_iter().map(|score| score / greatest).collect()
 }
 
 /// The places of the greatest scores above 0, the greatest first; of equal ones the earlier.

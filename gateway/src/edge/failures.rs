@@ -1,0 +1,65 @@
+//! Which failed requests are logged. When thousands a second are refused, a line for each would cost more than the refusals, and
+//! fill a disk; the metrics count them all.
+
+use std::sync::{Mutex, PoisonError};
+
+use cairn_chassis::clock::Timestamp;
+
+/// Failed requests that are logged in one second.
+const MOST_A_SECOND: u32 = 20;
+
+/// What was logged of the failures of late.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    second: i64,
+    logged: u32,
+    left_out: u64,
+}
+
+impl Failures {
+    /// Notes a failure of that time: where it is to be logged, how many were left out since the last one that was.
+    pub(super) fn note(&self, now: Timestamp) -> Option<u64> {
+        let second = now.as_seconds();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if second != seen.second {
+            seen.second = second;
+            seen.logged = 0;
+        }
+        if seen.logged == MOST_A_SECOND {
+            seen.left_out += 1;
+            return None;
+        }
+        seen.logged += 1;
+        Some(std::mem::take(&mut seen.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_logged_in_part_and_what_was_left_out_is_told() {
+        let failures = Failures::default();
+        let at = |second: i64| failures.note(Timestamp::from_seconds(second));
+        let first: Vec<Option<u64>> = (0..25).map(|_| at(0)).collect();
+        assert_eq!(first.iter().filter(|logged| logged.is_some()).count(), 20);
+        assert_eq!(first.last(), Some(&None));
+        assert_eq!(at(1), Some(5), "the next second tells what was left out");
+        assert_eq!(at(1), Some(0));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_silences_nothing() {
+        let failures = Failures::default();
+        let at = |second: i64| failures.note(Timestamp::from_seconds(second));
+        let last = (0..30).map(|_| at(10)).last();
+        assert_eq!(last, Some(None));
+        assert_eq!(at(9), Some(10));
+    }
+}
