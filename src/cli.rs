@@ -18,6 +18,7 @@ mod refusals;
 mod reranker;
 mod services;
 mod sources;
+mod spans;
 mod stored;
 mod webhooks;
 mod workspaces;
@@ -32,7 +33,9 @@ use cairn_content::AssetLocation;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::asset_location::AssetLocationParser;
-pub(crate) use self::backup::{BackupKeyOptions, BackupOptions, ChosenBackup, RestoreOptions, VerifyOptions};
+pub(crate) use self::backup::{
+    BackupKeyOptions, BackupOptions, ChosenBackup, KeepingOptions, RestoreOptions, VerifyOptions,
+};
 pub(crate) use self::configuration::{CheckedProcess, ConfigCommand};
 use self::connections::DatabaseConnections;
 pub(crate) use self::documentation::{CompletionsOptions, ManOptions, VersionOptions};
@@ -50,6 +53,7 @@ pub(crate) use self::protection::{
 };
 pub(crate) use self::services::{ASSETS_FOLDER, INDEX_FOLDER, ServiceOptions, Site};
 pub(crate) use self::sources::{CheckSourceOptions, SourcesCommand, SyncSourceOptions};
+pub(crate) use self::spans::shown as shown_span;
 pub(crate) use self::stored::{
     BootstrapCommand, DoctorOptions, ShowBootstrapOptions, UpgradeCheckOptions, UpgradeCommand,
 };

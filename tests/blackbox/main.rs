@@ -96,6 +96,7 @@ mod overload;
 mod overview;
 mod pages;
 mod past;
+mod point_in_time;
 mod public_address;
 mod public_grpc;
 mod publishing;
