@@ -187,6 +187,8 @@ const DOCTOR_EXAMPLES: &str = "Examples:
   cairn doctor --data /srv/cairn --mend     asks before it mends, and says what was mended and what is lost
   cairn doctor --data /srv/cairn --mend --yes --from /backups/cairn
                                             texts and assets that are damaged come from the newest backup
+  cairn doctor --data /srv/cairn --mend --yes --give-up-assets
+                                            the volume of assets is lost for good, and no backup has it
 
 It may run while Cairn runs, and looks at each service's data as it was at one moment. To mend, stop Cairn first. What is
 mended is mended in one transaction for each service, and the same again changes nothing. A file that cannot be read is kept beside
