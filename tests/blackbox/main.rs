@@ -61,6 +61,7 @@ mod import_pages;
 mod imports;
 mod ingest;
 mod invitations;
+mod kept_folders;
 mod keys;
 mod limits;
 mod limits_of_a_mesh;
