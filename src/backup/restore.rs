@@ -62,7 +62,9 @@ pub(crate) async fn restore(options: RestoreOptions) -> anyhow::Result<()> {
         let mut said = about(&name, &manifest);
         if let Some(said) = said.as_object_mut() {
             said.insert("needsSecretKey".to_owned(), lacks_key.into());
-            said.extend(before.map(|before| ("secondsBefore".to_owned(), before.as_secs().into())));
+            if let Some(before) = before {
+                said.insert("secondsBefore".to_owned(), before.as_secs().into());
+            }
         }
         writeln!(out, "{said:#}")?;
     } else {
