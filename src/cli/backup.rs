@@ -20,8 +20,8 @@ pub(super) const BACKUP_EXAMPLES: &str = "Examples:
 
 Each one is whole: the databases at one moment, and the assets that they name. Only what has changed since the one before is
 stored. With --every, what can be lost is what was written in that time and while one is made; `cairn restore --at` goes back to
-any that is kept. The rules of --keep add up: what one of them keeps stays. With a key (`openssl rand -hex 32`) everything is encrypted, and the secret
-key of the data folder is in it too.";
+any that is kept. The rules of --keep add up: what one of them keeps stays. With a key (`openssl rand -hex 32`)
+everything is encrypted, and the secret key of the data folder is in it too.";
 
 pub(super) const RESTORE_EXAMPLES: &str = "Examples:
   cairn restore --from /backups/cairn --data /srv/cairn          the newest, into an empty folder
