@@ -4,10 +4,12 @@
 //! `snapshot` reads databases while others write, `repository` keeps pieces of files and the lists of them, `restore` puts
 //! them back and `verify` looks them over; here is what belongs into a backup and in which order it is read.
 
+mod keeping;
 mod manifest;
 mod progress;
 mod repository;
 mod restore;
+mod series;
 mod snapshot;
 mod verify;
 
@@ -25,8 +27,9 @@ use fs_err as fs;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path as Key;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use self::keeping::Keeping;
 use self::manifest::{KeptFile, Manifest};
 use self::progress::Progress;
 use self::repository::{Repository, Saved};
@@ -48,8 +51,36 @@ const ATTEMPTS: usize = 20;
 /// Files by what they are called.
 type Files = HashMap<String, KeptFile>;
 
-/// Makes a backup, and says what it holds.
+/// Makes a backup, or one after the other, and says what each holds.
 pub(crate) async fn run(options: BackupOptions) -> anyhow::Result<()> {
+    let keeping = Keeping::of(&options.keeping)?;
+    if let Some(every) = options.every {
+        return series::run(&options, every, keeping.unwrap_or(Keeping::OF_SERIES)).await;
+    }
+    let made = Box::pin(make(&options, keeping)).await?;
+    let mut out = std::io::stdout().lock();
+    if options.json {
+        writeln!(out, "{:#}", made.in_json())?;
+    } else if !options.quiet {
+        made.tell(&options, &mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// What is told of a backup that was made.
+struct Made {
+    name: String,
+    created_at: String,
+    files: usize,
+    bytes: u64,
+    new_bytes: u64,
+    is_sealed: bool,
+    /// How many earlier ones were removed.
+    removed: usize,
+}
+
+/// Makes a backup, and removes those that are not to be kept.
+async fn make(options: &BackupOptions, keeping: Option<Keeping>) -> anyhow::Result<Made> {
     let data = &options.data;
     if storages::of_up(Role::Auth, data).is_none() {
         bail!("no data of `cairn up` in {}; name its folder with --data", data.display());
@@ -58,40 +89,60 @@ pub(crate) async fn run(options: BackupOptions) -> anyhow::Result<()> {
     let repository = Repository::open(&options.to, key(&options.key)?).await?;
     let previous = if options.full { None } else { repository.newest_that_is_alike().await? };
     let mut saved = Saved::of(previous);
-    let manifest = copy(&options, &repository, &mut saved, &SystemClock).await?;
+    let manifest = copy(options, &repository, &mut saved, &SystemClock).await?;
     let name = repository.finish(&manifest).await?;
-    let removed = match options.keep {
-        Some(keep) => repository.keep_newest(usize::try_from(keep)?, &name).await?,
+    let removed = match keeping {
+        Some(keeping) => {
+            let thinned = repository.thin(&keeping, &name).await;
+            thinned.with_context(|| format!("{name} is made, and older ones cannot be removed"))?
+        }
         None => 0,
     };
-    let (files, size) = (manifest.files.len(), manifest.size());
-    let mut out = std::io::stdout().lock();
-    if options.json {
-        let said = json!({
-            "name": name,
-            "createdAt": manifest.created_at,
-            "files": files,
-            "bytes": size,
-            "newBytes": saved.new_bytes(),
-            "isEncrypted": repository.is_sealed(),
-            "removed": removed,
-        });
-        writeln!(out, "{said:#}")?;
-    } else if !options.quiet {
-        let (new, to) = (saved.new_bytes(), &options.to);
-        writeln!(out, "{name}: {files} files, {size} bytes, of which {new} are new in {to}")?;
-        if removed > 0 {
+    Ok(Made {
+        files: manifest.files.len(),
+        bytes: manifest.size(),
+        new_bytes: saved.new_bytes(),
+        is_sealed: repository.is_sealed(),
+        created_at: manifest.created_at,
+        name,
+        removed,
+    })
+}
+
+impl Made {
+    fn in_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "createdAt": self.created_at,
+            "files": self.files,
+            "bytes": self.bytes,
+            "newBytes": self.new_bytes,
+            "isEncrypted": self.is_sealed,
+            "removed": self.removed,
+        })
+    }
+
+    fn tell(&self, options: &BackupOptions, out: &mut impl std::io::Write) -> std::io::Result<()> {
+        self.tell_briefly(options, out)?;
+        if !self.is_sealed {
+            let file = secret_keys::FILE_NAME;
+            writeln!(out, "It is not encrypted. {file} is not in it: keep a copy apart.")?;
+        }
+        Ok(())
+    }
+
+    fn tell_briefly(&self, options: &BackupOptions, out: &mut impl std::io::Write) -> std::io::Result<()> {
+        let Self { name, files, bytes, new_bytes, removed, .. } = self;
+        writeln!(
+            out,
+            "{name}: {files} files, {bytes} bytes, of which {new_bytes} are new in {}",
+            options.to
+        )?;
+        if *removed > 0 {
             writeln!(out, "{removed} older ones were removed")?;
         }
-        if !repository.is_sealed() {
-            writeln!(
-                out,
-                "It is not encrypted. {} is not in it: keep a copy apart.",
-                secret_keys::FILE_NAME
-            )?;
-        }
+        Ok(())
     }
-    Ok(out.flush()?)
 }
 
 /// The keys that backups are encrypted with, if they are.

@@ -18,6 +18,7 @@ mod refusals;
 mod reranker;
 mod services;
 mod sources;
+mod spans;
 mod stored;
 mod webhooks;
 mod workspaces;
@@ -32,7 +33,9 @@ use cairn_content::AssetLocation;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::asset_location::AssetLocationParser;
-pub(crate) use self::backup::{BackupKeyOptions, BackupOptions, ChosenBackup, RestoreOptions, VerifyOptions};
+pub(crate) use self::backup::{
+    BackupKeyOptions, BackupOptions, ChosenBackup, KeepingOptions, RestoreOptions, VerifyOptions,
+};
 pub(crate) use self::configuration::{CheckedProcess, ConfigCommand};
 use self::connections::DatabaseConnections;
 pub(crate) use self::documentation::{CompletionsOptions, ManOptions, VersionOptions};
@@ -50,6 +53,7 @@ pub(crate) use self::protection::{
 };
 pub(crate) use self::services::{ASSETS_FOLDER, INDEX_FOLDER, ServiceOptions, Site};
 pub(crate) use self::sources::{CheckSourceOptions, SourcesCommand, SyncSourceOptions};
+pub(crate) use self::spans::shown as shown_span;
 pub(crate) use self::stored::{
     BootstrapCommand, DoctorOptions, ShowBootstrapOptions, UpgradeCheckOptions, UpgradeCommand,
 };
@@ -183,6 +187,8 @@ const DOCTOR_EXAMPLES: &str = "Examples:
   cairn doctor --data /srv/cairn --mend     asks before it mends, and says what was mended and what is lost
   cairn doctor --data /srv/cairn --mend --yes --from /backups/cairn
                                             texts and assets that are damaged come from the newest backup
+  cairn doctor --data /srv/cairn --mend --yes --give-up-assets
+                                            the volume of assets is lost for good, and no backup has it
 
 It may run while Cairn runs, and looks at each service's data as it was at one moment. To mend, stop Cairn first. What is
 mended is mended in one transaction for each service, and the same again changes nothing. A file that cannot be read is kept beside

@@ -8,7 +8,7 @@ use anyhow::bail;
 use cairn_chassis::clock::{Clock as _, SystemClock};
 use cairn_chassis::doctor::{Mended, Report};
 use cairn_chassis::sql::{Config, Tables};
-use cairn_content::{AssetLocation, Copies};
+use cairn_content::{AssetLocation, Copies, WhenAway};
 use serde_json::{Value, json};
 
 use crate::cli::{ASSETS_FOLDER, DoctorOptions, Role};
@@ -201,7 +201,9 @@ async fn mend_rows(
             let copied = copy.and_then(Config::file).and_then(|file| file.parent());
             let copied = copied.map(|folder| AssetLocation::Folder(folder.join(ASSETS_FOLDER)));
             let copies = copy.zip(copied.as_ref()).map(|(database, assets)| Copies { database, assets });
-            cairn_content::mend(storage, &assets(options), copies, &SystemClock, report, &progress).await?;
+            let when_away = if options.give_up_assets { WhenAway::GiveUp } else { WhenAway::Refuse };
+            let assets = assets(options);
+            cairn_content::mend(storage, &assets, copies, when_away, &SystemClock, report, &progress).await?;
             None
         }
         Role::Ingest => cairn_ingest::mend(storage, copy, &progress).await?,

@@ -20,6 +20,7 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 
 use super::Files;
+use super::keeping::Keeping;
 use super::manifest::{KeptFile, Manifest, Piece};
 
 /// What of a file is compared and stored at once. Pages of SQLite do not move, so of a database that changed here and
@@ -34,6 +35,8 @@ const SEALED: u8 = 1;
 const COMPRESSION: i32 = 3;
 /// A list of a hundred million pieces is no list of ours.
 const LIST_LIMIT: usize = 1 << 30;
+/// How many backups are named to whoever asked for an earlier one.
+const NEAREST: usize = 3;
 
 /// Which backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,16 +189,14 @@ impl Repository {
     pub(super) async fn manifest(&self, wanted: &Wanted) -> anyhow::Result<(String, Manifest)> {
         let names = self.names().await?;
         let found = match wanted {
-            Wanted::Newest => names.into_iter().next_back(),
-            Wanted::Named(wanted) => names.into_iter().find(|name| name == wanted),
+            Wanted::Newest => names.last(),
+            Wanted::Named(wanted) => names.iter().find(|name| *name == wanted),
             Wanted::At(at) => {
                 let latest = name_of(*at);
-                names.into_iter().take_while(|name| *name <= latest).last()
+                names.iter().take_while(|name| **name <= latest).last()
             }
         };
-        let Some(name) = found else {
-            bail!("no such backup in {}; `cairn restore --list` shows what is there", self.location)
-        };
+        let Some(name) = found.cloned() else { bail!(self.lacking(wanted, &names)) };
         let (is_sealed, manifest) = self.list(&name).await?;
         if self.is_sealed() && !is_sealed {
             bail!(
@@ -203,6 +204,24 @@ impl Repository {
             )
         }
         Ok((name, manifest))
+    }
+
+    /// What is said when a backup is not there, with those that come nearest.
+    fn lacking(&self, wanted: &Wanted, names: &[String]) -> String {
+        let place = &self.location;
+        if names.is_empty() {
+            return format!("no such backup in {place}: there is none");
+        }
+        match wanted {
+            Wanted::At(at) => {
+                let first = names.iter().take(NEAREST).map(String::as_str).collect::<Vec<_>>().join(", ");
+                let at = at.to_rfc3339();
+                format!("no such backup in {place}: all are later than {at}; the first ones are {first}")
+            }
+            Wanted::Newest | Wanted::Named(_) => {
+                format!("no such backup in {place}; `cairn restore --list` shows what is there")
+            }
+        }
     }
 
     /// The newest backup, when it is encrypted as this one will be: otherwise nothing of it may be used again.
@@ -220,15 +239,16 @@ impl Repository {
         Ok(Some(self.list(&newest).await?.1))
     }
 
-    /// Removes all but so many of the newest backups, never that one, and the pieces that no backup names any more.
-    pub(super) async fn keep_newest(&self, count: usize, made: &str) -> anyhow::Result<usize> {
-        let mut gone = self.names().await?;
-        let mut kept = gone.split_off(gone.len().saturating_sub(count.max(1)));
+    /// Removes the backups that no rule keeps, never that one, and the pieces that no backup names any more.
+    pub(super) async fn thin(&self, keeping: &Keeping, made: &str) -> anyhow::Result<usize> {
+        let names = self.names().await?;
+        let mut gone = keeping.gone(&names);
         // A clock that was put back makes a new one the oldest.
-        kept.extend(gone.extract_if(.., |name| *name == made));
+        gone.retain(|name| name != made);
+        let kept = names.iter().filter(|name| !gone.contains(name));
         let mut named = HashSet::new();
         // Every list is read before anything goes: one that does not open ends it here.
-        for name in &kept {
+        for name in kept {
             let (_, manifest) = self.list(name).await?;
             named.extend(manifest.files.into_iter().flat_map(|file| file.pieces).map(|piece| piece.object));
         }

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use cairn_chassis::clock::Timestamp;
@@ -20,7 +21,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::manifest::{KeptFile, Manifest, Place};
 use super::progress::Progress;
 use super::repository::{Repository, Wanted};
-use crate::cli::{ASSETS_FOLDER, ChosenBackup, RestoreOptions};
+use crate::cli::{ASSETS_FOLDER, ChosenBackup, RestoreOptions, shown_span};
 use crate::data_folder::{self, DataFolder, LOCK_FILE, UNFINISHED};
 use crate::secret_keys;
 
@@ -46,7 +47,9 @@ pub(crate) async fn restore(options: RestoreOptions) -> anyhow::Result<()> {
         return Ok(out.flush()?);
     }
     // Before anything is touched: it may not open.
-    let (name, manifest) = repository.manifest(&wanted(&options.chosen)?).await?;
+    let wanted = wanted(&options.chosen)?;
+    let (name, manifest) = repository.manifest(&wanted).await?;
+    let before = before(&wanted, &manifest);
     let data = DataFolder::claim_for_restore(&options.data)?;
     let assets = options.assets.clone().unwrap_or_else(|| AssetLocation::Folder(data.join(ASSETS_FOLDER)));
     empty(data.path(), options.replace)?;
@@ -59,11 +62,17 @@ pub(crate) async fn restore(options: RestoreOptions) -> anyhow::Result<()> {
         let mut said = about(&name, &manifest);
         if let Some(said) = said.as_object_mut() {
             said.insert("needsSecretKey".to_owned(), lacks_key.into());
+            if let Some(before) = before {
+                said.insert("secondsBefore".to_owned(), before.as_secs().into());
+            }
         }
         writeln!(out, "{said:#}")?;
     } else {
         let (files, bytes) = (manifest.files.len(), manifest.size());
         writeln!(out, "{name} is in {}: {files} files, {bytes} bytes", data.path().display())?;
+        if let Some(before) = before {
+            writeln!(out, "It shows {}: {} before that time", manifest.created_at, shown_span(before))?;
+        }
         if lacks_key {
             let file = secret_keys::FILE_NAME;
             writeln!(
@@ -85,6 +94,14 @@ pub(super) fn wanted(chosen: &ChosenBackup) -> anyhow::Result<Wanted> {
         ),
         (None, None) => Wanted::Newest,
     })
+}
+
+/// How long before the time that was asked for the backup was made.
+fn before(wanted: &Wanted, manifest: &Manifest) -> Option<Duration> {
+    match wanted {
+        Wanted::At(at) => Some(at.since(Timestamp::parse_rfc3339(&manifest.created_at)?)),
+        Wanted::Newest | Wanted::Named(_) => None,
+    }
 }
 
 /// What is told of a backup in JSON.

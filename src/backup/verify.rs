@@ -75,6 +75,7 @@ fn of_doctor(options: &VerifyOptions, data: &Path, assets: Option<AssetLocation>
         secret_key: options.secret_key.clone(),
         mend: false,
         yes: false,
+        give_up_assets: false,
         chosen: ChosenBackup::none(),
         scratch: None,
         quiet: options.quiet || options.json,

@@ -1,30 +1,36 @@
 //! Backups of `cairn up`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use cairn_chassis::debug_fields;
 use cairn_content::AssetLocation;
 use clap::Args;
 
-use super::{AssetLocationParser, SecretKeyOptions};
+use super::{AssetLocationParser, SecretKeyOptions, spans};
 
 pub(super) const BACKUP_EXAMPLES: &str = "Examples:
   cairn backup --to /backups/cairn          of cairn up, with its data in ./cairn-data; it may run meanwhile
   cairn backup --data /srv/cairn --to 's3://backups/cairn?region=eu-west-1' --keep 30
   CAIRN_BACKUP_KEY_FILE=/run/secrets/backup-key cairn backup --to /backups/cairn
   cairn backup --to /backups/cairn --full --json | jq -r .name
+  cairn backup --data /srv/cairn --to /backups/cairn --every 60s          goes on until it is stopped
+  cairn backup --to /backups/cairn --every 5m --keep-within 2d --keep-hourly 168 --keep-daily 90
 
 Each one is whole: the databases at one moment, and the assets that they name. Only what has changed since the one before is
-stored. With a key (`openssl rand -hex 32`) everything is encrypted, and the secret key of the data folder is in it too.";
+stored. With --every, what can be lost is what was written in that time and while one is made; `cairn restore --at` goes back to
+any that is kept. The rules of --keep add up: what one of them keeps stays. With a key (`openssl rand -hex 32`)
+everything is encrypted, and the secret key of the data folder is in it too.";
 
 pub(super) const RESTORE_EXAMPLES: &str = "Examples:
   cairn restore --from /backups/cairn --data /srv/cairn          the newest, into an empty folder
-  cairn restore --from /backups/cairn --at 2026-11-28T09:00:00Z --data /srv/cairn
+  cairn restore --from /backups/cairn --at 2026-11-28T14:05:00+01:00 --data /srv/cairn    as it was then
   cairn restore --from /backups/cairn --list
   cairn restore --from /backups/cairn --snapshot NAME --data /srv/cairn --replace
 
-One that was cut is begun anew by the same command; until it is whole, `cairn up` does not start on the folder.";
+A backup shows one moment: with --at, how long before that time it was is told. A restore that was cut is begun anew by the same
+command; until it is whole, `cairn up` does not start on the folder.";
 
 pub(super) const VERIFY_EXAMPLES: &str = "Examples:
   cairn verify --from /backups/cairn                     the newest backup
@@ -61,11 +67,14 @@ pub(crate) struct BackupOptions {
     pub(crate) to: AssetLocation,
     #[command(flatten)]
     pub(crate) key: BackupKeyOptions,
-    /// Remove all but so many of the newest afterwards. Default: all are kept.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) keep: Option<u32>,
+    /// Go on until stopped, and make one every so often, such as 60s or 15m. When the first one fails this ends with 1; a later
+    /// one that fails is told and tried again.
+    #[arg(long, value_name = "TIME", value_parser = spans::read)]
+    pub(crate) every: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) keeping: KeepingOptions,
     /// Store everything anew, and trust nothing that earlier backups have stored: after `cairn verify` has found damage.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "every")]
     pub(crate) full: bool,
     /// Print nothing but errors.
     #[arg(long)]
@@ -73,6 +82,25 @@ pub(crate) struct BackupOptions {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Which backups stay. The rules add up; without any, all stay, and with `--every` those of the last day, one for each hour of
+/// the week before, and one for each of 30 days.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct KeepingOptions {
+    /// Keep so many of the newest, and remove what no rule keeps. Default: all are kept; with --every as if it said
+    /// --keep-within 1d --keep-hourly 168 --keep-daily 30.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: Option<u32>,
+    /// Keep all that are at most so much older than the newest, such as 12h or 2d.
+    #[arg(long, value_name = "TIME", value_parser = spans::read)]
+    pub(crate) keep_within: Option<Duration>,
+    /// Keep the last one of so many of the newest hours (UTC) that have any.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep_hourly: Option<u32>,
+    /// Keep the last one of so many of the newest days (UTC) that have any.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep_daily: Option<u32>,
 }
 
 /// Which backup is meant.

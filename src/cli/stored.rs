@@ -72,6 +72,10 @@ pub(crate) struct DoctorOptions {
     /// Mend without asking.
     #[arg(long, requires = "mend")]
     pub(crate) yes: bool,
+    /// Remove assets whose bytes are gone even when nearly all are, as when a volume is not mounted: only when they are lost for
+    /// good.
+    #[arg(long, requires = "mend")]
+    pub(crate) give_up_assets: bool,
     #[command(flatten)]
     pub(crate) chosen: ChosenBackup,
     /// Where the backup is put meanwhile: as much room as it is long. Default: the folder for temporary files.

@@ -105,6 +105,19 @@ pub enum Error {
     /// The bytes of an asset are not in the store.
     #[error("the bytes of the asset {0} are not in the store")]
     LostAsset(String),
+    /// So many assets are not in the store that this is more likely no store of theirs, or one that is not mounted.
+    #[error(
+        "{missing} of {all} assets are not in {location}: mount their volume, or name their place with --assets, and mend \
+         again; when they are lost for good, --give-up-assets removes them"
+    )]
+    StoreAway {
+        /// Where they were looked for.
+        location: String,
+        /// How many are not there, and in no backup that was given.
+        missing: usize,
+        /// Of how many.
+        all: usize,
+    },
     /// A stored body cannot be read back.
     #[error(transparent)]
     DamagedBody(#[from] Damaged),
@@ -187,7 +200,7 @@ impl From<Error> for Problem {
                 let message = "the store of assets does not answer now: try again";
                 Self::unavailable(message, std::time::Duration::from_secs(1))
             }
-            Error::LostAsset(_) | Error::DamagedBody(_) => Self::internal(error),
+            Error::LostAsset(_) | Error::StoreAway { .. } | Error::DamagedBody(_) => Self::internal(error),
         }
     }
 }

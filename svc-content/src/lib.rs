@@ -38,7 +38,7 @@ mod tree;
 mod usage;
 mod versions;
 
-pub use self::assets::{AssetLocation, Bucket, UnknownLocation};
+pub use self::assets::{AssetLocation, Bucket, UnknownLocation, WhenAway};
 pub use self::doctor::index::examine_index;
 pub use self::doctor::{Copies, examine, mend};
 pub use self::error::Error;

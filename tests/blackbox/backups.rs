@@ -24,7 +24,7 @@ const WRITERS: usize = 3;
 const KEY: &str = "CAIRN_BACKUP_KEY";
 
 /// The key of stored secrets, which is in no backup that is not encrypted.
-fn secret_key(data: &Path) -> String {
+pub(crate) fn secret_key(data: &Path) -> String {
     data.join("secret.key").display().to_string()
 }
 
@@ -34,7 +34,7 @@ async fn backup(arguments: &[&str], environment: &[(&str, &str)]) -> Value {
     serde_json::from_str(&done(&all, environment).await).unwrap()
 }
 
-async fn write(token: &ApiToken, name: &str) -> String {
+pub(crate) async fn write(token: &ApiToken, name: &str) -> String {
     let body = json!({"name": name, "content": format!("The okapi wrote {name}.\n"), "fileType": "markdown"});
     id(&token.post("/api/v1/files").json(body).await.expect(201).json())
 }
@@ -121,14 +121,14 @@ async fn use_it(up: &SingleProcess, writer: usize, stop: Arc<AtomicBool>) {
 }
 
 /// Brings into a restored folder what is in no backup: the key of stored secrets, and how the tests get in.
-fn bring(from: &Path, to: &Path) {
+pub(crate) fn bring(from: &Path, to: &Path) {
     for name in ["secret.key", "bootstrap.json"] {
         std::fs::copy(from.join(name), to.join(name)).unwrap();
     }
 }
 
 /// The same token, at another process on the same data.
-fn at(up: &SingleProcess, owner: &SingleProcess) -> ApiToken {
+pub(crate) fn at(up: &SingleProcess, owner: &SingleProcess) -> ApiToken {
     ApiToken { secret: owner.owner().token.clone(), ..up.token() }
 }
 

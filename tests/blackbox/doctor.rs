@@ -335,6 +335,59 @@ fn texts_and_assets_come_from_a_backup_or_are_told_as_lost() {
 }
 
 #[test]
+fn a_volume_of_assets_that_is_not_mounted_costs_none_of_them() {
+    run_alone(async {
+        let data = Scratch::new();
+        let mut up = SingleProcess::start_on(data.path(), &[]).await;
+        let (channel, identity) = entry(&up).await;
+        for number in 0..11 {
+            let name = format!("plan-{number}.png");
+            let bytes = noise(1_000 + number);
+            send(channel.clone(), &identity, messages(&name, "image/png", &bytes)).await.unwrap();
+        }
+        assert!(up.stop().await.success());
+        let (assets, away) = (data.path().join("assets"), data.path().join("assets-of-the-volume"));
+        let is_refused = async |missing: &str| {
+            let said = refused_mend(data.path()).await;
+            assert!(
+                said.contains(missing) && said.contains("mount") && said.contains("--give-up-assets"),
+                "{said}"
+            );
+            assert!(!said.contains(": lost: "), "{said}");
+        };
+        // No folder, an empty one, and one that has only what was written since.
+        std::fs::rename(&assets, &away).unwrap();
+        is_refused("11 of 11 assets").await;
+        assert!(!assets.exists());
+        std::fs::create_dir(&assets).unwrap();
+        is_refused("11 of 11 assets").await;
+        std::fs::remove_dir(&assets).unwrap();
+        std::fs::rename(&away, &assets).unwrap();
+        let objects = below(&assets);
+        let bytes: Vec<_> = objects.iter().map(|object| std::fs::read(object).unwrap()).collect();
+        for object in &objects[1..] {
+            std::fs::remove_file(object).unwrap();
+        }
+        is_refused("10 of 11 assets").await;
+        for (object, bytes) in objects.iter().zip(bytes).skip(2) {
+            std::fs::write(object, bytes).unwrap();
+        }
+        // One that is missing is missing.
+        let said = mend(data.path(), &[]).await;
+        assert_eq!(said.matches(": lost: ").count(), 1, "{said}");
+
+        std::fs::remove_dir_all(&assets).unwrap();
+        is_refused("10 of 10 assets").await;
+        let said = mend(data.path(), &["--give-up-assets"]).await;
+        assert!(said.matches("content: lost: ").count() == 10 && said.contains("plan-"), "{said}");
+        let mut up = SingleProcess::start_on(data.path(), &[]).await;
+        let left = up.token().get("/api/v1/assets").await.expect(200).text();
+        assert!(!left.contains("plan-"), "{left}");
+        assert!(up.stop().await.success());
+    });
+}
+
+#[test]
 fn rows_leftovers_and_a_lost_key() {
     run_alone(async {
         let data = Scratch::new();

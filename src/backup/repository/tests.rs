@@ -39,7 +39,7 @@ async fn what_is_known_is_not_stored_again_and_what_nothing_names_goes() {
         let made = repository.finish(&list(2, &second)).await.unwrap();
         let cut = folder.path().join(PIECES).join(&second.pieces[0].object[..2]).join("x#1");
         std::fs::write(&cut, "").unwrap();
-        assert_eq!(repository.keep_newest(1, &made).await.unwrap(), 1);
+        assert_eq!(repository.thin(&Keeping::newest(1), &made).await.unwrap(), 1);
         assert_eq!(repository.engine.list(Some(&Key::from(PIECES))).count().await, 1);
         assert!(!cut.exists());
         assert_eq!(whole(&repository, &second).await.unwrap(), b"one");
@@ -61,9 +61,30 @@ async fn the_newest_that_is_not_after_a_moment_is_found() {
     assert_eq!(name(&repository, at(20)).await.unwrap(), made[1]);
     assert_eq!(name(&repository, at(29)).await.unwrap(), made[1]);
     assert_eq!(name(&repository, at(99)).await.unwrap(), made[2]);
-    assert!(name(&repository, at(9)).await.unwrap_err().to_string().contains("no such backup"));
+    let refusal = name(&repository, at(9)).await.unwrap_err().to_string();
+    assert!(refusal.contains("no such backup") && refusal.contains(&made.join(", ")), "{refusal}");
     assert_eq!(name(&repository, Wanted::Newest).await.unwrap(), made[2]);
     assert_eq!(name(&repository, Wanted::Named(made[0].clone())).await.unwrap(), made[0]);
+}
+
+#[tokio::test]
+async fn what_the_rules_keep_stays_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let repository = repository(folder.path(), None).await;
+    let mut saved = Saved::default();
+    let mut made = Vec::new();
+    // Two in each of two hours, each with a piece of its own.
+    for (second, text) in [(0, b"a"), (60, b"b"), (3_600, b"c"), (3_660, b"d")] {
+        let file = repository.save(&mut saved, "auth.db", pieces(&[&text[..]])).await.unwrap();
+        made.push(repository.finish(&list(second, &file)).await.unwrap());
+    }
+    assert_eq!(repository.thin(&Keeping::hourly(2), &made[3]).await.unwrap(), 2);
+    assert_eq!(repository.names().await.unwrap(), [made[1].clone(), made[3].clone()]);
+    assert_eq!(repository.engine.list(Some(&Key::from(PIECES))).count().await, 2);
+    for (name, text) in [(&made[1], b"b"), (&made[3], b"d")] {
+        let (_, manifest) = repository.manifest(&Wanted::Named(name.clone())).await.unwrap();
+        assert_eq!(whole(&repository, &manifest.files[0]).await.unwrap(), text);
+    }
 }
 
 #[tokio::test]
@@ -74,7 +95,7 @@ async fn a_backup_of_a_clock_that_was_put_back_is_kept() {
     repository.finish(&list(10, &file)).await.unwrap();
     let newest = repository.finish(&list(20, &file)).await.unwrap();
     let made = repository.finish(&list(5, &file)).await.unwrap();
-    assert_eq!(repository.keep_newest(1, &made).await.unwrap(), 1);
+    assert_eq!(repository.thin(&Keeping::newest(1), &made).await.unwrap(), 1);
     assert_eq!(repository.names().await.unwrap(), [made, newest]);
 }
 

@@ -426,6 +426,7 @@ fn refused(what: Item, error: Error) -> Result<LeftAlone, Error> {
         | Error::Storage(_)
         | Error::Objects(_)
         | Error::LostAsset(_)
+        | Error::StoreAway { .. }
         | Error::DamagedBody(_) => return Err(error),
     };
     Ok(LeftAlone { what, code, reason, by: None })

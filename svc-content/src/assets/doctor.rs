@@ -66,7 +66,7 @@ pub(crate) async fn examine(
 
 fn no_store(location: &AssetLocation) -> Finding {
     let subject = format!(
-        "there are assets, and no store at {location}: name it with --assets, or make it empty if it is lost"
+        "there are assets, and no store at {location}: mount their volume, or name their place with --assets"
     );
     Finding { rule: BYTES_RULE, subject }
 }
@@ -100,6 +100,17 @@ pub(super) async fn damaged(
         }
     }
     Ok(found)
+}
+
+/// How many objects the rows name.
+pub(super) async fn count(db: &Db) -> Result<usize, Error> {
+    let (mut count, mut after) = (0, (String::new(), String::new()));
+    loop {
+        let rows = store::assets::list_all(db, &after.0, &after.1, ROWS_AT_ONCE).await?;
+        let Some((workspace, last)) = rows.last() else { return Ok(count) };
+        after = (workspace.to_string(), last.hash.clone());
+        count += rows.len();
+    }
 }
 
 /// Whether the store has an object that a row names: otherwise it may be that of another deployment.

@@ -6,19 +6,35 @@ use cairn_chassis::sql::Db;
 use cairn_proto::ids::WorkspaceId;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
 
-use super::doctor::{BYTES_RULE, OBJECT_RULE, damage, damaged, is_ours, unclaimed};
+use super::doctor::{BYTES_RULE, OBJECT_RULE, count, damage, damaged, is_ours, unclaimed};
 use super::objects::{AssetLocation, AssetStore};
 use crate::Error;
 use crate::model::StoredObject;
 use crate::store::doctor as stored;
 
-/// Mends every object that is not what its row says, and puts aside those that no row names. Where there is no store at all, or one
-/// that has other objects and none of these, the place may be another deployment's: only what a copy has is put there, and nothing
-/// is removed.
+/// What is done when a store has none of its objects, or hardly any: a volume that is not mounted looks like that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenAway {
+    /// Nothing, and whoever mends is told.
+    Refuse,
+    /// They are given up.
+    GiveUp,
+}
+
+/// A store that lacks so many of a hundred objects looks as if it were away.
+const AWAY_PERCENT: usize = 90;
+
+/// Mends every object that is not what its row says, and puts aside those that no row names. Where the store has other objects and
+/// none of these, the place may be another deployment's: only what a copy has is put there, and nothing is removed.
+///
+/// # Errors
+/// [`Error::StoreAway`] when objects would be given up of a store that looks as if it were away, unless that is wished. Then nothing
+/// was changed.
 pub(crate) async fn mend(
     db: &Db,
     location: &AssetLocation,
     copy: Option<&AssetLocation>,
+    when_away: WhenAway,
     now: Timestamp,
     report: &mut Report,
     progress: Progress<'_>,
@@ -28,14 +44,25 @@ pub(crate) async fn mend(
         Some(copy) => AssetStore::open_existing(copy).await?,
         None => None,
     };
-    let objects = match (AssetStore::open_existing(location).await?, &copy) {
-        (Some(objects), _) => objects,
-        (None, Some(_)) => AssetStore::open(location).await?,
-        (None, None) => return Ok(()),
+    let all = count(db).await?;
+    let objects = match (AssetStore::open_existing(location).await?, &copy, when_away) {
+        (Some(objects), _, _) => objects,
+        (None, None, _) if all == 0 => return Ok(()),
+        (None, Some(_), _) | (None, None, WhenAway::GiveUp) => AssetStore::open(location).await?,
+        (None, None, WhenAway::Refuse) => return Err(away(location, all, all)),
     };
     let is_ours = is_ours(db, &objects).await?;
-    let may_give_up = is_ours || objects.list().next().await.transpose()?.is_none();
-    for (workspace, kept, _) in damaged(db, &objects).await? {
+    let is_empty = objects.list().next().await.transpose()?.is_none();
+    let may_give_up = is_ours || is_empty;
+    let damaged = damaged(db, &objects).await?;
+    if may_give_up && when_away == WhenAway::Refuse {
+        let missing = missing(&objects, copy.as_ref(), &damaged).await?;
+        let is_away = is_empty || missing * 100 >= all * AWAY_PERCENT;
+        if missing > 0 && is_away {
+            return Err(away(location, missing, all));
+        }
+    }
+    for (workspace, kept, _) in damaged {
         if !from_copy(&objects, copy.as_ref(), workspace, &kept, report).await? && may_give_up {
             give_up(db, &objects, workspace, &kept, report).await?;
         }
@@ -55,6 +82,28 @@ pub(crate) async fn mend(
         });
     }
     Ok(())
+}
+
+fn away(location: &AssetLocation, missing: usize, all: usize) -> Error {
+    Error::StoreAway { location: location.to_string(), missing, all }
+}
+
+/// How many of these objects are not there at all, and in no copy either.
+async fn missing(
+    objects: &AssetStore,
+    copy: Option<&AssetStore>,
+    damaged: &[(WorkspaceId, StoredObject, String)],
+) -> Result<usize, Error> {
+    let mut missing = 0;
+    for (workspace, kept, _) in damaged {
+        let is_there = objects.size(*workspace, kept.object).await?.is_some();
+        let is_copied = match copy {
+            Some(copy) => copy.size(*workspace, kept.object).await?.is_some(),
+            None => false,
+        };
+        missing += usize::from(!is_there && !is_copied);
+    }
+    Ok(missing)
 }
 
 /// Answers whether a copy has the object as it was.

@@ -331,6 +331,7 @@ fn of_the_item(error: Error) -> Result<Error, Error> {
         | Error::Storage(_)
         | Error::Objects(_)
         | Error::LostAsset(_)
+        | Error::StoreAway { .. }
         | Error::DamagedBody(_) => Err(error),
     }
 }

@@ -6,7 +6,7 @@ use cairn_chassis::feed;
 use cairn_chassis::sql::{self, Db, Tx};
 
 use super::{checks, records, texts};
-use crate::{AssetLocation, Error, assets, store};
+use crate::{AssetLocation, Error, WhenAway, assets, store};
 
 /// Undamaged copies, as a backup has them.
 #[derive(Debug, Clone, Copy)]
@@ -21,11 +21,12 @@ pub struct Copies<'a> {
 /// service may run on the storage, unless it is a server's, where whoever writes meanwhile makes this fail.
 ///
 /// # Errors
-/// When the storage fails. Of its rows nothing is changed then; assets are mended one by one, and those that were are reported.
+/// When the storage fails, or the store of assets looks as if it were away and `when_away` refuses that. Of its rows nothing is changed then; assets are mended one by one, and those that were are reported.
 pub async fn mend(
     storage: &sql::Config,
     assets: &AssetLocation,
     copies: Option<Copies<'_>>,
+    when_away: WhenAway,
     clock: &dyn Clock,
     report: &mut Report,
     progress: Progress<'_>,
@@ -34,7 +35,7 @@ pub async fn mend(
         return Ok(());
     };
     let source = copies.map(|copies| copies.assets);
-    assets::mend(&db, assets, source, clock.now(), report, progress).await?;
+    assets::mend(&db, assets, source, when_away, clock.now(), report, progress).await?;
     let copy = match copies {
         Some(copies) => Db::open_existing(copies.database, store::SCHEMA, store::MIGRATIONS).await?,
         None => None,

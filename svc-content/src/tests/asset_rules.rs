@@ -407,7 +407,8 @@ async fn the_doctor_names_what_is_wrong_with_assets() {
         assert_eq!(wrong(now).await, [""; 0], "it may be that of an upload that goes on");
         assert_eq!(wrong(two_days_on).await, [stray]);
         let (db, mut report) = (&bench.context.db, cairn_chassis::doctor::Report::default());
-        crate::assets::mend(db, &location, None, two_days_on, &mut report, &|_| {}).await.unwrap();
+        let refuse = crate::WhenAway::Refuse;
+        crate::assets::mend(db, &location, None, refuse, two_days_on, &mut report, &|_| {}).await.unwrap();
         assert_eq!(wrong(two_days_on).await, [""; 0], "{}", bench.engine());
         let aside = std::fs::read_dir(folder.path().join("assets/damaged")).unwrap();
         assert_eq!(aside.count(), 1, "its row may be what was lost");
@@ -416,5 +417,12 @@ async fn the_doctor_names_what_is_wrong_with_assets() {
         assert_eq!(wrong(now).await, ["an object is that of an asset"], "{}", bench.engine());
         std::fs::remove_dir_all(folder.path().join("assets")).unwrap();
         assert_eq!(wrong(now).await, ["an object is that of an asset", gone]);
+        let refused =
+            crate::assets::mend(db, &location, None, refuse, two_days_on, &mut report, &|_| {}).await;
+        assert!(matches!(refused, Err(Error::StoreAway { missing: 2, all: 2, .. })), "{}", bench.engine());
+        assert!(!folder.path().join("assets").exists(), "it may be a volume that is not mounted");
+        let give_up = crate::WhenAway::GiveUp;
+        crate::assets::mend(db, &location, None, give_up, two_days_on, &mut report, &|_| {}).await.unwrap();
+        assert_eq!(wrong(now).await, [""; 0], "{}", bench.engine());
     }
 }

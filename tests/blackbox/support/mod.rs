@@ -10,6 +10,7 @@ pub(crate) mod deployment;
 pub(crate) mod embedder;
 pub(crate) mod github;
 pub(crate) mod http;
+pub(crate) mod kept;
 pub(crate) mod mcp;
 pub(crate) mod mesh;
 #[cfg(feature = "transformer")]
