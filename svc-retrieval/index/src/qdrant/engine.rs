@@ -221,10 +221,11 @@ impl Inner {
     }
 
     fn lose(&self) {
-        self.is_ready.store(false, Ordering::Release);
         self.asked.lose();
         self.losses.fetch_add(1, Ordering::AcqRel);
         self.cursors.write().unwrap_or_else(PoisonError::into_inner).clear();
+        // The last: whoever sees it reads the cursors of the next collection.
+        self.is_ready.store(false, Ordering::Release);
     }
 
     fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {

@@ -53,7 +53,7 @@ impl Inner {
     /// Applies a batch as the module says. Of a document given twice the later stays.
     pub(super) async fn apply(&self, documents: Vec<Replacement>, cursors: Vec<Cursor>) -> Result<(), Error> {
         self.ready().await?;
-        self.is_up_to_date(&cursors).await?;
+        self.ensure_not_lost(&cursors).await?;
         let mut workspaces: BTreeMap<Uuid, HashMap<Uuid, Replacement>> = BTreeMap::new();
         for replacement in documents {
             let replacements = workspaces.entry(replacement.workspace).or_default();
@@ -64,7 +64,7 @@ impl Inner {
             self.replace(workspace, revision, replacements.into_values().collect()).await?;
         }
         // What was written into a collection that is gone by now is not in this one.
-        self.is_up_to_date(&cursors).await?;
+        self.ensure_not_lost(&cursors).await?;
         for cursor in cursors {
             self.advance(cursor).await?;
         }
@@ -73,7 +73,7 @@ impl Inner {
 
     /// Fails where the collection was lost after the caller had asked for one of these cursors: the batch is of changes from
     /// there on, and what stands before them is missing in the collection that was made meanwhile.
-    async fn is_up_to_date(&self, cursors: &[Cursor]) -> Result<(), Error> {
+    async fn ensure_not_lost(&self, cursors: &[Cursor]) -> Result<(), Error> {
         if !self.asked.are_lost(cursors) {
             return Ok(());
         }
