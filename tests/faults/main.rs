@@ -83,6 +83,7 @@ fn nothing_acknowledged_is_lost_and_nothing_hidden_is_seen() {
             if phases.is_empty() {
                 continue;
             }
+            say(&format!("mesh: index {index:?}"));
             match Cluster::start(index).await {
                 Ok(cluster) => drive(cluster, phases).await,
                 Err(why) => return say(&format!("skipped: faults: {why}")),
