@@ -145,6 +145,7 @@ impl Searcher {
         let began = self.clock.now();
         // One search sees one generation, whatever becomes current meanwhile.
         let generation = self.generations.current();
+        let losses = generation.engine.losses();
         let (mut coverage, plan) = tokio::join!(
             catch_up(&generation, workspace, &request.after, request.max_wait),
             self.plan(&generation, identity, call, &request),
@@ -161,6 +162,9 @@ impl Searcher {
             },)?;
         let mut answered = self.answered(asking, (&request, past), ranked, consulted).await?;
         coverage.append(&mut answered.coverage);
+        if generation.engine.losses() != losses {
+            coverage.push(answer::index_was_lost());
+        }
         let response = answer::response(answered.results, coverage, request.mode);
         Ok(Searched { response, is_cached: answered.is_cached, provider_operations: answered.used })
     }

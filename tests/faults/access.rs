@@ -5,21 +5,22 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::support::callers::ApiToken;
 use crate::support::http::Http;
 use crate::up::Owner;
 
-/// Within so long a client sees that a connection has ended; until then it may send requests over it, also when whoever listens is
-/// back.
-pub(crate) const NOTICED: Duration = Duration::from_millis(200);
+/// So long after whoever listens was away a client may still send requests over a connection that has ended. It sees that at once;
+/// but on a machine that is busy it gets to it late.
+const NOTICED: Duration = Duration::from_secs(5);
 
 /// An address, and who calls there.
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
     pub(crate) base_url: String,
     pub(crate) owner: Owner,
-    /// Odd while whoever listens there is away or hangs; it has another value after each such time.
-    pub(crate) disturbed: Rc<Cell<u64>>,
+    pub(crate) absences: Rc<Absences>,
     /// A folder that connected sources may read.
     pub(crate) shelf: PathBuf,
 }
@@ -28,9 +29,29 @@ impl Access {
     pub(crate) fn token(&self) -> ApiToken {
         ApiToken { http: Http::new(&self.base_url), secret: self.owner.token.clone() }
     }
+}
 
-    /// Notes that whoever listens is about to be away, or is back.
-    pub(crate) fn note_disturbance(&self) {
-        self.disturbed.set(self.disturbed.get() + 1);
+/// When whoever listens at an address is away or hangs.
+#[derive(Debug, Default)]
+pub(crate) struct Absences {
+    is_away: Cell<bool>,
+    last_end: Cell<Option<Instant>>,
+}
+
+impl Absences {
+    /// Whoever listens is about to be away.
+    pub(crate) fn begin(&self) {
+        self.is_away.set(true);
+    }
+
+    /// It is started again, or goes on.
+    pub(crate) fn end(&self) {
+        self.is_away.set(false);
+        self.last_end.set(Some(Instant::now()));
+    }
+
+    /// Whether a request that was sent then, and has ended by now, may have met one.
+    pub(crate) fn excuse(&self, sent: Instant) -> bool {
+        self.is_away.get() || self.last_end.get().is_some_and(|end| sent < end + NOTICED)
     }
 }

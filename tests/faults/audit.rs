@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::client::Grounds;
+use crate::client::{Grounds, SCRIPT, SEARCH, is_told_fault};
 use crate::cluster::Cluster;
 use crate::ledger::{Entry, Ledger, Standing, Violations, each};
 use crate::support::callers::{ApiToken, Caller};
@@ -24,6 +24,13 @@ const DOCUMENTS_OF_SOURCE: usize = 200;
 const SOURCE_PAUSE: Duration = Duration::from_millis(500);
 /// Longer than a run that was cut short is held for its worker, and the next one takes.
 const SOURCE_LIMIT: Duration = Duration::from_secs(180);
+/// Longer than all faults of one moment last, and what they hold up.
+const SCRIPT_LIMIT: Duration = Duration::from_secs(180);
+/// Longer than an index that was lost takes to be filled.
+const INDEX_LIMIT: Duration = Duration::from_secs(180);
+const PAUSE: Duration = Duration::from_millis(100);
+/// So many files are searched for, about.
+const SEARCHED: usize = 100;
 
 /// Waits until everything answers again without anybody's help; answers how long that took.
 pub(crate) async fn recovery(access: &Access, grounds: &Rc<Grounds>) -> Duration {
@@ -58,7 +65,8 @@ pub(crate) async fn ended_runs(grounds: &Grounds) {
     ];
     for path in paths {
         eventually(&format!("all runs of {path} are over"), async || {
-            let runs = grounds.person.get(&path).await.expect(200).json();
+            let reply = grounds.person.get(&path).attempt().await.ok().filter(|reply| reply.status == 200)?;
+            let runs = reply.json();
             let is_over = each(&runs, "status").all(|status| !matches!(status, "queued" | "running"));
             is_over.then_some(())
         })
@@ -74,31 +82,35 @@ pub(crate) async fn source(grounds: &Grounds) -> usize {
     let end = Instant::now() + SOURCE_LIMIT;
     loop {
         let sync = grounds.person.post(&format!("{}/sync", grounds.source)).json(json!({}));
-        let asked = sync.await.status;
+        let asked = sync.attempt().await.map(|reply| reply.status);
         tokio::time::sleep(SOURCE_PAUSE).await;
         let path = format!("{}/documents?limit={DOCUMENTS_OF_SOURCE}", grounds.source);
-        let documents = grounds.person.get(&path).await.expect(200).json();
+        let listed = grounds.person.get(&path).attempt().await;
+        let documents = listed.ok().filter(|reply| reply.status == 200).map(|reply| reply.json());
+        let documents = documents.unwrap_or_default();
         let mut found: Vec<&str> = each(&documents, "externalId").collect();
         found.sort_unstable();
         if found == expected {
             return expected.len();
         }
-        assert!(Instant::now() < end, "a source (last asked: {asked}) has {found:?} of {expected:?}");
+        assert!(Instant::now() < end, "a source (last asked: {asked:?}) has {found:?} of {expected:?}");
     }
 }
 
-/// Compares what clients, which ask nothing any more since then, know with what is there; answers how much that was.
+/// Waits until nothing is under way any more of what clients, which ask nothing since then, were given no answer to.
+pub(crate) async fn silence(ledgers: &[Ledger], silent_since: Instant) {
+    if ledgers.iter().any(|ledger| ledger.failed > 0) {
+        tokio::time::sleep_until(silent_since + LAST_DEADLINE).await;
+    }
+}
+
+/// Compares what clients know with what is there, when nothing is under way any more; answers how much that was.
 pub(crate) async fn ledgers(
     access: &Access,
     grounds: &Grounds,
     ledgers: &[Ledger],
-    silent_since: Instant,
     violations: &Violations,
 ) -> String {
-    let is_open = ledgers.iter().any(|ledger| ledger.files.values().any(|entry| !entry.is_settled()));
-    if is_open {
-        tokio::time::sleep_until(silent_since + LAST_DEADLINE).await;
-    }
     let token = access.token();
     let files = listed(&token, "/api/v1/files").await;
     let mut lost_or_doubled = 0;
@@ -226,8 +238,60 @@ fn titles(list: &[Value], field: &str) -> Vec<String> {
     list.iter().filter_map(|item| item[field].as_str()).map(str::to_owned).collect()
 }
 
+/// Scripts go on without the index: whatever else is wrong at this moment, one is answered before the index is back.
+pub(crate) async fn scripts(access: &Access, violations: &Violations) {
+    let (token, end) = (access.token(), Instant::now() + SCRIPT_LIMIT);
+    loop {
+        let asked = token.post(SCRIPT).json(json!({"script": "ls /files | wc -l"})).attempt().await;
+        let said = match asked {
+            Ok(reply) if reply.status == 200 => return,
+            Ok(reply) => format!("{}: {}", reply.status, reply.text()),
+            Err(why) => why,
+        };
+        if Instant::now() >= end {
+            return violations.note(format!("no script is answered while Qdrant is away: {said}"));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// A search whose index is away fails, and as is documented: it does not answer that there is nothing.
+pub(crate) async fn search_without_index(access: &Access, violations: &Violations) {
+    let search = access.token().post(SEARCH).json(json!({"query": "recovered", "strategy": "keyword"}));
+    // The gateway may be away, too.
+    let Ok(reply) = search.attempt().await else { return };
+    if !is_told_fault(&reply) {
+        let (status, text) = (reply.status, reply.text());
+        violations.note(format!("a search while Qdrant is away is answered {status}: {text}"));
+    }
+}
+
+/// What clients know to be there is found, by a part of it: whatever became of the index, it has caught up.
+pub(crate) async fn index(access: &Access, ledgers: &[Ledger], violations: &Violations) {
+    let (token, end) = (access.token(), Instant::now() + INDEX_LIMIT);
+    let files = ledgers.iter().flat_map(|ledger| &ledger.files);
+    let live: Vec<(&String, &Entry)> = files
+        .filter(|(_, entry)| entry.is_settled() && matches!(entry.acknowledged, Standing::Live { .. }))
+        .collect();
+    for (name, entry) in live.iter().step_by(live.len() / SEARCHED + 1) {
+        let query = json!({"query": entry.word, "strategy": "keyword", "limit": 5});
+        loop {
+            let reply = token.post(SEARCH).json(&query).await;
+            let is_found = reply.status == 200
+                && each(&reply.json()["results"], "fileId").any(|found| entry.id.as_deref() == Some(found));
+            if is_found {
+                break;
+            }
+            if Instant::now() >= end {
+                return violations.note(format!("{name} is not found in the end: {}", reply.text()));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
 /// Stops everything; `cairn doctor` finds every database sound.
-pub(crate) async fn databases(cluster: &mut Cluster, violations: &Violations) {
+pub(crate) async fn databases(cluster: &Cluster, violations: &Violations) {
     for (service, url) in cluster.stop().await {
         let arguments = ["doctor", "--quiet", "--database", &url].map(str::to_owned);
         let mut doctor = Process::start("cairn doctor", &arguments, &[]);

@@ -7,8 +7,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use crate::access::Access;
+use crate::access::{Absences, Access};
 use crate::ledger::{Entry, Ledger, Standing, Violations, each};
 use crate::numbers::Numbers;
 use crate::runs;
@@ -19,8 +20,8 @@ use crate::up::Owner;
 
 /// Longer than the gateway's longest deadline: whoever is not answered until then never is.
 const PATIENCE: Duration = Duration::from_secs(75);
-const SEARCH: &str = "/api/v1/search_context";
-const SCRIPT: &str = "/api/v1/vfs/exec";
+pub(crate) const SEARCH: &str = "/api/v1/search_context";
+pub(crate) const SCRIPT: &str = "/api/v1/vfs/exec";
 /// So long a search waits for the index (the contract's maximum).
 const INDEX_WAIT_MILLIS: &str = "10000";
 
@@ -111,7 +112,7 @@ pub(crate) struct Client {
     pub(crate) number: u64,
     pub(crate) grounds: Rc<Grounds>,
     pub(crate) token: ApiToken,
-    disturbed: Rc<Cell<u64>>,
+    absences: Rc<Absences>,
     pub(crate) numbers: Numbers,
     pub(crate) violations: Violations,
     pub(crate) ledger: Ledger,
@@ -126,8 +127,8 @@ impl Client {
         numbers: Numbers,
         violations: Violations,
     ) -> Self {
-        let (token, disturbed) = (access.token(), Rc::clone(&access.disturbed));
-        Self { number, grounds, token, disturbed, numbers, violations, ledger: Ledger::default(), made: 0 }
+        let (token, absences) = (access.token(), Rc::clone(&access.absences));
+        Self { number, grounds, token, absences, numbers, violations, ledger: Ledger::default(), made: 0 }
     }
 
     /// Goes on until it is told to stop; answers what it knows.
@@ -155,9 +156,9 @@ impl Client {
 
     /// Sends a request, and sees that the answer is one that the contract allows.
     pub(crate) async fn ask(&mut self, what: &str, request: Request, allowed: &[u16]) -> Outcome {
-        let before = self.disturbed.get();
+        let sent = Instant::now();
         let answer = tokio::time::timeout(PATIENCE, request.attempt()).await;
-        let is_excused = before != self.disturbed.get() || before % 2 == 1;
+        let is_excused = self.absences.excuse(sent);
         let reply = match answer {
             Ok(Ok(reply)) => reply,
             Ok(Err(why)) => {
@@ -406,7 +407,7 @@ impl Client {
 }
 
 /// Whether an error is one that a fault may give: the contract's body, and when to come again where that is known.
-fn is_told_fault(reply: &Reply) -> bool {
+pub(crate) fn is_told_fault(reply: &Reply) -> bool {
     let Ok(body) = serde_json::from_slice::<Value>(&reply.body) else { return false };
     let has_wait = reply.header("retry-after").is_some_and(|wait| wait.parse::<u64>().is_ok());
     match reply.status {

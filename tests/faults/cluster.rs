@@ -1,6 +1,6 @@
-//! A mesh of six processes whose connections to each other, to PostgreSQL and to Redis go through links.
+//! A mesh of six processes whose connections to each other, to PostgreSQL, to Redis and to Qdrant go through links.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fs::Permissions;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,9 +13,12 @@ use cairn_chassis::token_format;
 use reqwest::Method;
 use tokio::net::TcpSocket;
 
-use crate::access::Access;
+use crate::access::{Absences, Access};
+use crate::ledger::Violations;
 use crate::link::{Link, Upstream};
+use crate::numbers::Numbers;
 use crate::orders::{Library, Orders, Refusal};
+use crate::qdrant::Qdrant;
 use crate::support::http::Http;
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
@@ -26,8 +29,8 @@ use crate::up::Owner;
 /// In the order of their start; the gateway is the last.
 pub(crate) const SERVICES: [&str; 6] = ["auth", "content", "ingest", "sync", "retrieval", GATEWAY];
 pub(crate) const GATEWAY: &str = "gateway";
-/// What links lead to besides the services: the tables of each, and where gateways count.
-pub(crate) const LINKS: [&str; 11] = [
+/// What links lead to besides the services: the tables of each, where gateways count, and where the index may be.
+pub(crate) static LINKS: [&str; 12] = [
     "auth",
     "content",
     "ingest",
@@ -38,9 +41,29 @@ pub(crate) const LINKS: [&str; 11] = [
     "tables of ingest",
     "tables of sync",
     "tables of retrieval",
-    "redis",
+    REDIS,
+    QDRANT,
 ];
+pub(crate) const REDIS: &str = "Redis";
+pub(crate) const QDRANT: &str = "Qdrant";
 const POSTGRES_SOCKET: &str = ".s.PGSQL.5432";
+
+/// What keeps the index of a mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Index {
+    /// Retrieval itself, in its folder.
+    Embedded,
+    /// Qdrant's stand-in.
+    Qdrant,
+}
+
+impl Index {
+    /// What a seed wants, of what this build has.
+    pub(crate) fn of(seed: u64) -> Self {
+        let wants_qdrant = Numbers::new(seed).below(2) == 0;
+        if cfg!(feature = "qdrant") && wants_qdrant { Self::Qdrant } else { Self::Embedded }
+    }
+}
 
 /// Six running processes.
 #[derive(Debug)]
@@ -53,6 +76,8 @@ pub(crate) struct Cluster {
     /// What is ordered of the disk of PostgreSQL; nothing where no library can be built.
     tables_orders: Option<Orders>,
     redis: Option<redis::Server>,
+    /// Where the index is in it.
+    qdrant: Option<Qdrant>,
     _folder: Scratch,
     /// While these are bound, nobody else is given their ports.
     _held: Vec<TcpSocket>,
@@ -69,12 +94,13 @@ struct Member {
     database: Option<(String, String)>,
     /// What is ordered of its clock; nothing where no library can be built.
     orders: Option<Orders>,
-    process: Option<Process>,
+    /// Nothing while it is away.
+    process: RefCell<Option<Process>>,
 }
 
 impl Cluster {
     /// Starts all six, or says why this machine cannot run them.
-    pub(crate) async fn start() -> Result<Self, String> {
+    pub(crate) async fn start(index: Index) -> Result<Self, String> {
         let folder = Scratch::new();
         // PostgreSQL runs as somebody else, who reads the library and its orders there.
         std::fs::set_permissions(folder.path(), Permissions::from_mode(0o711)).unwrap();
@@ -104,13 +130,20 @@ impl Cluster {
                 database = Some((linked, direct));
             }
             let orders = ordered(service);
-            members.push(Member { service, address, admin, data, database, orders, process: None });
+            let process = RefCell::new(None);
+            members.push(Member { service, address, admin, data, database, orders, process });
         }
         let redis = if cfg!(feature = "redis") { redis::server(redis::Mode::Alone).await } else { None };
         if let Some(socket) = redis.as_ref().map(redis::Server::url) {
             let path = socket.strip_prefix("unix://").unwrap().into();
-            let (link, at) = Link::over_tcp("redis", Upstream::Unix(path)).await;
+            let (link, at) = Link::over_tcp(REDIS, Upstream::Unix(path)).await;
             urls.push(("CAIRN_REDIS_URL".to_owned(), format!("redis://{at}")));
+            links.push(link);
+        }
+        let qdrant = if index == Index::Qdrant { Some(Qdrant::start().await) } else { None };
+        if let Some(qdrant) = &qdrant {
+            let (link, at) = Link::over_tcp(QDRANT, Upstream::Tcp(qdrant.address())).await;
+            urls.push(("CAIRN_QDRANT_URL".to_owned(), format!("http://{at}")));
             links.push(link);
         }
         let owner = Owner {
@@ -128,7 +161,7 @@ impl Cluster {
         environment.push(("CAIRN_SOURCE_ROOTS".to_owned(), shelf.display().to_string()));
         let gateway = members.last().map(|member| member.address).unwrap();
         let base_url = format!("http://{gateway}");
-        let access = Access { base_url, owner, disturbed: Rc::new(Cell::new(0)), shelf };
+        let access = Access { base_url, owner, absences: Rc::new(Absences::default()), shelf };
         let mut cluster = Self {
             members,
             links,
@@ -137,6 +170,7 @@ impl Cluster {
             tables,
             tables_orders,
             redis,
+            qdrant,
             _folder: folder,
             _held: held,
         };
@@ -151,7 +185,7 @@ impl Cluster {
     async fn wait_until_ready(&mut self) {
         for member in &mut self.members {
             let admin = Http::new(&format!("http://{}", member.admin));
-            let process = member.process.as_mut().unwrap();
+            let process = member.process.get_mut().as_mut().unwrap();
             eventually(&format!("{} is ready", member.service), async || {
                 assert!(process.ended().is_none(), "{} ended: {}", member.service, process.said());
                 let reply = admin.request(Method::GET, "/readyz").attempt().await;
@@ -162,9 +196,8 @@ impl Cluster {
     }
 
     /// Starts a service where it was.
-    pub(crate) fn start_one(&mut self, service: &str) {
-        let place = self.place_of(service);
-        let member = &self.members[place];
+    pub(crate) fn start_one(&self, service: &str) {
+        let member = self.member(service);
         let mut arguments: Vec<String> = ["serve", service].map(str::to_owned).to_vec();
         arguments.extend(["--listen".to_owned(), member.address.to_string()]);
         arguments.extend(["--admin-listen".to_owned(), member.admin.to_string()]);
@@ -175,36 +208,68 @@ impl Cluster {
         let common = self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let environment: Vec<_> = common.chain(member.orders.iter().flat_map(Orders::environment)).collect();
         let process = Process::start(&format!("cairn serve {service}"), &arguments, &environment);
-        self.members[place].process = Some(process);
+        *member.process.borrow_mut() = Some(process);
     }
 
     /// `kill -9`.
-    pub(crate) fn kill(&mut self, service: &str) {
-        let place = self.place_of(service);
-        self.members[place].process.take().unwrap().kill();
+    pub(crate) fn kill(&self, service: &str) {
+        self.take(service).kill();
     }
 
     /// Asks it to stop, and waits until it has.
-    pub(crate) async fn end(&mut self, service: &str) {
-        let place = self.place_of(service);
-        let mut process = self.members[place].process.take().unwrap();
+    pub(crate) async fn end(&self, service: &str) {
+        let mut process = self.take(service);
         process.ask_to_stop();
         process.exit().await;
     }
 
     /// Sends a signal to a service.
     pub(crate) fn signal(&self, service: &str, name: &str) {
-        self.members[self.place_of(service)].process.as_ref().unwrap().signal(name);
+        self.member(service).process.borrow().as_ref().unwrap().signal(name);
     }
 
-    /// Notes that a service is about to be away, or is back: callers see that of the gateway alone.
-    pub(crate) fn note_disturbance(&self, service: &str) {
-        if service == GATEWAY {
-            self.access.note_disturbance();
+    /// Starts what has ended by itself again, as [`Stage::tend`](crate::stage::Stage::tend) says.
+    pub(crate) fn tend(&self, violations: &Violations) {
+        for service in SERVICES {
+            let has_ended =
+                self.member(service).process.borrow_mut().as_mut().is_some_and(|it| it.ended().is_some());
+            if !has_ended {
+                continue;
+            }
+            let said = self.take(service).said();
+            if said.contains(&format!("cairn {service} listening on")) {
+                violations.note(format!("{service} ended by itself: {said}"));
+            }
+            crate::say(&format!("{service} has ended by itself, and is started again"));
+            self.start_one(service);
         }
     }
 
-    /// A link by its name; there is none to Redis where there is no Redis.
+    /// Notes that a service is about to be away: callers see that of the gateway alone.
+    pub(crate) fn note_absence(&self, service: &str) {
+        if service == GATEWAY {
+            self.access.absences.begin();
+        }
+    }
+
+    /// Notes that a service is back, or about to be.
+    pub(crate) fn note_return(&self, service: &str) {
+        if service == GATEWAY {
+            self.access.absences.end();
+        }
+    }
+
+    /// What keeps the index.
+    pub(crate) fn index(&self) -> Index {
+        if self.qdrant.is_some() { Index::Qdrant } else { Index::Embedded }
+    }
+
+    /// Qdrant's stand-in, where the index is in it.
+    pub(crate) fn qdrant(&self) -> Option<&Qdrant> {
+        self.qdrant.as_ref()
+    }
+
+    /// A link by its name; there is none to Redis where there is no Redis, and none to Qdrant where the index is not in it.
     pub(crate) fn link(&self, name: &str) -> Option<&Link> {
         self.links.iter().find(|link| link.name() == name)
     }
@@ -234,13 +299,13 @@ impl Cluster {
 
     /// Has the clock of a service jump so far from the true time.
     pub(crate) fn shift_clock(&self, service: &str, millis: i64) {
-        if let Some(orders) = &self.members[self.place_of(service)].orders {
+        if let Some(orders) = &self.member(service).orders {
             orders.shift_clock(millis);
         }
     }
 
     /// Asks every process to stop; answers the databases of those that had one.
-    pub(crate) async fn stop(&mut self) -> Vec<(&'static str, String)> {
+    pub(crate) async fn stop(&self) -> Vec<(&'static str, String)> {
         for service in SERVICES.into_iter().rev() {
             self.end(service).await;
         }
@@ -250,11 +315,15 @@ impl Cluster {
     }
 
     pub(crate) fn show_logs(&self) {
-        self.members.iter().filter_map(|member| member.process.as_ref()).for_each(Process::show_log);
+        self.members.iter().for_each(|member| member.process.borrow().iter().for_each(Process::show_log));
     }
 
-    fn place_of(&self, service: &str) -> usize {
-        self.members.iter().position(|member| member.service == service).unwrap()
+    fn member(&self, service: &str) -> &Member {
+        self.members.iter().find(|member| member.service == service).unwrap()
+    }
+
+    fn take(&self, service: &str) -> Process {
+        self.member(service).process.take().unwrap()
     }
 }
 

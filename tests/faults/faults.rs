@@ -3,10 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::access::NOTICED;
-use crate::cluster::{Cluster, LINKS, SERVICES};
+use tokio::time::Instant;
+
+use crate::audit;
+use crate::cluster::{Cluster, Index, LINKS, QDRANT, REDIS, SERVICES};
+use crate::ledger::Violations;
 use crate::numbers::Numbers;
 use crate::orders::Refusal;
+use crate::qdrant::Qdrant;
+use crate::storm::Targets;
 
 /// Below the deadlines of requests, about them, and beyond them.
 const HANGS_MILLIS: [u64; 4] = [300, 2_000, 6_000, 17_000];
@@ -14,6 +19,12 @@ const DELAYS_MILLIS: [u64; 3] = [5, 50, 400];
 const MOST_AWAY_MILLIS: u64 = 4_000;
 /// Between clocks of one mesh: what is usual, and a tenth of what an identity lives.
 const SHIFTS_MILLIS: [i64; 4] = [-20_000, -2_000, 2_000, 20_000];
+/// What is drawn among, and how much of it is there where the index is not in Qdrant.
+const KINDS: u64 = 20;
+const KINDS_WITHOUT_QDRANT: u64 = 15;
+const POSTGRES: &str = "PostgreSQL";
+/// All clocks are one target: of two that are off by as much the other way the difference would be twice that.
+const CLOCKS: &str = "clocks";
 
 /// One fault, from its beginning to its end.
 #[derive(Debug)]
@@ -30,6 +41,8 @@ pub(crate) enum Fault {
     Partition { link: &'static str, lasting: Duration },
     /// Every piece is late for a while.
     Slow { link: &'static str, delay: Duration, lasting: Duration },
+    /// Nobody listens there for a while; who does after that has lost nothing.
+    TurnAway { link: &'static str, lasting: Duration },
     /// `kill -9` of PostgreSQL, which comes back by itself.
     KillTables,
     /// The disk of PostgreSQL takes nothing for a while: it ends itself then, and comes back by itself.
@@ -38,18 +51,26 @@ pub(crate) enum Fault {
     FlushRedis,
     /// The clock of a service jumps, and back some time later.
     Clock { service: &'static str, millis: i64, lasting: Duration },
+    /// `kill -9` of Qdrant, and a start some time later: it has lost everything.
+    KillQdrant { away: Duration },
+    /// SIGSTOP of Qdrant, and SIGCONT some time later.
+    HangQdrant { lasting: Duration },
 }
 
 impl Fault {
-    pub(crate) fn choose(numbers: &mut Numbers) -> Self {
+    pub(crate) fn choose(numbers: &mut Numbers, index: Index) -> Self {
+        let (links, kinds) = match index {
+            Index::Qdrant => (LINKS.as_slice(), KINDS),
+            Index::Embedded => (&LINKS[..LINKS.len() - 1], KINDS_WITHOUT_QDRANT),
+        };
         let service = *numbers.pick(&SERVICES);
-        let link = *numbers.pick(&LINKS);
+        let link = *numbers.pick(links);
         let away = Duration::from_millis(numbers.below(MOST_AWAY_MILLIS));
         let lasting = Duration::from_millis(*numbers.pick(&HANGS_MILLIS));
         let delay = Duration::from_millis(*numbers.pick(&DELAYS_MILLIS));
         let millis = *numbers.pick(&SHIFTS_MILLIS);
         let refusal = *numbers.pick(&[Refusal::Full, Refusal::Broken]);
-        match numbers.below(14) {
+        match numbers.below(kinds) {
             0..3 => Self::Kill { service, away },
             3 => Self::Stop { service, away },
             4 | 5 => Self::Hang { service, lasting },
@@ -59,35 +80,51 @@ impl Fault {
             10 => Self::KillTables,
             11 => Self::FlushRedis,
             12 => Self::DiskOfTables { refusal, lasting },
-            _ => Self::Clock { service, millis, lasting },
+            13 => Self::Clock { service, millis, lasting },
+            14 => Self::TurnAway { link, lasting },
+            15 | 16 => Self::KillQdrant { away },
+            17 => Self::HangQdrant { lasting },
+            18 => Self::Partition { link: QDRANT, lasting },
+            _ => Self::TurnAway { link: QDRANT, lasting },
+        }
+    }
+
+    /// What it happens to.
+    pub(crate) fn targets(&self) -> Targets {
+        match self {
+            Self::Kill { service, .. } | Self::Stop { service, .. } | Self::Hang { service, .. } => {
+                vec![*service]
+            }
+            Self::Cut { link }
+            | Self::Partition { link, .. }
+            | Self::Slow { link, .. }
+            | Self::TurnAway { link, .. } => vec![*link],
+            Self::KillTables | Self::DiskOfTables { .. } => vec![POSTGRES],
+            Self::FlushRedis => vec![REDIS],
+            Self::Clock { service, .. } => vec![*service, CLOCKS],
+            Self::KillQdrant { .. } | Self::HangQdrant { .. } => vec![QDRANT],
         }
     }
 
     /// Lets it happen, and waits until it is over.
-    pub(crate) async fn happen(&self, cluster: &mut Cluster) {
+    pub(crate) async fn happen(&self, cluster: &Cluster, violations: &Violations) {
         match self {
             Self::Kill { service, away } => {
-                cluster.note_disturbance(service);
+                cluster.note_absence(service);
                 cluster.kill(service);
-                tokio::time::sleep(*away).await;
-                cluster.start_one(service);
-                tokio::time::sleep(NOTICED).await;
-                cluster.note_disturbance(service);
+                come_back(cluster, service, *away).await;
             }
             Self::Stop { service, away } => {
-                cluster.note_disturbance(service);
+                cluster.note_absence(service);
                 cluster.end(service).await;
-                tokio::time::sleep(*away).await;
-                cluster.start_one(service);
-                tokio::time::sleep(NOTICED).await;
-                cluster.note_disturbance(service);
+                come_back(cluster, service, *away).await;
             }
             Self::Hang { service, lasting } => {
-                cluster.note_disturbance(service);
+                cluster.note_absence(service);
                 cluster.signal(service, "STOP");
                 tokio::time::sleep(*lasting).await;
                 cluster.signal(service, "CONT");
-                cluster.note_disturbance(service);
+                cluster.note_return(service);
             }
             Self::Cut { link } => {
                 if let Some(link) = cluster.link(link) {
@@ -104,6 +141,11 @@ impl Fault {
                     link.slow(*delay, *lasting).await;
                 }
             }
+            Self::TurnAway { link, lasting } => {
+                if let Some(link) = cluster.link(link) {
+                    link.turn_away(*lasting).await;
+                }
+            }
             Self::KillTables => cluster.kill_tables(),
             Self::DiskOfTables { refusal, lasting } => {
                 cluster.refuse_writes_of_tables(Some(*refusal));
@@ -116,8 +158,37 @@ impl Fault {
                 tokio::time::sleep(*lasting).await;
                 cluster.shift_clock(service, 0);
             }
+            Self::KillQdrant { away } => {
+                let Some(qdrant) = cluster.qdrant() else { return };
+                kill_qdrant(cluster, qdrant, *away, violations).await;
+            }
+            Self::HangQdrant { lasting } => {
+                let Some(qdrant) = cluster.qdrant() else { return };
+                let end = Instant::now() + *lasting;
+                qdrant.signal("STOP");
+                audit::scripts(cluster.access(), violations).await;
+                tokio::time::sleep_until(end).await;
+                qdrant.signal("CONT");
+            }
         }
     }
+}
+
+/// Starts a service again some time later.
+async fn come_back(cluster: &Cluster, service: &str, away: Duration) {
+    tokio::time::sleep(away).await;
+    cluster.start_one(service);
+    cluster.note_return(service);
+}
+
+/// While it is away no search is answered as if there were nothing to find, and scripts go on.
+async fn kill_qdrant(cluster: &Cluster, qdrant: &Qdrant, away: Duration, violations: &Violations) {
+    let back = Instant::now() + away;
+    qdrant.kill();
+    audit::search_without_index(cluster.access(), violations).await;
+    audit::scripts(cluster.access(), violations).await;
+    tokio::time::sleep_until(back).await;
+    qdrant.start_again();
 }
 
 impl fmt::Display for Fault {
@@ -133,6 +204,9 @@ impl fmt::Display for Fault {
             Self::Slow { link, delay, lasting } => {
                 write!(formatter, "{link} is {delay:?} late for {lasting:?}")
             }
+            Self::TurnAway { link, lasting } => {
+                write!(formatter, "nobody listens at {link} for {lasting:?}")
+            }
             Self::KillTables => write!(formatter, "kill -9 PostgreSQL"),
             Self::DiskOfTables { refusal, lasting } => {
                 write!(formatter, "the disk of PostgreSQL is {refusal:?} for {lasting:?}")
@@ -141,6 +215,10 @@ impl fmt::Display for Fault {
             Self::Clock { service, millis, lasting } => {
                 write!(formatter, "the clock of {service} is {millis} ms off for {lasting:?}")
             }
+            Self::KillQdrant { away } => {
+                write!(formatter, "kill -9 Qdrant, back with nothing after {away:?}")
+            }
+            Self::HangQdrant { lasting } => write!(formatter, "Qdrant hangs for {lasting:?}"),
         }
     }
 }

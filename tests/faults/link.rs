@@ -8,6 +8,8 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 
 const CHUNK_BYTES: usize = 16 * 1024;
+/// After a connection that could not be taken: a process that is out of files has some again later.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Where the other side of a link is.
 #[derive(Debug, Clone)]
@@ -24,6 +26,8 @@ enum Weather {
     Slow(Duration),
     /// Nothing goes through, and nobody is told.
     Frozen,
+    /// Whoever connects is turned away.
+    Closed,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +54,14 @@ impl Link {
         let address = listener.local_addr().unwrap();
         let (link, state) = Self::new(name);
         tokio::task::spawn_local(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::task::spawn_local(pass(stream, upstream.clone(), state.clone()));
+            loop {
+                // One that went away before it was taken is no reason to take no others.
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        tokio::task::spawn_local(pass(stream, upstream.clone(), state.clone()));
+                    }
+                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                }
             }
         });
         (link, address)
@@ -62,8 +72,14 @@ impl Link {
         let listener = UnixListener::bind(path).unwrap();
         let (link, state) = Self::new(name);
         tokio::task::spawn_local(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::task::spawn_local(pass(stream, upstream.clone(), state.clone()));
+            loop {
+                // One that went away before it was taken is no reason to take no others.
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        tokio::task::spawn_local(pass(stream, upstream.clone(), state.clone()));
+                    }
+                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                }
             }
         });
         link
@@ -90,6 +106,13 @@ impl Link {
         self.state.send_modify(|state| state.weather = Weather::Clear);
     }
 
+    /// Closes every connection, and turns away whoever connects for a while: nobody listens at the other side.
+    pub(crate) async fn turn_away(&self, lasting: Duration) {
+        self.state.send_modify(|state| *state = State { weather: Weather::Closed, epoch: state.epoch + 1 });
+        tokio::time::sleep(lasting).await;
+        self.state.send_modify(|state| state.weather = Weather::Clear);
+    }
+
     /// Lets nothing through for a while, as a network does that is partitioned; what was open is closed at the end.
     pub(crate) async fn freeze(&self, lasting: Duration) {
         self.state.send_modify(|state| state.weather = Weather::Frozen);
@@ -100,8 +123,8 @@ impl Link {
 
 /// Passes one connection on until a side closes it or it is cut.
 async fn pass(near: impl Stream + 'static, upstream: Upstream, mut state: watch::Receiver<State>) {
-    let epoch = state.borrow().epoch;
-    if !is_passable(&mut state, epoch).await {
+    let State { weather, epoch } = *state.borrow();
+    if weather == Weather::Closed || !is_passable(&mut state, epoch).await {
         return;
     }
     // A side that is not there closes the connection, as it would without this between.

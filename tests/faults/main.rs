@@ -1,6 +1,6 @@
-//! The fault driver: a mesh of real processes on PostgreSQL and Redis that is killed, stopped, slowed and cut apart while clients
-//! use it, one process on SQLite whose disk and clock fail besides, and a model that knows what was acknowledged
-//! (docs/RELIABILITY.md).
+//! The fault driver: a mesh of real processes on PostgreSQL, Redis and, in half of all runs, Qdrant's stand-in that is killed, stopped,
+//! slowed and cut apart while clients use it, one process on SQLite whose disk and clock fail besides, and a model that knows what
+//! was acknowledged (docs/RELIABILITY.md).
 //!
 //! `CAIRN_TEST_SEED` replays a run's choices, `CAIRN_FAULT_SECONDS` says how long faults go on, and `CAIRN_FAULT_KEPT_SECONDS` how
 //! long those of each seed in `seeds.txt` do before:
@@ -24,9 +24,11 @@ mod ledger;
 mod link;
 mod numbers;
 mod orders;
+mod qdrant;
 mod runs;
 mod single;
 mod stage;
+mod storm;
 mod tables;
 #[path = "../soak/up.rs"]
 mod up;
@@ -50,7 +52,7 @@ use tokio::task::LocalSet;
 use tokio::time::Instant;
 
 use crate::client::{Client, Grounds};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Index};
 use crate::ledger::{Ledger, Violations};
 use crate::numbers::Numbers;
 use crate::single::Single;
@@ -65,22 +67,34 @@ const CLIENTS: u64 = 4;
 /// Within so long after the last fault everything answers again by itself (docs/RELIABILITY.md).
 const RECOVERED_WITHIN: Duration = Duration::from_secs(30);
 
+/// How often it is looked whether something has ended by itself.
+const TEND_PAUSE: Duration = Duration::from_millis(500);
+
 /// What is measured of one shape is not to be that of the other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_hidden_is_seen() {
+    let all = phases(Cluster::SHAPE, Cluster::USUAL_SECONDS);
     alone(async {
-        match Cluster::start().await {
-            Ok(cluster) => drive(cluster).await,
-            Err(why) => say(&format!("skipped: faults: {why}")),
+        // A mesh has one index as long as it is there.
+        for index in [Index::Embedded, Index::Qdrant] {
+            let phases: Vec<Phase> = all.iter().copied().filter(|it| Index::of(it.seed) == index).collect();
+            if phases.is_empty() {
+                continue;
+            }
+            say(&format!("mesh: index {index:?}"));
+            match Cluster::start(index).await {
+                Ok(cluster) => drive(cluster, phases).await,
+                Err(why) => return say(&format!("skipped: faults: {why}")),
+            }
         }
     });
 }
 
 #[test]
 fn one_process_loses_nothing_though_its_disk_and_its_clock_fail() {
-    alone(async { drive(Single::start().await).await });
+    alone(async { drive(Single::start().await, phases(Single::SHAPE, Single::USUAL_SECONDS)).await });
 }
 
 fn alone(test: impl Future<Output = ()>) {
@@ -96,20 +110,22 @@ struct Phase {
     lasting: Duration,
 }
 
-async fn drive<S: Stage>(mut stage: S) {
+async fn drive<S: Stage>(mut stage: S, phases: Vec<Phase>) {
     let violations = Violations::default();
     let grounds = Rc::new(Grounds::prepare(stage.access()).await);
     let (mut ledgers, mut seeds) = (Vec::new(), Vec::new());
-    for (place, phase) in phases(S::SHAPE, S::USUAL_SECONDS).into_iter().enumerate() {
+    for (place, phase) in phases.into_iter().enumerate() {
         say(&format!("{} {SEED}={}", S::SHAPE, phase.seed));
         seeds.push(phase.seed);
         let first = place as u64 * CLIENTS;
-        ledgers.extend(play(&mut stage, &grounds, phase, first, &violations).await);
+        ledgers.extend(play(&stage, &grounds, phase, first, &violations).await);
     }
     let silent_since = Instant::now();
-    audit::ended_runs(&grounds).await;
     let shelved = audit::source(&grounds).await;
-    let told = audit::ledgers(stage.access(), &grounds, &ledgers, silent_since, &violations).await;
+    audit::silence(&ledgers, silent_since).await;
+    audit::ended_runs(&grounds).await;
+    let told = audit::ledgers(stage.access(), &grounds, &ledgers, &violations).await;
+    audit::index(stage.access(), &ledgers, &violations).await;
     if !violations.is_empty() {
         stage.show_logs();
     }
@@ -120,9 +136,9 @@ async fn drive<S: Stage>(mut stage: S) {
     say(&format!("{}: {told}, {shelved} of a source", S::SHAPE));
 }
 
-/// Lets faults happen one after the other while clients go on, and waits until everything answers again; answers what clients know.
+/// Lets faults happen while clients go on, and waits until everything answers again; answers what clients know.
 async fn play<S: Stage>(
-    stage: &mut S,
+    stage: &S,
     grounds: &Rc<Grounds>,
     phase: Phase,
     first: u64,
@@ -137,14 +153,14 @@ async fn play<S: Stage>(
             tokio::task::spawn_local(client.run())
         })
         .collect();
-    let (began, mut count) = (Instant::now(), 0_usize);
-    while began.elapsed() < phase.lasting {
-        let announce = |fault: &str| say(&format!("{:>6.1} s: {fault}", began.elapsed().as_secs_f32()));
-        stage.disturb(&mut numbers, announce).await;
-        count += 1;
-        tokio::time::sleep(Duration::from_millis(numbers.below(1_500))).await;
-    }
-    let recovered = audit::recovery(stage.access(), grounds).await;
+    let course = async {
+        let count = storm::rage(stage, &mut numbers, phase.lasting, violations).await;
+        (count, audit::recovery(stage.access(), grounds).await)
+    };
+    let (count, recovered) = tokio::select! {
+        over = course => over,
+        () = tend(stage, violations) => unreachable!("it goes on for as long as it is awaited"),
+    };
     // The gate shares its machine with whatever else runs there; whoever asks for a longer run is told.
     if number_of(SECONDS).is_some() && recovered > RECOVERED_WITHIN {
         violations.note(format!("everything answered only {recovered:?} after the last fault"));
@@ -156,6 +172,14 @@ async fn play<S: Stage>(
     }
     say(&format!("{count} faults; answering again {:.1} s after the last", recovered.as_secs_f32()));
     ledgers
+}
+
+/// Starts what ends by itself again, for as long as this is awaited.
+async fn tend<S: Stage>(stage: &S, violations: &Violations) {
+    loop {
+        stage.tend(violations);
+        tokio::time::sleep(TEND_PAUSE).await;
+    }
 }
 
 /// The seeds that were kept, when they are asked for, and then one of this run.

@@ -1,13 +1,15 @@
 //! `cairn up` on SQLite, and what goes wrong with it.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::access::{Access, NOTICED};
+use crate::access::{Absences, Access};
+use crate::ledger::Violations;
 use crate::numbers::Numbers;
 use crate::orders::{Library, Orders, Refusal};
+use crate::storm::Targets;
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
 use crate::up::Up;
@@ -18,11 +20,15 @@ const HANGS_MILLIS: [u64; 4] = [300, 2_000, 6_000, 17_000];
 const SHIFTS_MILLIS: [i64; 4] = [-100_000, -2_000, 2_000, 100_000];
 const LASTING_MILLIS: [u64; 3] = [200, 1_500, 5_000];
 const MOST_AWAY_MILLIS: u64 = 2_000;
+/// What faults happen to. A process is not started on a disk that refuses.
+const PROCESS: &str = "process";
+const DISK: &str = "disk";
+const CLOCK: &str = "clock";
 
 /// One process with its data folder.
 #[derive(Debug)]
 pub(crate) struct Single {
-    up: Up,
+    up: RefCell<Up>,
     access: Access,
     /// Nothing where no library can be built.
     orders: Option<Orders>,
@@ -41,9 +47,9 @@ impl Single {
         std::fs::create_dir(&shelf).unwrap();
         let roots = shelf.display().to_string();
         let up = Up::start(&environment(orders.as_ref(), &roots)).await;
-        let disturbed = Rc::new(Cell::new(0));
-        let access = Access { base_url: up.base_url(), owner: up.owner.clone(), disturbed, shelf };
-        Self { up, access, orders, _folder: folder }
+        let absences = Rc::new(Absences::default());
+        let access = Access { base_url: up.base_url(), owner: up.owner.clone(), absences, shelf };
+        Self { up: RefCell::new(up), access, orders, _folder: folder }
     }
 
     pub(crate) fn access(&self) -> &Access {
@@ -52,20 +58,38 @@ impl Single {
 
     /// Asks it to stop; what `cairn doctor` says of its folder when that is not sound.
     pub(crate) async fn stop(&mut self) -> Result<(), String> {
-        self.up.stop().await
+        self.up.get_mut().stop().await
     }
 
     pub(crate) fn show_log(&self) {
-        self.up.process.iter().for_each(Process::show_log);
+        self.up.borrow().process.iter().for_each(Process::show_log);
     }
 
-    fn start_again(&mut self) {
+    /// Starts it again when it has ended by itself, as [`Stage::tend`](crate::stage::Stage::tend) says.
+    pub(crate) fn tend(&self, violations: &Violations) {
+        let has_ended = self.up.borrow_mut().process.as_mut().is_some_and(|it| it.ended().is_some());
+        if !has_ended {
+            return;
+        }
+        let said = self.take().said();
+        if said.contains("Cairn is ready at") {
+            violations.note(format!("it ended by itself: {said}"));
+        }
+        crate::say("it has ended by itself, and is started again");
+        self.start_again();
+    }
+
+    fn start_again(&self) {
         let roots = self.access.shelf.display().to_string();
-        self.up.launch(&environment(self.orders.as_ref(), &roots));
+        self.up.borrow_mut().launch(&environment(self.orders.as_ref(), &roots));
+    }
+
+    fn take(&self) -> Process {
+        self.up.borrow_mut().process.take().unwrap()
     }
 
     fn signal(&self, name: &str) {
-        self.up.process.as_ref().unwrap().signal(name);
+        self.up.borrow().process.as_ref().unwrap().signal(name);
     }
 }
 
@@ -108,23 +132,38 @@ impl Trouble {
         }
     }
 
-    /// Lets it happen, and waits until it is over.
-    pub(crate) async fn happen(&self, single: &mut Single) {
+    /// What it happens to.
+    pub(crate) fn targets(&self) -> Targets {
         match self {
-            Self::Kill { away } => kill(single, *away).await,
+            Self::Kill { .. } | Self::Stop { .. } | Self::DiskThenKill { .. } => vec![PROCESS, DISK],
+            Self::Hang { .. } => vec![PROCESS],
+            Self::Disk { .. } => vec![DISK],
+            Self::Clock { .. } => vec![CLOCK],
+        }
+    }
+
+    /// Lets it happen, and waits until it is over.
+    pub(crate) async fn happen(&self, single: &Single) {
+        let absences = &single.access.absences;
+        match self {
+            Self::Kill { away } => {
+                absences.begin();
+                single.take().kill();
+                come_back(single, *away).await;
+            }
             Self::Stop { away } => {
-                single.access.note_disturbance();
-                let mut process = single.up.process.take().unwrap();
+                absences.begin();
+                let mut process = single.take();
                 process.ask_to_stop();
                 process.exit().await;
                 come_back(single, *away).await;
             }
             Self::Hang { lasting } => {
-                single.access.note_disturbance();
+                absences.begin();
                 single.signal("STOP");
                 tokio::time::sleep(*lasting).await;
                 single.signal("CONT");
-                single.access.note_disturbance();
+                absences.end();
             }
             Self::Disk { refusal, lasting } => {
                 refuse(single, Some(*refusal));
@@ -134,8 +173,8 @@ impl Trouble {
             Self::DiskThenKill { refusal, lasting } => {
                 refuse(single, Some(*refusal));
                 tokio::time::sleep(*lasting).await;
-                single.access.note_disturbance();
-                single.up.process.take().unwrap().kill();
+                absences.begin();
+                single.take().kill();
                 refuse(single, None);
                 come_back(single, Duration::ZERO).await;
             }
@@ -148,18 +187,11 @@ impl Trouble {
     }
 }
 
-async fn kill(single: &mut Single, away: Duration) {
-    single.access.note_disturbance();
-    single.up.process.take().unwrap().kill();
-    come_back(single, away).await;
-}
-
 /// Starts it again some time later.
-async fn come_back(single: &mut Single, away: Duration) {
+async fn come_back(single: &Single, away: Duration) {
     tokio::time::sleep(away).await;
     single.start_again();
-    tokio::time::sleep(NOTICED).await;
-    single.access.note_disturbance();
+    single.access.absences.end();
 }
 
 fn refuse(single: &Single, refusal: Option<Refusal>) {

@@ -1,5 +1,7 @@
 //! What the driver needs of a deployment, in whichever shape it runs.
 
+use std::fmt;
+
 use crate::access::Access;
 use crate::audit;
 use crate::cluster::Cluster;
@@ -7,9 +9,13 @@ use crate::faults::Fault;
 use crate::ledger::Violations;
 use crate::numbers::Numbers;
 use crate::single::{Single, Trouble};
+use crate::storm::Targets;
 
-/// A deployment that things happen to.
+/// A deployment that things happen to, several at a time.
 pub(crate) trait Stage {
+    /// What may happen to it.
+    type Fault: fmt::Display + 'static;
+
     /// As it stands in `seeds.txt`.
     const SHAPE: &'static str;
     /// How long faults go on when nobody says: long enough for a dozen.
@@ -17,8 +23,17 @@ pub(crate) trait Stage {
 
     fn access(&self) -> &Access;
 
-    /// Chooses a fault, tells it, lets it happen, and waits until it is over.
-    async fn disturb(&mut self, numbers: &mut Numbers, announce: impl Fn(&str));
+    fn choose(&self, numbers: &mut Numbers) -> Self::Fault;
+
+    /// What a fault happens to: of two that go on at the same time none happens to what the other one does.
+    fn targets(fault: &Self::Fault) -> Targets;
+
+    /// Lets a fault happen, and waits until it is over.
+    async fn happen(&self, fault: &Self::Fault, violations: &Violations);
+
+    /// Starts what has ended by itself again, as whoever runs it in operation does. Only at its start may it have ended: what it
+    /// needs may have been away.
+    fn tend(&self, violations: &Violations);
 
     /// Stops it, and has the doctor look at what it leaves.
     async fn look_over(&mut self, violations: &Violations);
@@ -27,6 +42,8 @@ pub(crate) trait Stage {
 }
 
 impl Stage for Cluster {
+    type Fault = Fault;
+
     const SHAPE: &'static str = "mesh";
     const USUAL_SECONDS: u64 = 45;
 
@@ -34,10 +51,20 @@ impl Stage for Cluster {
         Self::access(self)
     }
 
-    async fn disturb(&mut self, numbers: &mut Numbers, announce: impl Fn(&str)) {
-        let fault = Fault::choose(numbers);
-        announce(&fault.to_string());
-        fault.happen(self).await;
+    fn choose(&self, numbers: &mut Numbers) -> Fault {
+        Fault::choose(numbers, self.index())
+    }
+
+    fn targets(fault: &Fault) -> Targets {
+        fault.targets()
+    }
+
+    async fn happen(&self, fault: &Fault, violations: &Violations) {
+        fault.happen(self, violations).await;
+    }
+
+    fn tend(&self, violations: &Violations) {
+        Self::tend(self, violations);
     }
 
     async fn look_over(&mut self, violations: &Violations) {
@@ -50,6 +77,8 @@ impl Stage for Cluster {
 }
 
 impl Stage for Single {
+    type Fault = Trouble;
+
     const SHAPE: &'static str = "single";
     const USUAL_SECONDS: u64 = 20;
 
@@ -57,10 +86,20 @@ impl Stage for Single {
         Self::access(self)
     }
 
-    async fn disturb(&mut self, numbers: &mut Numbers, announce: impl Fn(&str)) {
-        let trouble = Trouble::choose(numbers);
-        announce(&trouble.to_string());
+    fn choose(&self, numbers: &mut Numbers) -> Trouble {
+        Trouble::choose(numbers)
+    }
+
+    fn targets(trouble: &Trouble) -> Targets {
+        trouble.targets()
+    }
+
+    async fn happen(&self, trouble: &Trouble, _: &Violations) {
         trouble.happen(self).await;
+    }
+
+    fn tend(&self, violations: &Violations) {
+        Self::tend(self, violations);
     }
 
     async fn look_over(&mut self, violations: &Violations) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use cairn_chassis::testing::postgres;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::time::Instant;
 
@@ -28,11 +29,12 @@ impl Tables {
     /// Starts it, following these orders, or says why this machine cannot run it.
     pub(crate) async fn start(orders: Option<&Orders>) -> Result<Self, String> {
         let ordered = orders.into_iter().flat_map(Orders::environment);
+        let whole = format!("{}{SCRIPT}", postgres::TOOLS);
         let mut script = Command::new("sh")
-            .args(["-c", SCRIPT])
+            .args(["-c", &whole])
             // For the server alone, not for the shell.
             .envs(ordered.map(|(name, value)| (format!("CAIRN_TABLES_{name}"), value)))
-            .env("CAIRN_TABLES_SCRIPT", SCRIPT)
+            .env("CAIRN_POSTGRES_SCRIPT", &whole)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -83,6 +85,11 @@ impl Tables {
         // While it is starting it may have none.
         let Ok(written) = std::fs::read_to_string(self.folder.join("data/postmaster.pid")) else { return };
         let Some(server) = written.lines().next() else { return };
+        // The file stays when a server is killed. Until the next one has written it, somebody else may have the number.
+        let name = std::fs::read_to_string(format!("/proc/{server}/comm")).unwrap_or_default();
+        if name.trim() != "postgres" {
+            return;
+        }
         let of_server = std::fs::read_to_string(format!("/proc/{server}/task/{server}/children"));
         let children = of_server.unwrap_or_default();
         // The server first, so that it starts nothing anew; some of the others may have ended by then.

@@ -13,7 +13,10 @@ use std::time::{Duration, Instant};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::sync::OnceCell;
 
-const SCRIPT: &str = include_str!("postgres.sh");
+/// What a script begins with that runs a PostgreSQL, and is in `CAIRN_POSTGRES_SCRIPT` itself as a whole: it drops root, and finds the
+/// server's programs.
+pub const TOOLS: &str = include_str!("postgres_tools.sh");
+const SCRIPT: &str = concat!(include_str!("postgres_tools.sh"), include_str!("postgres.sh"));
 const EXTERNAL: &str = "CAIRN_TEST_POSTGRES";
 const REQUIRED: &str = "CAIRN_REQUIRE_ENGINES";
 const START_LIMIT: Duration = Duration::from_secs(60);

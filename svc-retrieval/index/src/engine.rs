@@ -87,6 +87,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
         true
     }
 
+    /// How often all that was applied was lost, as far as this process knows, where it is kept elsewhere: what a search found while
+    /// this changed may be of a storage that is being filled again.
+    fn losses(&self) -> u64 {
+        0
+    }
+
     /// Makes everything applied outlive the process. Called before it ends; what is not flushed by then is replayed
     /// from the feeds. An engine that keeps nothing back has nothing to do.
     async fn flush(&self) -> Result<(), Error> {

@@ -5,7 +5,7 @@
 mod config;
 #[cfg(feature = "qdrant")]
 mod engine;
-#[cfg(all(feature = "qdrant", any(test, feature = "testing")))]
+#[cfg(any(feature = "testing", all(test, feature = "qdrant")))]
 pub mod stand_in;
 
 use std::sync::Arc;

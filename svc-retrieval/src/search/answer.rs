@@ -100,6 +100,12 @@ pub(super) fn index_lags(lag: u64) -> CoverageNote {
     )
 }
 
+pub(super) fn index_was_lost() -> CoverageNote {
+    let message = "the index lost what it held while this search looked into it, and is being filled anew; \
+                   search again in a moment";
+    note("index_behind", message.to_owned(), None)
+}
+
 pub(super) fn without_names() -> CoverageNote {
     let message =
         "the names of folders and databases were not searched: the service that keeps them did not give them";

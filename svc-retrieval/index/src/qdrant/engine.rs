@@ -6,6 +6,7 @@
 //! stands in [`write`].
 
 mod api;
+mod asked;
 mod begun;
 mod candidates;
 mod client;
@@ -27,7 +28,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
@@ -35,6 +36,7 @@ use uuid::Uuid;
 
 pub(super) use self::factory::QdrantFactory;
 
+use self::asked::Asked;
 use self::client::Client;
 use self::instead::Drafts;
 use self::points::{DOCUMENT, HEADINGS, ORDINAL, PIECES, Row, TABLE_HEADER, TEXT, TITLE};
@@ -112,6 +114,10 @@ struct Inner {
     preparing: tokio::sync::Mutex<()>,
     /// The cursors as this process knew them last.
     cursors: RwLock<Cursors>,
+    /// Those that somebody goes on from.
+    asked: Asked,
+    /// How often the collection was found to be gone.
+    losses: AtomicU64,
     /// The languages of workspaces.
     spoken: Spoken,
     /// Whether Qdrant answered when it was asked last.
@@ -134,6 +140,8 @@ impl Index {
             is_ready: AtomicBool::new(false),
             preparing: tokio::sync::Mutex::default(),
             cursors: RwLock::default(),
+            asked: Asked::default(),
+            losses: AtomicU64::new(0),
             spoken: Spoken::default(),
             answers: AtomicBool::new(true),
         }))
@@ -213,8 +221,11 @@ impl Inner {
     }
 
     fn lose(&self) {
-        self.is_ready.store(false, Ordering::Release);
+        self.asked.lose();
+        self.losses.fetch_add(1, Ordering::AcqRel);
         self.cursors.write().unwrap_or_else(PoisonError::into_inner).clear();
+        // The last: whoever sees it reads the cursors of the next collection.
+        self.is_ready.store(false, Ordering::Release);
     }
 
     fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
@@ -276,6 +287,7 @@ impl Engine for Index {
     }
 
     async fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, crate::Error> {
+        self.0.asked.note(feed, workspace);
         Ok(self.0.refresh(feed, workspace).await?)
     }
 
@@ -371,5 +383,9 @@ impl Engine for Index {
 
     fn answers(&self) -> bool {
         self.0.answers.load(Ordering::Acquire)
+    }
+
+    fn losses(&self) -> u64 {
+        self.0.losses.load(Ordering::Acquire)
     }
 }

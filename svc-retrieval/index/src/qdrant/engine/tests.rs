@@ -230,6 +230,28 @@ async fn a_collection_that_was_removed_is_made_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_read_before_a_collection_was_lost_is_not_written_into_the_next_one() {
+    let fixture = Fixture::new(2).await;
+    let index = &fixture.index;
+    applied(index, document(1, &["alpha"]), 5).await.unwrap();
+    // Somebody asks where to go on, and reads from there.
+    assert_eq!(index.refresh(FEED, WORKSPACE).await.unwrap(), 5);
+    fixture.remove().await.unwrap();
+    // Meanwhile others find out, and have the collection made again.
+    assert_eq!(index.losses(), 0);
+    assert!(index.counts(WORKSPACE).await.is_err());
+    assert_eq!(index.losses(), 1);
+    assert_eq!(index.counts(WORKSPACE).await.unwrap(), Counts { documents: 0, chunks: 0 });
+    let error = applied(index, document(2, &["beta"]), 6).await.unwrap_err();
+    assert!(matches!(error, crate::Error::Outrun), "{error}");
+    assert_eq!(index.cursor(FEED, WORKSPACE), 0);
+    applied(index, document(1, &["alpha"]), 5).await.unwrap();
+    applied(index, document(2, &["beta"]), 6).await.unwrap();
+    assert_eq!(index.refresh(FEED, WORKSPACE).await.unwrap(), 6);
+    assert_eq!(found(index, "alpha beta").await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn replicas_that_write_at_once_end_with_the_newest() {
     let fixture = Fixture::new(2).await;
     let texts = |position: u64| vec!["shared"; usize::try_from(position % 4 + 1).unwrap()];

@@ -53,6 +53,7 @@ impl Inner {
     /// Applies a batch as the module says. Of a document given twice the later stays.
     pub(super) async fn apply(&self, documents: Vec<Replacement>, cursors: Vec<Cursor>) -> Result<(), Error> {
         self.ready().await?;
+        self.ensure_not_lost(&cursors).await?;
         let mut workspaces: BTreeMap<Uuid, HashMap<Uuid, Replacement>> = BTreeMap::new();
         for replacement in documents {
             let replacements = workspaces.entry(replacement.workspace).or_default();
@@ -62,10 +63,25 @@ impl Inner {
             let revision = self.revision(workspace, &cursors);
             self.replace(workspace, revision, replacements.into_values().collect()).await?;
         }
+        // What was written into a collection that is gone by now is not in this one.
+        self.ensure_not_lost(&cursors).await?;
         for cursor in cursors {
             self.advance(cursor).await?;
         }
         Ok(())
+    }
+
+    /// Fails where the collection was lost after the caller had asked for one of these cursors: the batch is of changes from
+    /// there on, and what stands before them is missing in the collection that was made meanwhile.
+    async fn ensure_not_lost(&self, cursors: &[Cursor]) -> Result<(), Error> {
+        if !self.asked.are_lost(cursors) {
+            return Ok(());
+        }
+        for Cursor { feed, workspace, .. } in cursors {
+            self.asked.note(feed, *workspace);
+            self.refresh(feed, *workspace).await?;
+        }
+        Err(Error::Outrun)
     }
 
     /// The revision of what a batch with these cursors brings; none where no cursor of the workspace is among them.
@@ -168,6 +184,7 @@ impl Inner {
         }
         // Somebody forgot the workspace, or the collection, since this process looked last: what stands before this
         // batch may be missing.
+        self.asked.note(&feed, workspace);
         Err(Error::Outrun)
     }
 

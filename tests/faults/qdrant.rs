@@ -1,0 +1,114 @@
+//! Qdrant's stand-in (docs/adr/0108) as a process of its own: this binary, started once more for the one test that is none. It keeps
+//! everything in memory, so one that was killed comes back with nothing, as a Qdrant does that has lost its disk.
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use cairn_chassis::testing::ports;
+use cairn_index::qdrant::stand_in::{Door, StandIn};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+use crate::support::wait::eventually;
+
+/// Tells the process where it listens.
+const ADDRESS: &str = "FAULT_QDRANT_ADDRESS";
+/// What the process is started for.
+const SERVING: &str = "qdrant::serves_where_it_is_told_to";
+/// Kills a process when it reads the end of its input instead of a line, which is when this one ends, however it ends.
+const WATCHDOG: &str = "read -r line || kill -9 \"$0\"";
+
+/// A running stand-in, or the place of one.
+#[derive(Debug)]
+pub(crate) struct Qdrant {
+    address: SocketAddr,
+    running: RefCell<Option<Running>>,
+    /// While this is bound, nobody else is given its port.
+    _held: TcpSocket,
+}
+
+#[derive(Debug)]
+struct Running {
+    process: Child,
+    watchdog: Child,
+}
+
+impl Qdrant {
+    /// Starts an empty one, and waits until it listens.
+    pub(crate) async fn start() -> Self {
+        let (held, address) = ports::reserve().unwrap();
+        let qdrant = Self { address, running: RefCell::new(None), _held: held };
+        qdrant.start_again();
+        eventually("the stand-in of Qdrant listens", async || {
+            TcpStream::connect(address).await.ok().map(drop)
+        })
+        .await;
+        qdrant
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Starts it where it was, and does not wait.
+    pub(crate) fn start_again(&self) {
+        *self.running.borrow_mut() = Some(Running::start(self.address));
+    }
+
+    /// `kill -9`: it forgets everything.
+    pub(crate) fn kill(&self) {
+        drop(self.running.take());
+    }
+
+    /// Sends it a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let running = self.running.borrow();
+        let process = running.as_ref().unwrap().process.id().to_string();
+        let status = Command::new("kill").args([&format!("-{name}"), &process]).status().unwrap();
+        assert!(status.success(), "kill -{name} {process} failed");
+    }
+}
+
+impl Running {
+    fn start(address: SocketAddr) -> Self {
+        let process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", SERVING, "--ignored", "--nocapture"])
+            .env(ADDRESS, address.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let watchdog = Command::new("sh")
+            .args(["-c", WATCHDOG, &process.id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { process, watchdog }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Errors are of no use here: the process may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        if let Some(mut input) = self.watchdog.stdin.take() {
+            let _ = input.write_all(b"done\n");
+        }
+        let _ = self.watchdog.wait();
+    }
+}
+
+#[test]
+#[ignore = "no test, but the process of Qdrant's stand-in"]
+fn serves_where_it_is_told_to() {
+    let Ok(address) = std::env::var(ADDRESS) else { return };
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let _stand_in = StandIn::start(listener, Door::default()).unwrap();
+        std::future::pending::<()>().await;
+    });
+}
