@@ -7,6 +7,7 @@ use crate::support::prelude::*;
 
 scenarios![
     a_file_is_read_as_it_stood_after_each_write,
+    several_files_are_read_as_they_stood,
     a_citation_opens_as_it_was_given,
     the_past_shows_no_more_than_the_present,
     moments_that_nobody_knows_are_refused,
@@ -59,6 +60,53 @@ async fn a_file_is_read_as_it_stood_after_each_write(deployment: &Deployment) {
     token.post(&format!("{path}/restore")).await.expect(200);
     token.get(&format!("{path}?asOf={trashed}")).await.expect_error(404, "NOT_FOUND");
     token.get(&format!("{path}?asOf={third}")).await.expect(200);
+}
+
+async fn several_files_are_read_as_they_stood(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (token, folder) = (&workspace.token, workspace.folder("old", None).await);
+    let edited = workspace.file_id("a.md", Some(&folder), "one\n").await;
+    let trashed = workspace.file_id("trashed.md", None, "gone\n").await;
+    let kept = workspace.file("kept.md", None, "kept\n").await;
+    let (kept, then) = (id(&kept.json()), kept.change());
+    let change = json!({"name": "b.md", "content": "a longer text\n", "tags": ["new"]});
+    token.patch(&format!("/api/v1/files/{edited}")).json(change).await.expect(200);
+    token.patch(&format!("/api/v1/folders/{folder}")).json(json!({"name": "renamed"})).await.expect(200);
+    token.delete(&format!("/api/v1/files/{trashed}")).await.expect(204);
+    let later = workspace.file("later.md", None, "later\n").await;
+    let (later, last) = (id(&later.json()), later.change());
+
+    let asked = json!({"ids": [edited, trashed, kept, later, "no id"], "asOf": then, "maxBytes": 5});
+    let read = mcp::call(token, "get_files", asked).await;
+    let files = read["structuredContent"]["files"].clone();
+    assert_eq!(
+        (text(&files[0], "path"), text(&files[0], "content"), text(&files[2], "content")),
+        ("/old/a.md".to_owned(), "one\n".to_owned(), "kept\n".to_owned()),
+        "{files}"
+    );
+    assert_eq!((&files[0]["tags"], &files[0]["version"]), (&Value::Null, &json!(1)), "{files}");
+    for place in [1, 3, 4] {
+        assert!(text(&files[place], "error").starts_with("Not found: "), "{files}");
+    }
+    let small = json!({"ids": [edited], "asOf": then, "maxBytes": 1});
+    let small = mcp::call(token, "get_files", small).await;
+    let skipped = text(&small["structuredContent"]["files"][0], "skipped");
+    assert!(skipped.contains(&format!("\"asOf\":\"{then}\"")), "{skipped}");
+    let now = mcp::call(token, "get_files", json!({"ids": [edited], "asOf": last})).await;
+    assert_eq!(text(&now["structuredContent"]["files"][0], "path"), "/renamed/b.md");
+
+    // Nobody sees more of the past than of the present.
+    let scoped = workspace.token_for(&[&folder]).await;
+    let seen = mcp::call(&scoped, "get_files", json!({"ids": [kept, edited], "asOf": then})).await;
+    let seen = &seen["structuredContent"]["files"];
+    assert!(text(&seen[0], "error").starts_with("Forbidden: "), "{seen}");
+    assert_eq!(text(&seen[1], "content"), "one\n");
+    for odd in ["nonsense", "c1-zzzzzz", "2999-01-01T00:00:00Z"] {
+        let told = mcp::call_error(token, "get_files", json!({"ids": [edited], "asOf": odd})).await;
+        assert!(told.starts_with("Validation error: ") && told.contains("asOf"), "{told}");
+    }
+    let old = json!({"ids": [edited], "asOf": "2020-01-01T00:00:00Z"});
+    assert!(mcp::call_error(token, "get_files", old).await.contains("without asOf"));
 }
 
 async fn a_citation_opens_as_it_was_given(deployment: &Deployment) {

@@ -52,13 +52,16 @@ pub(super) static BROWSE_CONTEXT: Tool = Tool {
 
 async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let input: BrowseContext = arguments.read()?;
+    let is_of_now = input.as_of.is_none();
     let input =
         ExecuteScript { script: input.script, cwd: input.cwd, max_output_bytes: None, as_of: input.as_of };
     let answer = browse::execute(context, input).await?;
     let cited = answer.citations.iter();
     let documents: Vec<(&str, &str)> =
         cited.map(|citation| (citation.id.as_str(), citation.content_hash.as_str())).collect();
-    context.show(&documents);
+    if is_of_now {
+        context.show(&documents);
+    }
     Ok(Outcome::text(said(&answer)))
 }
 
