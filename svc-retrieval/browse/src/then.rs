@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::fair_semaphore::Permit;
 use cairn_proto::content::v1::FileType;
 use cairn_proto::document::v1::ConfirmedDocument;
 use cairn_proto::feed::v1::Kind;
@@ -20,6 +21,8 @@ use crate::tree::{Past, View};
 pub struct PastWorkspace {
     view: Arc<View>,
     holder: Arc<dyn Holder>,
+    /// Held as long as anybody looks at it: what was is read, cut and ranked for one answer, as costly as a script.
+    _turn: Option<Arc<Permit>>,
 }
 
 /// A file as it was, which has changed since.
@@ -37,7 +40,12 @@ pub struct PastFile {
 
 impl PastWorkspace {
     pub(crate) fn new(view: Arc<View>, holder: Arc<dyn Holder>) -> Self {
-        Self { view, holder }
+        Self { view, holder, _turn: None }
+    }
+
+    /// The same for whoever has that turn, which ends with it.
+    pub(crate) fn in_turn(self, turn: Permit) -> Self {
+        Self { _turn: Some(Arc::new(turn)), ..self }
     }
 
     /// When that is.

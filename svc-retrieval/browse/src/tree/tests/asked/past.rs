@@ -1,12 +1,14 @@
 //! Trees as they were.
 
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::fair_semaphore::{FairSemaphore, Share};
 use cairn_proto::document::v1::ConfirmedDocument;
 
 use super::*;
-use crate::PastWorkspace;
+use crate::bodies::Bodies;
 use crate::error::Error;
 use crate::request::Moment;
+use crate::{Browser, IndexPosition, Indexed, Memory, PastWorkspace};
 
 impl World {
     async fn past(&self, scope: Scope) -> Arc<View> {
@@ -212,4 +214,41 @@ async fn documents_are_told_as_they_stood() {
     let view = world.past(Scope::All).await;
     let then = PastWorkspace::new(Arc::clone(&view), world.trees.holder(&view));
     assert_eq!(path(&then, Kind::Record, 11), None, "its database has changed");
+}
+
+#[derive(Debug)]
+struct NothingIndexed;
+
+impl IndexPosition for NothingIndexed {
+    fn position(&self, _: WorkspaceId) -> Indexed {
+        Indexed::default()
+    }
+}
+
+#[tokio::test]
+async fn whoever_looks_at_what_was_has_a_turn() {
+    let world = World::new(PLENTY).await;
+    {
+        let mut state = world.state();
+        state.file(1, None, "1.md", "x");
+        state.stood(&[], &[]);
+    }
+    let max_wait = Duration::from_secs(600);
+    let share = Share { at_once: 1, of_one_workspace: 1, waiting: 0, max_wait };
+    let browser = Browser {
+        trees: world.trees.clone(),
+        bodies: Bodies::new(Memory::default()),
+        running: FairSemaphore::new(share),
+        indexed: Arc::new(NothingIndexed),
+        clock: Arc::new(SystemClock),
+    };
+    let call = Call::within(Duration::from_secs(10));
+    let identity = world.identity(1, Scope::All);
+    let look = || browser.past(&identity, &call, Moment::After(1));
+    let first = look().await.unwrap();
+    let of_the_first = first.clone();
+    drop(first);
+    assert!(matches!(look().await, Err(Error::Busy)), "it is looked at still");
+    drop(of_the_first);
+    look().await.unwrap();
 }
