@@ -69,6 +69,11 @@ impl Facts {
     pub(crate) fn of(name: &str, folder: Option<FolderId>) -> Self {
         Self { name: name.to_owned(), folder, tags: Vec::new(), description: None, version: None }
     }
+
+    /// The same with these tags.
+    pub(crate) fn tagged(self, tags: Vec<String>) -> Self {
+        Self { tags, ..self }
+    }
 }
 
 /// How an item stood.

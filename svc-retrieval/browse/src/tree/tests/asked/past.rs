@@ -246,9 +246,9 @@ async fn whoever_looks_at_what_was_has_a_turn() {
     let identity = world.identity(1, Scope::All);
     let look = || browser.past(&identity, &call, Moment::After(1));
     let first = look().await.unwrap();
-    let of_the_first = first.clone();
-    drop(first);
+    let copy = first.clone();
+    drop(copy);
     assert!(matches!(look().await, Err(Error::Busy)), "it is looked at still");
-    drop(of_the_first);
+    drop(first);
     look().await.unwrap();
 }
