@@ -35,6 +35,7 @@ pub use self::error::Error;
 pub use self::request::{Moment, Script};
 use self::run::{Ran, Watched};
 pub use self::then::{PastFile, PastWorkspace};
+pub use self::tree::PastContainer;
 use self::tree::{Content, Mounted, Outside, Past, Trees};
 
 /// What is left of a caller's time when its script is stopped, so that it gets what was printed until then.

@@ -1,6 +1,6 @@
 //! A workspace as it was, for who searches it: what each document was, and the texts of files that have changed since.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::bodies::{Held, Holder, Key};
 use crate::error::Error;
-use crate::tree::{Past, View};
+use crate::tree::{Past, PastContainer, View};
 
 /// A workspace as one caller sees it at a moment that is past. It never changes.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct PastFile {
     pub document: ConfirmedDocument,
     /// What kind of text it is.
     pub file_type: FileType,
+    /// What it was tagged with.
+    pub tags: Vec<String>,
     /// The bytes of its content.
     pub size: u64,
     /// Which file.
@@ -76,6 +78,16 @@ impl PastWorkspace {
         }
     }
 
+    /// A folder of then and all below it; none where the caller sees no such folder.
+    pub fn folders_below(&self, folder: Uuid) -> Option<HashSet<Uuid>> {
+        self.view.folders_below(folder)
+    }
+
+    /// The folders of then, whoever may see them, and the databases that have not changed since; so many at most, folders first.
+    pub fn containers(&self, most: usize) -> Vec<PastContainer> {
+        self.view.containers(most)
+    }
+
     /// The files of then that have changed since, by their ids.
     pub fn changed_files(&self) -> Vec<PastFile> {
         let Some(past) = self.view.past() else { return Vec::new() };
@@ -87,7 +99,8 @@ impl PastWorkspace {
 
     fn changed_file(&self, past: &Past, id: Uuid) -> Option<PastFile> {
         let (document, held) = self.view.file_then(id)?;
-        Some(PastFile { document, file_type: *past.types.get(&id)?, size: held.size, id })
+        let tags = past.tags.get(&id).cloned().unwrap_or_default();
+        Some(PastFile { document, file_type: *past.types.get(&id)?, tags, size: held.size, id })
     }
 
     /// The contents that files had, where they are kept.
