@@ -444,7 +444,7 @@ async fn what_was_is_no_news_to_an_agent(deployment: &Deployment) {
         (answer["structuredContent"]["results"][0].clone(), mcp::text_of(&answer))
     };
     assert_eq!(search(None).await.0["_meta"], json!(null));
-    let (result, told) = search(Some(&then)).await;
+    let (result, told) = search(Some(then.as_str())).await;
     assert!(text(&result, "content").contains("cannot fly"), "{result}");
     assert_eq!(result["_meta"], json!(null), "it asked for what was");
     let hash = text(&result["citation"], "contentHash");
