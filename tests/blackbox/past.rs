@@ -210,6 +210,8 @@ async fn a_memory_is_read_as_it_stood(deployment: &Deployment) {
     let read = mcp::call(token, "get_memory", json!({"slug": memory, "asOf": first})).await;
     let read = mcp::text_of(&read);
     assert!(read.contains("plan one") && !read.contains("plan two"), "{read}");
+    let hash = format!("blake3:{}", blake3::hash(b"plan one\n").to_hex());
+    assert!(read.contains(&format!("?hash={hash}")), "the link opens what was: {read}");
 
     token.get(&format!("{path}?asOf={before}")).await.expect_error(404, "NOT_FOUND");
     token.get(&format!("{path}?asOf=2020-01-01T00:00:00Z")).await.expect_error(410, "GONE");
