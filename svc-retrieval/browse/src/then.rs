@@ -83,7 +83,8 @@ impl PastWorkspace {
         self.view.folders_below(folder)
     }
 
-    /// The folders of then, whoever may see them, and the databases that have not changed since; so many at most, folders first.
+    /// The folders of then that the caller sees or is led through, and of the databases that the caller sees those that have not
+    /// changed since; so many at most, folders first.
     pub fn containers(&self, most: usize) -> Vec<PastContainer> {
         self.view.containers(most)
     }

@@ -78,18 +78,23 @@ impl View {
         Some(below)
     }
 
-    /// The folders, whoever may see them, and the databases that have not changed since; so many at most, folders first.
+    /// The folders that the caller sees or is led through, and of the databases that the caller would see those that have not changed
+    /// since; so many at most, folders first.
     pub(crate) fn containers(&self, most: usize) -> Vec<PastContainer> {
         let mut found = Vec::new();
         self.each_folder_below(Fixed::Files.node(), &mut |holder, folder| {
-            let parent = self.base.slot(holder).filter(|holder| is_folder(holder)).map(|holder| holder.id);
-            found.push(named(folder, parent, false));
+            let node = self.base.node(folder.id);
+            if node.is_some_and(|node| self.lens.shows_folder(&self.base, node)) {
+                let holder = self.base.slot(holder).filter(|holder| is_folder(holder));
+                found.push(named(folder, holder.map(|holder| holder.id), false));
+            }
         });
         let has_changed = |id: &Uuid| self.past().is_some_and(|past| past.changed.contains(id));
         for node in self.base.children(Fixed::Databases.node()) {
             let known = self.base.slot(*node).zip(self.base.database(*node));
             if let Some((slot, (_, folder, _))) = known
                 && !has_changed(&slot.id)
+                && self.lens.covers(&self.base, folder)
             {
                 found.push(named(slot, folder, true));
             }

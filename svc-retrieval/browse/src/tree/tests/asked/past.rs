@@ -260,6 +260,9 @@ async fn folders_are_told_with_the_names_and_places_of_then() {
     let scoped = PastWorkspace::new(Arc::clone(&view), world.trees.holder(&view));
     assert_eq!((scoped.folders_below(id(1)), scoped.folders_below(id(2))), (None, None));
     assert_eq!(scoped.folders_below(id(5)), Some(HashSet::from([id(5)])));
+    let mut told: Vec<Uuid> = scoped.containers(9).iter().map(|container| container.id).collect();
+    told.sort();
+    assert_eq!(told, [1, 2, 5].map(id), "what leads to it is told, and no database elsewhere");
 }
 
 #[derive(Debug)]
