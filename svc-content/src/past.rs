@@ -4,6 +4,8 @@
 //! versions of a file keep its contents. So a file as it was is its newest entry by then, and its folders' newest. What is asked
 //! for must be readable now: nobody is shown more of the past than of the present (ADR 96).
 
+mod many;
+
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
@@ -56,7 +58,7 @@ pub(crate) struct Facts {
     pub(crate) name: String,
     /// Absent: the root.
     pub(crate) folder: Option<FolderId>,
-    tags: Vec<String>,
+    pub(crate) tags: Vec<String>,
     description: Option<String>,
     /// Absent where no entry tells it.
     pub(crate) version: Option<u64>,
@@ -67,6 +69,11 @@ impl Facts {
     pub(crate) fn of(name: &str, folder: Option<FolderId>) -> Self {
         Self { name: name.to_owned(), folder, tags: Vec::new(), description: None, version: None }
     }
+
+    /// The same with these tags.
+    pub(crate) fn tagged(self, tags: Vec<String>) -> Self {
+        Self { tags, ..self }
+    }
 }
 
 /// How an item stood.
@@ -76,6 +83,14 @@ pub(crate) enum Standing {
     InTrash,
     Gone,
     Live(Facts),
+}
+
+/// A file as it stood.
+#[derive(Debug)]
+struct Was {
+    file: File,
+    /// The version that has its content of then.
+    content: u64,
 }
 
 /// The rules, on a storage.
@@ -100,7 +115,14 @@ impl Past {
         let now = self.readable(caller, id).await?;
         self.check(caller, moment).await?;
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
-        let history = self.history(caller, &now.id.to_string(), moment).await?;
+        let file = self.as_it_was(caller, now, moment).await?;
+        self.with_content(caller, file).await
+    }
+
+    /// A file that is readable now, as it stood then, with the hash and the size of its content.
+    async fn as_it_was(&self, caller: &Caller, now: File, moment: Moment) -> Result<Was, Error> {
+        let id = &now.id.to_string();
+        let history = self.history(caller, id, moment).await?;
         let present = Facts {
             name: now.name.clone(),
             folder: now.folder_id(),
@@ -127,9 +149,11 @@ impl Past {
             description: then.description,
             version: number,
             updated_at,
+            content_hash: version.content_hash,
+            size_bytes: version.size_bytes,
             ..now
         };
-        self.with_content(caller, file, version).await
+        Ok(Was { file, content: version.version })
     }
 
     /// A file with a content that it has or had, named by its hash: what a citation was of. All else is as it is now.
@@ -144,17 +168,13 @@ impl Past {
         let id = || format!("of the file {id} with that content");
         let version = version.ok_or_else(|| Error::NotFound { kind: "version", id: id() })?;
         let file = File { version: version.version, updated_at: version.created_at, ..now };
-        self.with_content(caller, file, version).await
+        self.with_content(caller, Was { file, content: version.version }).await
     }
 
-    async fn with_content(
-        &self,
-        caller: &Caller,
-        file: File,
-        version: FileVersion,
-    ) -> Result<(File, String), Error> {
+    async fn with_content(&self, caller: &Caller, was: Was) -> Result<(File, String), Error> {
+        let Was { file, content } = was;
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let found = store::versions::get(db, workspace, file.id, version.version).await?;
+        let found = store::versions::get(db, workspace, file.id, content).await?;
         let (found, body) = found.ok_or_else(|| Error::no_file(file.id.to_string()))?;
         let file = File { content_hash: found.content_hash, size_bytes: found.size_bytes, ..file };
         Ok((file, body.into_text()?))

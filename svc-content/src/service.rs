@@ -132,17 +132,14 @@ impl Service {
     /// The generated servers, without layers: the composition adds those.
     pub fn routes(&self) -> Routes {
         let verifier = || self.verifier.clone();
-        Routes::new(rpc::files::server(Files::new(self.context.clone()), verifier()))
+        let past = || Past::new(self.context.clone());
+        Routes::new(rpc::files::server(Files::new(self.context.clone()), past(), verifier()))
             .add_service(rpc::folders::server(Folders::new(self.context.clone()), verifier()))
             .add_service(rpc::memories::server(Memories::new(self.context.clone()), verifier()))
             .add_service(rpc::databases::server(Databases::new(self.context.clone()), verifier()))
             .add_service(rpc::records::server(Records::new(self.context.clone()), verifier()))
             .add_service(rpc::documents::server(Documents::new(self.context.clone()), verifier()))
-            .add_service(rpc::versions::server(
-                Versions::new(self.context.clone()),
-                Past::new(self.context.clone()),
-                verifier(),
-            ))
+            .add_service(rpc::versions::server(Versions::new(self.context.clone()), past(), verifier()))
             .add_service(rpc::assets::server(self.assets.clone(), verifier()))
             .add_service(rpc::batch::server(Batches::new(self.context.clone()), verifier()))
             .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))

@@ -30,6 +30,7 @@ mod source_query;
 mod sources;
 pub(crate) mod state;
 mod states;
+mod then;
 pub(crate) mod tuning;
 
 use std::collections::HashSet;
@@ -38,7 +39,7 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 
-use cairn_browse::{Browser, PastWorkspace};
+use cairn_browse::Browser;
 use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
@@ -71,6 +72,7 @@ pub(crate) use self::request::{SearchRequest, Strategy, unsupported_moment};
 use self::rerank::Reranker;
 use self::shown::Shown;
 pub(crate) use self::source_query::{SourceQuery, require_whole_workspace};
+use self::then::Then;
 use self::tuning::{MAX_RERANKED_BYTES, RERANKED_CHUNKS};
 
 use crate::error::Error;
@@ -152,7 +154,7 @@ impl Searcher {
         );
         coverage.extend(plan.notes.iter().cloned());
         let past = self.past(identity, call, &request).await?;
-        coverage.extend(past.as_ref().and_then(PastWorkspace::at).map(answer::as_it_was));
+        coverage.extend(past.as_ref().and_then(|then| then.workspace.at()).map(answer::as_it_was));
         let past = past.as_ref();
         let asking = Asking { generation: &generation, workspace, call, began };
         // What is retained is found while providers think.
@@ -175,10 +177,10 @@ impl Searcher {
         identity: &Identity,
         call: &Call,
         request: &SearchRequest,
-    ) -> Result<Option<PastWorkspace>, Error> {
+    ) -> Result<Option<Then>, Error> {
         let Some(moment) = request.moment else { return Ok(None) };
-        let past = self.browser.past(identity, call, moment).await;
-        Ok(Some(past.map_err(Problem::from)?))
+        let past = self.browser.past(identity, call, moment).await.map_err(Problem::from)?;
+        Ok(Some(Then::of(past, &request.narrowing).await?))
     }
 
     /// What of the retained documents answers the request, ranked.
@@ -187,7 +189,7 @@ impl Searcher {
         generation: &Generation,
         identity: &Identity,
         call: &Call,
-        (request, past): (&SearchRequest, Option<&PastWorkspace>),
+        (request, past): (&SearchRequest, Option<&Then>),
         plan: &Plan,
     ) -> Result<Ranked, Error> {
         let workspace = identity.workspace_id()?;
@@ -195,11 +197,10 @@ impl Searcher {
             return Ok(Ranked::default());
         }
         let (mut within, notes) = self.within(generation, identity, call, plan, request).await?;
-        if let (Some(past), Some(documents)) = (past, &mut within.documents) {
-            // What has changed is known to the index by its text of now.
-            documents.retain(|id| !past.has_changed(*id));
+        if let Some(then) = past {
+            then.narrow(&mut within);
         }
-        if within.documents.as_ref().is_some_and(HashSet::is_empty) {
+        if [&within.documents, &within.containers].into_iter().flatten().any(HashSet::is_empty) {
             return Ok(Ranked { notes, ..Ranked::default() });
         }
         let mut ranked = self.ranked(generation, workspace, within, request).await?;
@@ -217,9 +218,10 @@ impl Searcher {
         request: &SearchRequest,
     ) -> Result<(Within, Vec<CoverageNote>), Error> {
         let workspace = identity.workspace_id()?;
+        let narrowing = request.narrowing_of_now();
         let (containers, narrowed, names) = tokio::join!(
             self.containers(identity, call, plan),
-            narrowed(generation, workspace, call, &request.narrowing),
+            narrowed(generation, workspace, call, &narrowing),
             self.names(generation, workspace, request),
         );
         let ((documents, unanswered), (names, unnamed)) = (narrowed?, names);
@@ -228,8 +230,7 @@ impl Searcher {
     }
 
     /// The names of the workspace's folders and databases, at least as new as anything that is known to be written and what the
-    /// search waits for. A search without them finds less, and says so. They are known as they are now only, so a search of then
-    /// does without.
+    /// search waits for. A search without them finds less, and says so. A search of then has those of then ([`Then`]).
     async fn names(
         &self,
         generation: &Generation,

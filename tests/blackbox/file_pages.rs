@@ -88,6 +88,9 @@ async fn a_citation_that_is_older_than_the_text_shows_both(deployment: &Deployme
     assert!(page.contains("<del>limit is 100</del>") && page.contains("<ins>limit is 250</ins>"), "{page}");
     assert!(page.contains(&format!("/file/{file}/versions/1")), "{page}");
     assert!(page.contains(&format!("/file/{file}?lines=5")), "{page}");
+    let whole = workspace.page(&format!("/file/{file}?hash={hash}")).await;
+    assert!(whole.contains("has changed since it was cited"), "{whole}");
+    assert!(whole.contains(&format!("/file/{file}/versions/1")), "{whole}");
     let unknown = format!("blake3:{}", "0".repeat(64));
     let page = workspace.page(&format!("/file/{file}?lines=3-3&hash={unknown}")).await;
     assert!(page.contains("not kept"), "{page}");

@@ -7,6 +7,7 @@ use crate::support::prelude::*;
 
 scenarios![
     a_file_is_read_as_it_stood_after_each_write,
+    several_files_are_read_as_they_stood,
     a_citation_opens_as_it_was_given,
     the_past_shows_no_more_than_the_present,
     moments_that_nobody_knows_are_refused,
@@ -14,6 +15,8 @@ scenarios![
     a_script_walks_the_workspace_as_it_was,
     a_script_sees_no_more_of_then_than_of_now,
     a_search_finds_what_was,
+    a_search_of_then_is_narrowed_by_what_was,
+    what_was_is_no_news_to_an_agent,
     a_search_of_then_asks_for_what_is_known_of_then,
 ];
 
@@ -59,6 +62,53 @@ async fn a_file_is_read_as_it_stood_after_each_write(deployment: &Deployment) {
     token.post(&format!("{path}/restore")).await.expect(200);
     token.get(&format!("{path}?asOf={trashed}")).await.expect_error(404, "NOT_FOUND");
     token.get(&format!("{path}?asOf={third}")).await.expect(200);
+}
+
+async fn several_files_are_read_as_they_stood(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (token, folder) = (&workspace.token, workspace.folder("old", None).await);
+    let edited = workspace.file_id("a.md", Some(&folder), "one\n").await;
+    let trashed = workspace.file_id("trashed.md", None, "gone\n").await;
+    let kept = workspace.file("kept.md", None, "kept\n").await;
+    let (kept, then) = (id(&kept.json()), kept.change());
+    let change = json!({"name": "b.md", "content": "a longer text\n", "tags": ["new"]});
+    token.patch(&format!("/api/v1/files/{edited}")).json(change).await.expect(200);
+    token.patch(&format!("/api/v1/folders/{folder}")).json(json!({"name": "renamed"})).await.expect(200);
+    token.delete(&format!("/api/v1/files/{trashed}")).await.expect(204);
+    let later = workspace.file("later.md", None, "later\n").await;
+    let (later, last) = (id(&later.json()), later.change());
+
+    let asked = json!({"ids": [edited, trashed, kept, later, "no id"], "asOf": then, "maxBytes": 5});
+    let read = mcp::call(token, "get_files", asked).await;
+    let files = read["structuredContent"]["files"].clone();
+    assert_eq!(
+        (text(&files[0], "path"), text(&files[0], "content"), text(&files[2], "content")),
+        ("/old/a.md".to_owned(), "one\n".to_owned(), "kept\n".to_owned()),
+        "{files}"
+    );
+    assert_eq!((&files[0]["tags"], &files[0]["version"]), (&Value::Null, &json!(1)), "{files}");
+    for place in [1, 3, 4] {
+        assert!(text(&files[place], "error").starts_with("Not found: "), "{files}");
+    }
+    let small = json!({"ids": [edited], "asOf": then, "maxBytes": 1});
+    let small = mcp::call(token, "get_files", small).await;
+    let skipped = text(&small["structuredContent"]["files"][0], "skipped");
+    assert!(skipped.contains(&format!("\"asOf\":\"{then}\"")), "{skipped}");
+    let now = mcp::call(token, "get_files", json!({"ids": [edited], "asOf": last})).await;
+    assert_eq!(text(&now["structuredContent"]["files"][0], "path"), "/renamed/b.md");
+
+    // Nobody sees more of the past than of the present.
+    let scoped = workspace.token_for(&[&folder]).await;
+    let seen = mcp::call(&scoped, "get_files", json!({"ids": [kept, edited], "asOf": then})).await;
+    let seen = &seen["structuredContent"]["files"];
+    assert!(text(&seen[0], "error").starts_with("Forbidden: "), "{seen}");
+    assert_eq!(text(&seen[1], "content"), "one\n");
+    for odd in ["nonsense", "c1-zzzzzz", "2999-01-01T00:00:00Z"] {
+        let told = mcp::call_error(token, "get_files", json!({"ids": [edited], "asOf": odd})).await;
+        assert!(told.starts_with("Validation error: ") && told.contains("asOf"), "{told}");
+    }
+    let old = json!({"ids": [edited], "asOf": "2020-01-01T00:00:00Z"});
+    assert!(mcp::call_error(token, "get_files", old).await.contains("without asOf"));
 }
 
 async fn a_citation_opens_as_it_was_given(deployment: &Deployment) {
@@ -160,6 +210,8 @@ async fn a_memory_is_read_as_it_stood(deployment: &Deployment) {
     let read = mcp::call(token, "get_memory", json!({"slug": memory, "asOf": first})).await;
     let read = mcp::text_of(&read);
     assert!(read.contains("plan one") && !read.contains("plan two"), "{read}");
+    let hash = format!("blake3:{}", blake3::hash(b"plan one\n").to_hex());
+    assert!(read.contains(&format!("?hash={hash}")), "the link opens what was: {read}");
 
     token.get(&format!("{path}?asOf={before}")).await.expect_error(404, "NOT_FOUND");
     token.get(&format!("{path}?asOf=2020-01-01T00:00:00Z")).await.expect_error(410, "GONE");
@@ -314,6 +366,98 @@ async fn a_search_finds_what_was(deployment: &Deployment) {
     }
 }
 
+async fn a_search_of_then_is_narrowed_by_what_was(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let (park, sea) = (workspace.folder("Savanna", None).await, workspace.folder("sea", None).await);
+    let inner = workspace.folder("inner", Some(&park)).await;
+    let make = async |name: &str, content: &str, folder: &str, tags: Value| {
+        let body = json!({"name": name, "content": content, "fileType": "markdown", "folderId": folder, "tags": tags});
+        id(&token.post("/api/v1/files").json(body).await.expect(201).json())
+    };
+    let tags = json!(["old", "both"]);
+    let retagged = make("retagged.md", "The aardwolf eats termites at night.\n", &park, tags).await;
+    make("kept.md", "A burrow of its own, dug by an aardwolf.\n", &inner, json!(["old"])).await;
+    let moved = make("moved.md", "Nobody has seen this aardwolf swim.\n", &sea, json!(["other"])).await;
+    let then = workspace.file("other.md", None, "Nothing of note.\n").await.change();
+
+    let patch =
+        async |path: String, change: Value| token.patch(&path).json(change).await.expect(200).change();
+    patch(format!("/api/v1/files/{retagged}"), json!({"tags": ["new", "both"]})).await;
+    patch(format!("/api/v1/files/{moved}"), json!({"folderId": park})).await;
+    patch(format!("/api/v1/folders/{inner}"), json!({"parentId": sea})).await;
+    patch(format!("/api/v1/folders/{park}"), json!({"name": "Tundra"})).await;
+    let late = workspace.folder("late", None).await;
+    let now = workspace.file("late.md", None, "Nothing of note.\n").await.change();
+
+    let paths = async |narrowed: Value, moment: Option<&str>| -> Vec<String> {
+        let mut body = json!({"query": "aardwolf", "strategy": "keyword", "asOf": moment});
+        body.as_object_mut().unwrap().extend(narrowed.as_object().unwrap().clone());
+        let answer = workspace.search_after(&now, body).await;
+        let results = items(&answer["results"]).iter();
+        let mut paths: Vec<String> = results.map(|result| text(&result["citation"], "path")).collect();
+        paths.sort();
+        paths
+    };
+    let (before, today) = (Some(then.as_str()), None);
+    let cases: [(Value, Option<&str>, &[&str]); 13] = [
+        (json!({"tags": ["old"]}), before, &["/Savanna/inner/kept.md", "/Savanna/retagged.md"]),
+        (json!({"tags": ["old"]}), today, &["/sea/inner/kept.md"]),
+        (json!({"tags": ["old", "both"]}), before, &["/Savanna/retagged.md"]),
+        (json!({"tags": ["new"]}), before, &[]),
+        (json!({"tags": ["new"]}), today, &["/Tundra/retagged.md"]),
+        (json!({"folderId": park}), before, &["/Savanna/inner/kept.md", "/Savanna/retagged.md"]),
+        (json!({"folderId": park}), today, &["/Tundra/moved.md", "/Tundra/retagged.md"]),
+        (json!({"folderId": sea}), before, &["/sea/moved.md"]),
+        (json!({"folderId": inner, "tags": ["old"]}), before, &["/Savanna/inner/kept.md"]),
+        // By the names of then.
+        (json!({"query": "savanna"}), before, &["/Savanna/inner/kept.md", "/Savanna/retagged.md"]),
+        (json!({"query": "savanna"}), today, &[]),
+        (json!({"query": "tundra"}), before, &[]),
+        (json!({"query": "tundra"}), today, &["/Tundra/moved.md", "/Tundra/retagged.md"]),
+    ];
+    for (narrowed, moment, expected) in cases {
+        assert_eq!(paths(narrowed.clone(), moment).await, expected, "{narrowed} {moment:?}");
+    }
+    let search = async |body: Value| token.post("/api/v1/search_context").after(&now).json(body).await;
+    let body = json!({"query": "aardwolf", "folderId": late, "asOf": then});
+    search(body).await.expect_error(404, "NOT_FOUND");
+    let body = json!({"query": "aardwolf", "folderId": "no id", "asOf": then});
+    search(body).await.expect_error(400, "VALIDATION_ERROR");
+    let scoped = workspace.token_for(&[&sea]).await;
+    let body = json!({"query": "aardwolf", "folderId": park, "asOf": then});
+    scoped.post("/api/v1/search_context").after(&now).json(body).await.expect_error(404, "NOT_FOUND");
+}
+
+async fn what_was_is_no_news_to_an_agent(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let made = workspace.file("a.md", None, "The kakapo cannot fly.\n").await;
+    let (file, then) = (id(&made.json()), made.change());
+    let change = json!({"content": "The kakapo climbs trees.\n"});
+    let path = format!("/api/v1/files/{file}");
+    let now = workspace.token.patch(&path).json(change).await.expect(200).change();
+    let agent = workspace.token_with(&["read"]).await;
+    let search = async |as_of: Option<&str>| {
+        let mut body = json!({"query": "kakapo", "strategy": "keyword", "_meta": {"cairn/change": now}});
+        if let Some(as_of) = as_of {
+            body["asOf"] = json!(as_of);
+        }
+        let answer = mcp::call(&agent, "search_context", body).await;
+        (answer["structuredContent"]["results"][0].clone(), mcp::text_of(&answer))
+    };
+    assert_eq!(search(None).await.0["_meta"], json!(null));
+    let (result, told) = search(Some(then.as_str())).await;
+    assert!(text(&result, "content").contains("cannot fly"), "{result}");
+    assert_eq!(result["_meta"], json!(null), "it asked for what was");
+    let hash = text(&result["citation"], "contentHash");
+    let permalink = text(&result["citation"], "permalink");
+    assert!(permalink.contains(&format!("hash={hash}")) && told.contains(&permalink), "{told}");
+    assert!(told.contains(&format!("get_file with {}", json!({"id": file, "hash": hash}))), "{told}");
+    mcp::call(&agent, "get_files", json!({"ids": [file], "asOf": then})).await;
+    mcp::call(&agent, "browse_context", json!({"script": "cat /files/a.md", "asOf": then})).await;
+    assert_eq!(search(None).await.0["_meta"], json!(null), "it was shown this before");
+}
+
 async fn a_search_of_then_asks_for_what_is_known_of_then(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let then = workspace.file("a.md", None, "x").await.change();
@@ -327,7 +471,6 @@ async fn a_search_of_then_asks_for_what_is_known_of_then(deployment: &Deployment
         refused(search, json!({"query": "x", "asOf": odd}), "asOf").await;
     }
     for (name, value) in [
-        ("tags", json!(["a"])),
         ("updatedAfter", json!("2026-01-01T00:00:00Z")),
         ("sourceIds", json!(["x"])),
         ("kinds", json!(["ingested"])),

@@ -126,7 +126,7 @@ pub(crate) struct Citation {
     /// A link to the page of the document here, with the lines and the hash of the text that they were counted in. The page of a file
     /// or a document from outside marks them, and shows what they were when the text has changed since; that of a record or a memory
     /// shows what it is now.
-    permalink: String,
+    pub(crate) permalink: String,
     pub(crate) kind: DocumentKind,
     /// The id of the file, record or document.
     pub(crate) id: String,

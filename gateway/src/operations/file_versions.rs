@@ -4,7 +4,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::content::v1 as proto;
 use cairn_proto::content::v1::get_past_file_request::When;
-use cairn_proto::content::v1::resolve_memory_request;
+use cairn_proto::content::v1::{batch_get_files_request, resolve_memory_request};
 use cairn_proto::ids::FileId;
 use cairn_proto::retrieval::v1::{execute_script_request, search_context_request};
 
@@ -74,6 +74,15 @@ impl PastMoment {
         match self.0 {
             When::AsOf(time) => Some(resolve_memory_request::When::AsOf(time)),
             When::AfterChange(position) => Some(resolve_memory_request::When::AfterChange(position)),
+            When::ContentHash(_) => None,
+        }
+    }
+
+    /// As several files are asked for; a hash names one content.
+    pub(crate) fn of_files(self) -> Option<batch_get_files_request::When> {
+        match self.0 {
+            When::AsOf(time) => Some(batch_get_files_request::When::AsOf(time)),
+            When::AfterChange(position) => Some(batch_get_files_request::When::AfterChange(position)),
             When::ContentHash(_) => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Files: make, read, list, change, move to trash, find by name.
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::common::v1::ErrorReason;
 use cairn_proto::content::v1 as proto;
 use cairn_proto::domain::FileType;
@@ -8,6 +8,7 @@ use cairn_proto::ids::FileId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::file_versions::PastMoment;
 use super::{Context, Page, Paging, Written, answered, folder_choice, null_or_value, present, update};
 use crate::answers::File;
 use crate::change;
@@ -133,13 +134,16 @@ pub(crate) async fn get(context: &Context, id: FileId) -> Result<File, Problem> 
 /// A file, or why there is none.
 pub(crate) type Outcome = Result<File, Problem>;
 
-/// Several files, each with its own outcome. A content above `max_bytes` is left out of its file.
+/// Several files, each with its own outcome, as they were then; as they are now without a moment. A content above `max_bytes` is
+/// left out of its file.
 pub(crate) async fn get_many(
     context: &Context,
     ids: Vec<String>,
     max_bytes: u64,
+    moment: Option<PastMoment>,
 ) -> Result<Vec<(String, Outcome)>, Problem> {
-    let message = proto::BatchGetFilesRequest { file_ids: ids, max_content_bytes: max_bytes };
+    let when = moment.and_then(PastMoment::of_files);
+    let message = proto::BatchGetFilesRequest { file_ids: ids, max_content_bytes: max_bytes, when };
     let request = context.call.request(message);
     let answer = answered(context.upstreams.files().batch_get_files(request).await)?;
     let read = |one: proto::FileOutcome| match one.outcome {
@@ -151,8 +155,12 @@ pub(crate) async fn get_many(
 }
 
 fn problem_of(problem: proto::FileProblem) -> Problem {
-    if problem.reason() == ErrorReason::OutOfScope {
+    let reason = problem.reason();
+    if reason == ErrorReason::OutOfScope {
         return Problem::out_of_scope(problem.message);
+    }
+    if reason == ErrorReason::Gone {
+        return Problem::new(Reason::Gone, problem.message);
     }
     Problem::not_found(problem.message)
 }

@@ -73,6 +73,13 @@ pub(crate) struct SearchContext {
     as_of: Option<String>,
 }
 
+impl SearchContext {
+    /// Whether the workspace is searched as it is now.
+    pub(crate) const fn is_of_now(&self) -> bool {
+        self.as_of.is_none()
+    }
+}
+
 /// One angle on the query.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -17,6 +17,40 @@ const MOST_BYTES: u64 = 16 * 1024 * 1024;
 /// A file, with its content unless that is too long.
 pub(crate) type FoundFile = (File, Option<String>);
 
+/// What one answer has room for.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// Bytes of one content at most.
+    most_of_one: Option<u64>,
+    /// Bytes that are left for contents.
+    left: u64,
+}
+
+impl Room {
+    /// All of an answer.
+    pub(crate) const fn new(most_of_one: Option<u64>) -> Self {
+        Self { most_of_one, left: MOST_BYTES }
+    }
+
+    /// Whether a content of so many bytes is short enough and fits into what is left. Its room is taken then.
+    pub(crate) fn takes(&mut self, bytes: u64) -> bool {
+        let is_short = self.most_of_one.is_none_or(|most| bytes <= most);
+        let is_fitting = is_short && bytes <= self.left;
+        if is_fitting {
+            self.left -= bytes;
+        }
+        is_fitting
+    }
+}
+
+/// As many files as one answer is of.
+pub(crate) fn check_count(ids: &[String]) -> Result<(), Error> {
+    if ids.is_empty() || ids.len() > FILES_AT_ONCE {
+        return Err(Error::invalid("ids", "invalid", format!("name 1 to {FILES_AT_ONCE} files")));
+    }
+    Ok(())
+}
+
 /// A file that the caller may read.
 struct Chosen {
     file: File,
@@ -33,16 +67,14 @@ impl Files {
         ids: &[String],
         most_bytes: Option<u64>,
     ) -> Result<Vec<Result<FoundFile, Error>>, Error> {
-        if ids.is_empty() || ids.len() > FILES_AT_ONCE {
-            return Err(Error::invalid("ids", "invalid", format!("name 1 to {FILES_AT_ONCE} files")));
-        }
+        check_count(ids)?;
         let parsed: Vec<FileId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         let files = store::files::get_many(&self.context.db, caller.workspace, &parsed).await?;
         let files: HashMap<FileId, File> = files.into_iter().map(|file| (file.id, file)).collect();
 
-        let mut room = MOST_BYTES;
+        let mut room = Room::new(most_bytes);
         let chosen: Vec<Result<Chosen, Error>> =
-            ids.iter().map(|id| Ok(choose(readable(caller, &files, id)?, most_bytes, &mut room))).collect();
+            ids.iter().map(|id| Ok(choose(readable(caller, &files, id)?, &mut room))).collect();
         let bodies = self.bodies(caller, &chosen).await?;
         let mut found = Vec::with_capacity(ids.len());
         for one in chosen {
@@ -86,12 +118,7 @@ fn readable(caller: &Caller, files: &HashMap<FileId, File>, id: &str) -> Result<
     Ok(file.clone())
 }
 
-/// Whether the content is short enough, and fits into what is left of the answer.
-fn choose(file: File, most_bytes: Option<u64>, room: &mut u64) -> Chosen {
-    let is_short = most_bytes.is_none_or(|most| file.size_bytes <= most);
-    let is_fitting = is_short && file.size_bytes <= *room;
-    if is_fitting {
-        *room -= file.size_bytes;
-    }
+fn choose(file: File, room: &mut Room) -> Chosen {
+    let is_fitting = room.takes(file.size_bytes);
     Chosen { file, is_fitting }
 }

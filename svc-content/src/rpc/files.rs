@@ -1,8 +1,10 @@
 //! `cairn.content.v1.FileService`.
 
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::common::v1::ErrorReason;
+use cairn_proto::content::v1::batch_get_files_request::When;
 use cairn_proto::content::v1::file_outcome::Outcome;
 use cairn_proto::content::v1::file_service_server::{FileService, FileServiceServer};
 use cairn_proto::content::v1::{
@@ -18,9 +20,10 @@ use crate::Error;
 use crate::files::many::FoundFile;
 use crate::files::{FileDraft, FilePatch, FileSelection, Files, InFolder};
 use crate::model::{File, FileType, PAGES, PageRequest};
+use crate::past::{Moment, Past};
 
-pub(crate) fn server(files: Files, verifier: Verifier) -> FileServiceServer<Rpc> {
-    FileServiceServer::new(Rpc { files, verifier })
+pub(crate) fn server(files: Files, past: Past, verifier: Verifier) -> FileServiceServer<Rpc> {
+    FileServiceServer::new(Rpc { files, past, verifier })
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES)
 }
@@ -28,6 +31,7 @@ pub(crate) fn server(files: Files, verifier: Verifier) -> FileServiceServer<Rpc>
 #[derive(Debug)]
 pub(crate) struct Rpc {
     files: Files,
+    past: Past,
     verifier: Verifier,
 }
 
@@ -57,7 +61,14 @@ impl FileService for Rpc {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
         let most_bytes = Some(asked.max_content_bytes).filter(|most| *most > 0);
-        let found = self.files.get_many(&caller, &asked.file_ids, most_bytes).await?;
+        let moment = asked.when.map(|when| match when {
+            When::AsOf(time) => Moment::at(Timestamp::from_proto(&time)),
+            When::AfterChange(position) => Moment::After(position),
+        });
+        let found = match moment {
+            None => self.files.get_many(&caller, &asked.file_ids, most_bytes).await?,
+            Some(moment) => self.past.files(&caller, &asked.file_ids, most_bytes, moment).await?,
+        };
         let outcomes = asked.file_ids.into_iter().zip(found).map(|(id, one)| encode_outcome(id, one));
         Ok(Response::new(BatchGetFilesResponse { outcomes: outcomes.collect::<Result<_, Error>>()? }))
     }
@@ -112,12 +123,13 @@ impl FileService for Rpc {
 fn encode_outcome(file_id: String, found: Result<FoundFile, Error>) -> Result<FileOutcome, Error> {
     let outcome = match found {
         Ok((file, content)) => Outcome::File(proto::File { content, ..encode(file) }),
-        Err(error) if matches!(error, Error::NotFound { .. }) => {
+        Err(error) if matches!(error, Error::NotFound { .. } | Error::NotThen(_)) => {
             encode_problem(ErrorReason::NotFound, &error)
         }
         Err(error) if matches!(error, Error::OutOfScope(_)) => {
             encode_problem(ErrorReason::OutOfScope, &error)
         }
+        Err(error) if matches!(error, Error::Gone(_)) => encode_problem(ErrorReason::Gone, &error),
         Err(error) => return Err(error),
     };
     Ok(FileOutcome { file_id, outcome: Some(outcome) })

@@ -13,7 +13,7 @@ use cairn_proto::content::v1::{
     ReadTreeChangesResponse, TreeItems,
 };
 use cairn_proto::document::v1::DocumentRef;
-use cairn_proto::ids::DocumentId;
+use cairn_proto::ids::{DocumentId, FileId};
 use tonic::{Request, Response, Status};
 
 use crate::Error;
@@ -84,6 +84,7 @@ impl TreeService for Rpc {
             gone: references(past.gone),
             untold: references(past.untold),
             unknown: u32::try_from(past.unknown).unwrap_or(u32::MAX),
+            tags: past.tags.into_iter().map(file_tags).collect(),
         }))
     }
 
@@ -169,6 +170,10 @@ fn file(file: TreeFile) -> proto::TreeFile {
         content_hash: file.content_hash,
         updated_at: Some(file.updated_at.to_proto()),
     }
+}
+
+fn file_tags((id, tags): (FileId, Vec<String>)) -> proto::FileTags {
+    proto::FileTags { file_id: id.to_string(), tags }
 }
 
 fn text(text: TreeText) -> proto::TreeText {

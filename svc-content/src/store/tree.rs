@@ -1,12 +1,14 @@
 //! What a workspace's tree is made of, by id: pages of all that lives, and some items as they stand now.
 
+use std::collections::HashMap;
+
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemoryId, WorkspaceId};
 
-use super::files::type_of;
+use super::files::{read_tags, type_of};
 use super::memories::target_of;
 use super::page::{to_column, to_count};
 use super::records::Row as RecordRow;
@@ -36,6 +38,12 @@ statements! {
 
     const FILES: (&str, Dialect) =
         both!("SELECT id, folder_id, name, file_type, size_bytes, content_hash, updated_at FROM files");
+
+    const TAGS: Dialect = list_statement!(
+        "SELECT id, tags FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+        "$2",
+        ""
+    );
 
     const RECORDS: (&str, Dialect) = both!(
         "SELECT id, database_id, field_values, content_file_id, version, created_at, updated_at FROM records"
@@ -194,6 +202,17 @@ pub(crate) async fn files(
         })
     };
     rows.into_iter().map(read).collect()
+}
+
+/// What these files are tagged with that live.
+pub(crate) async fn tags(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    ids: &[DocumentId],
+) -> Result<HashMap<FileId, Vec<String>>, Error> {
+    let sql = TAGS.of(tx.engine());
+    let rows: Vec<(Text<FileId>, String)> = fetch!(all, tx, sql, Text(workspace), json_list(ids))?;
+    rows.into_iter().map(|(id, column)| Ok((id.0, read_tags(&column)?))).collect()
 }
 
 /// Live records, whether their databases live or not.

@@ -1,6 +1,7 @@
 use super::*;
-use crate::files::FileDraft;
 use crate::files::many::FoundFile;
+use crate::files::{FileDraft, FilePatch};
+use crate::past::{Moment, Past};
 
 fn ids(files: &[&File]) -> Vec<String> {
     files.iter().map(|file| file.id.to_string()).collect()
@@ -59,6 +60,46 @@ async fn one_answer_holds_as_much_as_a_message_takes() {
         let found = bench.files.get_many(&bench.caller, &ids(&[&big; 5]), None).await.unwrap();
         let given = found.iter().filter(|one| matches!(one, Ok((_, Some(_))))).count();
         assert_eq!((given, found.len()), (3, 5));
+    }
+}
+
+#[tokio::test]
+async fn each_file_is_given_as_it_stood() {
+    for bench in benches().await {
+        let inside = bench.folder("inside", None).await;
+        let (kept, edited) = (bench.file("kept", None).await, bench.file("edited", Some(inside.id)).await);
+        let then = Moment::After(bench.context.feed.head(bench.caller.workspace).await.unwrap());
+        let change = FilePatch {
+            name: Some("renamed".to_owned()),
+            content: Some("a longer text".to_owned()),
+            tags: Some(vec!["new".to_owned()]),
+            ..FilePatch::default()
+        };
+        bench.files.update(&bench.caller, &edited.id.to_string(), change).await.unwrap();
+        let later = bench.file("later", None).await;
+
+        let past = Past::new(bench.context.clone());
+        let mut asked = ids(&[&edited, &later, &kept]);
+        asked.push("no id".to_owned());
+        let found = past.files(&bench.caller, &asked, None, then).await.unwrap();
+        for (place, id) in [(0, &asked[0]), (2, &asked[2])] {
+            let alone = past.file(&bench.caller, id, then).await.unwrap();
+            let (file, content) = found[place].as_ref().unwrap();
+            assert_eq!((file, content.as_deref()), (&alone.0, Some(alone.1.as_str())));
+        }
+        assert!(matches!(found[1], Err(Error::NotThen(_))), "{found:?}");
+        assert!(matches!(found[3], Err(Error::NotFound { .. })), "{found:?}");
+        let size = edited.size_bytes;
+        let without =
+            past.files(&bench.caller, &asked[..1], Some(size.saturating_sub(1)), then).await.unwrap();
+        assert!(matches!(&without[0], Ok((file, None)) if file.size_bytes == size), "{without:?}");
+
+        let scoped = past.files(&bench.scoped(&[inside.id]), &asked, None, then).await.unwrap();
+        assert!(scoped[0].is_ok() && matches!(scoped[2], Err(Error::OutOfScope(_))), "{scoped:?}");
+        let never = past.files(&bench.caller, &asked, None, Moment::After(1_000_000)).await;
+        assert!(matches!(never, Err(Error::Invalid(_))), "{never:?}");
+        let none = past.files(&bench.caller, &[], None, then).await;
+        assert!(matches!(none, Err(Error::Invalid(_))), "{none:?}");
     }
 }
 

@@ -222,6 +222,12 @@ async fn check_trees(context: &Context, caller: &Caller, stood: &[Stood], has_lo
                 }
             }
             assert!(found.keys().all(|id| last.files.contains_key(id)), "{moment:?}: {found:?}");
+            let past = trees.past(&caller.workspace.to_string(), moment).await.unwrap();
+            for file in &past.items.files {
+                let Some((_, expected, ..)) = then.files.get(&file.id) else { continue };
+                let told = past.tags.iter().find(|(id, _)| *id == file.id).map(|(_, tags)| tags.as_slice());
+                assert_eq!(told.unwrap_or_default(), expected.as_slice(), "{moment:?} {}", file.id);
+            }
         }
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct PastTree {
     pub(crate) at: Timestamp,
     /// As it stood then.
     pub(crate) items: TreeItems,
+    /// What the files among them were tagged with; those that had no tags are left out.
+    pub(crate) tags: Vec<(FileId, Vec<String>)>,
     /// Folders, files and memories that did not live then, or do not now.
     pub(crate) gone: Vec<(Kind, DocumentId)>,
     /// Databases and records.
@@ -54,7 +56,8 @@ impl Trees {
         let (entries, seen) = since(&self.context, workspace, moment, at).await?;
         let untold = untold(&self.context, workspace, seen).await?;
         let histories = Histories::of(entries);
-        let past = PastTree { at, items: TreeItems::default(), gone: Vec::new(), untold, unknown: 0 };
+        let (items, tags, gone) = (TreeItems::default(), Vec::new(), Vec::new());
+        let past = PastTree { at, items, tags, gone, untold, unknown: 0 };
         let mut reader = Reader { context: &self.context, workspace, moment, histories: &histories, past };
         reader.files().await?;
         reader.memories().await?;
@@ -177,9 +180,11 @@ impl Reader<'_> {
         let ids: Vec<DocumentId> = changed.iter().map(|(_, id)| *id).collect();
         let mut tx = self.context.db.begin_read().await?;
         let live = store::tree::files(&mut tx, self.workspace, Which::Some(&ids)).await?;
+        let mut tags = store::tree::tags(&mut tx, self.workspace, &ids).await?;
         let then = live.into_iter().filter_map(|file| {
-            let facts =
-                self.stood(Kind::File, DocumentId(file.id.0), Facts::of(&file.name, file.folder_id))?;
+            let present = Facts::of(&file.name, file.folder_id);
+            let present = present.tagged(tags.remove(&file.id).unwrap_or_default());
+            let facts = self.stood(Kind::File, DocumentId(file.id.0), present)?;
             Some((file, facts))
         });
         let then: Vec<(TreeFile, Facts)> = then.collect();
@@ -204,6 +209,9 @@ impl Reader<'_> {
                 continue;
             };
             told.insert(DocumentId(file.id.0));
+            if !facts.tags.is_empty() {
+                self.past.tags.push((file.id, facts.tags));
+            }
             self.past.items.files.push(TreeFile {
                 folder_id: facts.folder,
                 name: facts.name,

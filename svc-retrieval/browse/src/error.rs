@@ -24,8 +24,8 @@ pub enum Error {
     /// The owner of documents from outside does not answer; there are trees without it.
     #[error("the owner of documents from outside does not answer")]
     Silent,
-    /// Too many scripts of the workspace run and wait.
-    #[error("too many scripts run at once")]
+    /// Too many scripts of the workspace, and searches of it as it was, run and wait.
+    #[error("too many scripts, and searches as of a moment, run at once")]
     Busy,
     /// Work off the async threads did not come back.
     #[error("a script ended early: {0}")]
@@ -61,7 +61,7 @@ impl From<Error> for Problem {
             Error::Invalid(violations) => Self::validation(violations),
             Error::Upstream(problem) => problem,
             Error::Busy => Self::unavailable(
-                "too many scripts of this workspace run at once; try again when some have ended",
+                "too many scripts, and searches as of a moment, of this workspace run at once; try again when some have ended",
                 BUSY_FOR,
             ),
             Error::Answer(_) | Error::Silent | Error::Task(_) => Self::internal(error),

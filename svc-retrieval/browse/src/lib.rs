@@ -35,6 +35,7 @@ pub use self::error::Error;
 pub use self::request::{Moment, Script};
 use self::run::{Ran, Watched};
 pub use self::then::{PastFile, PastWorkspace};
+pub use self::tree::PastContainer;
 use self::tree::{Content, Mounted, Outside, Past, Trees};
 
 /// What is left of a caller's time when its script is stopped, so that it gets what was printed until then.
@@ -131,20 +132,23 @@ impl Browser {
         run::run(script, mounted, watched, permit, answer).await
     }
 
-    /// The identity's workspace as it was, as far as the identity may see it now and would have seen it then.
+    /// The identity's workspace as it was, as far as the identity may see it now and would have seen it then. It takes a turn
+    /// among the scripts, until it is dropped: whoever has one must not ask for another meanwhile (ADR 30).
     ///
     /// # Errors
-    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when the owner does not tell what there is; GONE for a moment
-    /// that is longer ago than it is known how things stood.
+    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when too many wait, or the owner does not tell what there is;
+    /// GONE for a moment that is longer ago than it is known how things stood.
     pub async fn past(
         &self,
         identity: &Identity,
         call: &Call,
         moment: Moment,
     ) -> Result<PastWorkspace, Error> {
+        let workspace = identity.workspace_id()?;
+        let turn = self.running.acquire(workspace).await.map_err(|Busy| Error::Busy)?;
         let view = self.trees.past(identity, call, moment).await?;
         let holder = self.trees.holder(&view);
-        Ok(PastWorkspace::new(view, holder))
+        Ok(PastWorkspace::new(view, holder).in_turn(turn))
     }
 }
 

@@ -1,11 +1,12 @@
 //! A workspace as it was, for who searches it: what each document was, and the texts of files that have changed since.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::fair_semaphore::Permit;
 use cairn_proto::content::v1::FileType;
 use cairn_proto::document::v1::ConfirmedDocument;
 use cairn_proto::feed::v1::Kind;
@@ -13,13 +14,15 @@ use uuid::Uuid;
 
 use crate::bodies::{Held, Holder, Key};
 use crate::error::Error;
-use crate::tree::{Past, View};
+use crate::tree::{Past, PastContainer, View};
 
 /// A workspace as one caller sees it at a moment that is past. It never changes.
 #[derive(Debug, Clone)]
 pub struct PastWorkspace {
     view: Arc<View>,
     holder: Arc<dyn Holder>,
+    /// Held as long as anybody looks at it: what was is read, cut and ranked for one answer, as costly as a script.
+    _turn: Option<Arc<Permit>>,
 }
 
 /// A file as it was, which has changed since.
@@ -29,6 +32,8 @@ pub struct PastFile {
     pub document: ConfirmedDocument,
     /// What kind of text it is.
     pub file_type: FileType,
+    /// What it was tagged with.
+    pub tags: Vec<String>,
     /// The bytes of its content.
     pub size: u64,
     /// Which file.
@@ -37,7 +42,12 @@ pub struct PastFile {
 
 impl PastWorkspace {
     pub(crate) fn new(view: Arc<View>, holder: Arc<dyn Holder>) -> Self {
-        Self { view, holder }
+        Self { view, holder, _turn: None }
+    }
+
+    /// The same for whoever has that turn, which ends with it.
+    pub(crate) fn in_turn(self, turn: Permit) -> Self {
+        Self { _turn: Some(Arc::new(turn)), ..self }
     }
 
     /// When that is.
@@ -68,6 +78,17 @@ impl PastWorkspace {
         }
     }
 
+    /// A folder of then and all below it; none where the caller sees no such folder.
+    pub fn folders_below(&self, folder: Uuid) -> Option<HashSet<Uuid>> {
+        self.view.folders_below(folder)
+    }
+
+    /// The folders of then that the caller sees or is led through, and of the databases that the caller sees those that have not
+    /// changed since; so many at most, folders first.
+    pub fn containers(&self, most: usize) -> Vec<PastContainer> {
+        self.view.containers(most)
+    }
+
     /// The files of then that have changed since, by their ids.
     pub fn changed_files(&self) -> Vec<PastFile> {
         let Some(past) = self.view.past() else { return Vec::new() };
@@ -79,7 +100,8 @@ impl PastWorkspace {
 
     fn changed_file(&self, past: &Past, id: Uuid) -> Option<PastFile> {
         let (document, held) = self.view.file_then(id)?;
-        Some(PastFile { document, file_type: *past.types.get(&id)?, size: held.size, id })
+        let tags = past.tags.get(&id).cloned().unwrap_or_default();
+        Some(PastFile { document, file_type: *past.types.get(&id)?, tags, size: held.size, id })
     }
 
     /// The contents that files had, where they are kept.

@@ -24,6 +24,7 @@ mod view;
 
 pub(crate) use self::mounted::Mounted;
 pub(crate) use self::past::Past;
+pub use self::past::PastContainer;
 pub(crate) use self::remote::{Content, Outside};
 pub(crate) use self::trees::Trees;
 pub(crate) use self::view::View;

@@ -116,7 +116,7 @@ pub(super) fn without_names() -> CoverageNote {
 pub(super) fn as_it_was(at: Timestamp) -> CoverageNote {
     let message = format!(
         "what is there now was searched as it stood at {}: what was deleted since is left out, and so are records and memories that have \
-         changed since, documents from outside, and the names of folders and databases",
+         changed since, documents from outside, and the names of databases that have",
         at.to_rfc3339()
     );
     note("not_kept", message, None)

@@ -9,6 +9,7 @@ use super::fetched::Fetched;
 use super::pool::Site;
 use super::providers::{Asking, Consulted};
 use super::request::SearchRequest;
+use super::then::Then;
 use super::{Answered, Ranked, Searcher, answer, rank};
 use crate::error::Error;
 use crate::generations::Generation;
@@ -18,7 +19,7 @@ impl Searcher {
     pub(super) async fn answered(
         &self,
         asking: Asking<'_>,
-        (request, past): (&SearchRequest, Option<&PastWorkspace>),
+        (request, past): (&SearchRequest, Option<&Then>),
         mut ranked: Ranked,
         consulted: Consulted,
     ) -> Result<Answered, Error> {
@@ -29,12 +30,12 @@ impl Searcher {
         let fetched = match past {
             Some(past) => {
                 let may_be_files = request.narrowing.may_name(Kind::File);
-                let (then, left_out) = match may_be_files {
+                let (was, left_out) = match may_be_files {
                     true => Fetched::of_past(generation, workspace, call, past).await?,
                     false => (Fetched::default(), 0),
                 };
                 coverage.extend(answer::past_not_searched(left_out));
-                self.beside(generation, workspace, request, &mut ranked, then).await?
+                self.beside(generation, workspace, request, &mut ranked, was).await?
             }
             None => match self.live(generation, workspace, request, &mut ranked, consulted.documents).await {
                 Ok(texts) => texts,
@@ -45,6 +46,7 @@ impl Searcher {
                 }
             },
         };
+        let past = past.map(|then| &then.workspace);
         let now = past.and_then(PastWorkspace::at).unwrap_or_else(|| self.clock.now());
         let site = Site { generation, workspace, call, fetched: &fetched, now, past };
         let (results, notes) = self.results(site, request, &ranked.ranking).await?;

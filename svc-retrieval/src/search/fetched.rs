@@ -4,10 +4,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cairn_browse::{PastFile, PastWorkspace};
+use cairn_browse::PastFile;
 use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Problem;
+use cairn_index::words::ContainerNames;
 use cairn_index::{ChunkId, IndexedDocument, StoredChunk};
 use cairn_proto::content::v1::FileType;
 use cairn_proto::document::v1::{ConfirmedDocument, Document, DocumentRef, Format};
@@ -18,6 +19,7 @@ use uuid::Uuid;
 
 use super::rank::{self, QueryVectors, Ranking};
 use super::request::SearchRequest;
+use super::then::Then;
 use super::tuning::{MOST_LIVE_BYTES, MOST_PAST_FILES, PASSAGES_OF_A_LIVE_TEXT};
 use crate::error::Error;
 use crate::generations::Generation;
@@ -28,6 +30,8 @@ pub(super) struct Fetched {
     documents: Arc<Vec<IndexedDocument>>,
     known: HashMap<Uuid, Arc<ConfirmedDocument>>,
     has_vectors: bool,
+    /// The names of what they stand in, by which they are found, too; none where that has no name.
+    names: Option<Arc<ContainerNames>>,
     /// Whether providers gave them just now.
     pub(super) are_live: bool,
 }
@@ -47,7 +51,8 @@ impl Fetched {
         let known = wanted.iter().map(|(id, document)| (*id, Arc::new(confirmed(document)))).collect();
         let texts = wanted.into_iter().map(|(_, document)| to_index(document)).collect();
         let documents = Arc::new(generation.indexer.index_now(workspace, texts).await?);
-        Ok(Self { documents, known, has_vectors: generation.indexer.embeds_at_once(), are_live: true })
+        let has_vectors = generation.indexer.embeds_at_once();
+        Ok(Self { documents, known, has_vectors, names: None, are_live: true })
     }
 
     /// Cuts what files were that have changed since, as far as there is room for them, the smallest first; and how many there is
@@ -56,11 +61,12 @@ impl Fetched {
         generation: &Generation,
         workspace: WorkspaceId,
         call: &Call,
-        past: &PastWorkspace,
+        then: &Then,
     ) -> Result<(Self, usize), Error> {
-        let then = past.clone();
+        let past = then.workspace.clone();
         // Of some thousands of files each path is put together: off the async threads.
-        let mut files = tokio::task::spawn_blocking(move || then.changed_files()).await?;
+        let mut files = tokio::task::spawn_blocking(move || past.changed_files()).await?;
+        files.retain(|file| then.includes(file));
         files.sort_by_key(|file| (file.size, file.id));
         let mut room = u64::try_from(MOST_LIVE_BYTES).unwrap_or(u64::MAX);
         let fits = |file: &&PastFile| {
@@ -73,7 +79,7 @@ impl Fetched {
         if files.is_empty() {
             return Ok((Self::default(), left_out));
         }
-        let mut texts = past.texts(call, &files).await.map_err(Problem::from)?;
+        let mut texts = then.workspace.texts(call, &files).await.map_err(Problem::from)?;
         let (mut known, mut documents) = (HashMap::new(), Vec::new());
         for file in files {
             let Some(text) = texts.remove(&file.id) else {
@@ -85,7 +91,8 @@ impl Fetched {
         }
         let documents = Arc::new(generation.indexer.index_now(workspace, documents).await?);
         let has_vectors = generation.indexer.embeds_at_once();
-        Ok((Self { documents, known, has_vectors, are_live: false }, left_out))
+        let names = Some(Arc::clone(&then.names));
+        Ok((Self { documents, known, has_vectors, names, are_live: false }, left_out))
     }
 
     /// A document as it would be, cut and confirmed.
@@ -93,7 +100,8 @@ impl Fetched {
         documents: Arc<Vec<IndexedDocument>>,
         (id, known): (Uuid, Arc<ConfirmedDocument>),
     ) -> Self {
-        Self { documents, known: HashMap::from([(id, known)]), has_vectors: true, are_live: true }
+        let known = HashMap::from([(id, known)]);
+        Self { documents, known, has_vectors: true, names: None, are_live: true }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -110,8 +118,8 @@ impl Fetched {
     ) -> Result<Ranking, Error> {
         // Without vectors of their own they are looked through by words.
         let vectors = if self.has_vectors { vectors } else { QueryVectors::default() };
-        let documents = Arc::clone(&self.documents);
-        let ranking = rank::rank_among(documents, workspace, request, vectors, word_weight).await?;
+        let among = (Arc::clone(&self.documents), self.names.clone());
+        let ranking = rank::rank_among(among, workspace, request, vectors, word_weight).await?;
         Ok(ranking.with_at_most(PASSAGES_OF_A_LIVE_TEXT))
     }
 
@@ -210,6 +218,7 @@ fn of_file(file: &PastFile, content: String) -> Document {
         folder_id: document.folder_id,
         updated_at: document.updated_at,
         path: document.path,
+        tags: file.tags.clone(),
         ..Document::default()
     }
 }

@@ -237,15 +237,15 @@ fn best(hits: &[Hit], many: usize) -> Vec<ChunkId> {
 
 const NOTHING_FOUND: Error = Error::Answer("an engine found nothing for a list");
 
-/// Ranks the chunks of documents that no index holds.
+/// Ranks the chunks of documents that no index holds, with the names of what they stand in where that has names.
 pub(super) async fn rank_among(
-    documents: Arc<Vec<IndexedDocument>>,
+    (documents, names): (Arc<Vec<IndexedDocument>>, Option<Arc<ContainerNames>>),
     workspace: WorkspaceId,
     request: &SearchRequest,
     vectors: QueryVectors,
     word_weight: f32,
 ) -> Result<Ranking, Error> {
-    let query = query(workspace, Within::default(), request, vectors);
+    let query = query(workspace, Within { names, ..Within::default() }, request, vectors);
     let how = How::of(&query.lists);
     let found = tokio::task::spawn_blocking(move || candidates_among(&documents, &query)).await??;
     ranking(request, how, found, word_weight)

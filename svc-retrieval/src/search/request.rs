@@ -81,6 +81,15 @@ pub struct SearchRequest {
     pub moment: Option<Moment>,
 }
 
+impl SearchRequest {
+    /// What the owners are asked for, who know what is there now. In which folder something stood that has not changed, the tree
+    /// of then says: the folder itself may have been moved.
+    pub(super) fn narrowing_of_now(&self) -> Narrowing {
+        let folder_id = self.narrowing.folder_id.clone().filter(|_| self.moment.is_none());
+        Narrowing { folder_id, ..self.narrowing.clone() }
+    }
+}
+
 impl TryFrom<SearchContextRequest> for SearchRequest {
     type Error = Error;
 
@@ -175,8 +184,6 @@ fn past_violations(request: &SearchContextRequest) -> Vec<Violation> {
         return Vec::new();
     }
     let given = [
-        ("folderId", request.folder_id.is_some()),
-        ("tags", !request.tags.is_empty()),
         ("sourceIds", !request.source_ids.is_empty()),
         ("updatedAfter", request.updated_after.is_some()),
         ("updatedBefore", request.updated_before.is_some()),
@@ -254,14 +261,24 @@ mod tests {
         assert_eq!(asked.narrowing.kinds.len(), 3);
         let asked = of_then(kinds(&[Kind::Ingested, Kind::Record])).unwrap();
         assert_eq!(asked.narrowing.kinds, [i32::from(Kind::Record)]);
+        let folder_id = Some("x".to_owned());
+        let inside = SearchContextRequest { folder_id, tags: vec!["a".into()], ..kinds(&[]) };
+        let asked = of_then(inside.clone()).unwrap();
+        assert_eq!(
+            (asked.narrowing.folder_id.as_deref(), asked.narrowing_of_now().folder_id),
+            (Some("x"), None)
+        );
+        assert_eq!(asked.narrowing_of_now().tags, ["a"]);
+        let now = SearchRequest::try_from(SearchContextRequest { query: "q".into(), ..inside }).unwrap();
+        assert_eq!(now.narrowing_of_now(), now.narrowing);
         let refused = SearchContextRequest {
-            folder_id: Some("x".into()),
             source_ids: vec!["x".into()],
+            updated_after: Some(prost_types::Timestamp::default()),
             ..kinds(&[Kind::Ingested])
         };
         let Err(Error::Invalid(violations)) = of_then(refused) else { panic!("it was accepted") };
         let paths: Vec<&str> = violations.iter().map(|violation| violation.path.as_str()).collect();
-        assert_eq!(paths, ["folderId", "sourceIds", "kinds"]);
+        assert_eq!(paths, ["sourceIds", "updatedAfter", "kinds"]);
     }
 
     #[test]

@@ -52,19 +52,32 @@ pub(super) static BROWSE_CONTEXT: Tool = Tool {
 
 async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let input: BrowseContext = arguments.read()?;
+    let is_of_now = input.as_of.is_none();
     let input =
         ExecuteScript { script: input.script, cwd: input.cwd, max_output_bytes: None, as_of: input.as_of };
     let answer = browse::execute(context, input).await?;
     let cited = answer.citations.iter();
     let documents: Vec<(&str, &str)> =
         cited.map(|citation| (citation.id.as_str(), citation.content_hash.as_str())).collect();
-    context.show(&documents);
-    Ok(Outcome::text(said(&answer)))
+    if is_of_now {
+        context.show(&documents);
+    }
+    let link = if is_of_now { Link::Page } else { Link::TextOfThen };
+    Ok(Outcome::text(said(&answer, link)))
+}
+
+/// What a citation of the text links to.
+#[derive(Debug, Clone, Copy)]
+enum Link {
+    /// The page of the document.
+    Page,
+    /// The lines on it as they were.
+    TextOfThen,
 }
 
 /// The output, and behind it, as the last block of the text, what is said about it.
-fn said(answer: &ScriptAnswer) -> String {
-    let about = about(answer);
+fn said(answer: &ScriptAnswer, link: Link) -> String {
+    let about = about(answer, link);
     match answer.output.trim_end_matches('\n') {
         "" => about,
         output => format!("{output}\n\n{about}"),
@@ -72,7 +85,7 @@ fn said(answer: &ScriptAnswer) -> String {
 }
 
 /// What is said about the output: how the script ended, and whose content it is.
-fn about(answer: &ScriptAnswer) -> String {
+fn about(answer: &ScriptAnswer, link: Link) -> String {
     let mut lines = Vec::new();
     if answer.output.is_empty() {
         lines.push("[no output]".to_owned());
@@ -82,9 +95,8 @@ fn about(answer: &ScriptAnswer) -> String {
     if !answer.citations.is_empty() {
         lines.push("Citations:".to_owned());
     }
-    lines.extend(
-        answer.citations.chunk_by(|one, next| one.id == next.id && one.path == next.path).map(of_one_file),
-    );
+    let of_files = answer.citations.chunk_by(|one, next| one.id == next.id && one.path == next.path);
+    lines.extend(of_files.map(|ranges| of_one_file(ranges, link)));
     if let Some(uncited) = answer.uncited {
         let uncited = wording::count(u64::from(uncited), Unit::MoreRanges);
         lines.push(format!("- and {uncited} of lines; narrow the script to have them cited"));
@@ -93,7 +105,7 @@ fn about(answer: &ScriptAnswer) -> String {
 }
 
 /// A file once, with all its ranges.
-fn of_one_file(ranges: &[Citation]) -> String {
+fn of_one_file(ranges: &[Citation], link: Link) -> String {
     let Some(first) = ranges.first() else { return String::new() };
     let is_one_line = matches!(ranges, [only] if only.start_line == only.end_line);
     let mut line = format!("- {}, {}", one_line(&first.path), if is_one_line { "line" } else { "lines" });
@@ -106,7 +118,11 @@ fn of_one_file(ranges: &[Citation]) -> String {
             false => write!(line, "{comma} {start}-{end}"),
         };
     }
-    let _ = write!(line, " ({} {}) {}", first.kind, first.id, one_line(&first.url));
+    let page = match link {
+        Link::Page => &first.url,
+        Link::TextOfThen => &first.permalink,
+    };
+    let _ = write!(line, " ({} {}) {}", first.kind, first.id, one_line(page));
     line
 }
 
@@ -130,7 +146,16 @@ mod tests {
     }
 
     fn said(answer: proto::ExecuteScriptResponse) -> String {
-        super::said(&ScriptAnswer::read(answer, &Links::new(Some("https://c.example"))))
+        super::said(&ScriptAnswer::read(answer, &Links::new(Some("https://c.example"))), Link::Page)
+    }
+
+    #[test]
+    fn what_was_is_linked_as_it_was() {
+        let cited = proto::Citation { content_hash: "blake3:a".to_owned(), ..citation("/a", 1, 3) };
+        let answer = proto::ExecuteScriptResponse { citations: vec![cited], ..Default::default() };
+        let answer = ScriptAnswer::read(answer, &Links::new(Some("https://c.example")));
+        let text = super::said(&answer, Link::TextOfThen);
+        assert!(text.ends_with(" https://c.example/file//a?lines=1-3&hash=blake3:a#L1"), "{text}");
     }
 
     #[test]

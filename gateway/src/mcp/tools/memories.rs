@@ -163,13 +163,18 @@ async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
     let moment = PastMoment::read(input.as_of.as_deref(), None)?;
     let is_of_now = moment.is_none();
     match memories::get(context, input.slug.clone(), moment).await {
-        Ok(memory) => {
+        Ok(memory) if is_of_now => {
             let entries = memory.members.iter().flat_map(|member| &member.entries);
             let cited = entries.map(|entry| &entry.citation);
             let documents: Vec<(&str, &str)> =
                 cited.map(|citation| (citation.id.as_str(), citation.content_hash.as_str())).collect();
-            if is_of_now {
-                context.show(&documents);
+            context.show(&documents);
+            Ok(Outcome::text(as_text(&memory)))
+        }
+        Ok(mut memory) => {
+            for entry in memory.members.iter_mut().flat_map(|member| &mut member.entries) {
+                // The link opens what was.
+                entry.citation.url.clone_from(&entry.citation.permalink);
             }
             Ok(Outcome::text(as_text(&memory)))
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::arguments::Arguments;
 use super::outcome::Outcome;
 use super::{Hints, Terms, Tool};
-use crate::answers::{CoverageNote, ResultMeta, SearchAnswer, SearchResult};
+use crate::answers::{Citation, CoverageNote, ResultMeta, SearchAnswer, SearchResult};
 use crate::cost::Cost;
 use crate::operations::Context;
 use crate::operations::search::{self, SearchContext};
@@ -34,9 +34,22 @@ pub(super) static SEARCH_CONTEXT: Tool = Tool {
 
 async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let freshness = arguments.freshness()?;
-    let mut answer = search::search(context, arguments.read::<SearchContext>()?, freshness).await?;
-    note_shown(context, &mut answer);
-    Ok(Outcome::with_structure(as_text(&answer), &answer))
+    let input: SearchContext = arguments.read()?;
+    let of = if input.is_of_now() { Of::Now } else { Of::Then };
+    let mut answer = search::search(context, input, freshness).await?;
+    if of == Of::Now {
+        note_shown(context, &mut answer);
+    }
+    Ok(Outcome::with_structure(as_text(&answer, of), &answer))
+}
+
+/// Which workspace was searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// As it is.
+    Now,
+    /// As it was: links and calls open what it was.
+    Then,
 }
 
 /// Tells of each result when its document has changed since the agent was shown it.
@@ -50,7 +63,7 @@ fn note_shown(context: &Context, answer: &mut SearchAnswer) {
     }
 }
 
-fn as_text(answer: &SearchAnswer) -> String {
+fn as_text(answer: &SearchAnswer, of: Of) -> String {
     let mut text = match answer.results.len() {
         0 => "No results. Try other words, fewer quoted phrases, or a lower minScore.".to_owned(),
         found => format!(
@@ -61,7 +74,7 @@ fn as_text(answer: &SearchAnswer) -> String {
         ),
     };
     for (place, result) in answer.results.iter().enumerate() {
-        append_hit(&mut text, place + 1, result);
+        append_hit(&mut text, place + 1, result, of);
     }
     append_coverage(&mut text, &answer.coverage);
     text
@@ -78,7 +91,7 @@ pub(super) fn append_coverage(text: &mut String, coverage: &[CoverageNote]) {
     }
 }
 
-fn append_hit(text: &mut String, number: usize, result: &SearchResult) {
+fn append_hit(text: &mut String, number: usize, result: &SearchResult, of: Of) {
     let citation = &result.citation;
     let lines = match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) if start > 0 => format!(", lines {start}-{end}"),
@@ -91,9 +104,13 @@ fn append_hit(text: &mut String, number: usize, result: &SearchResult) {
         citation.kind,
         citation.id,
         result.score,
-        one_line(&citation.url),
+        one_line(link(citation, of)),
         quoted(&marked(result)),
     );
+    if of == Of::Then && citation.kind == DocumentKind::File {
+        let then = json!({"id": citation.id, "hash": citation.content_hash});
+        let _ = write!(text, "\nAs it was: get_file with {then}");
+    }
     if let Some(changed) = result.meta.as_ref().map(|meta| &meta.changed) {
         let _ = write!(text, "\nChanged since you were shown it ({})", changed.shown_at);
         if citation.kind == DocumentKind::File {
@@ -109,13 +126,21 @@ fn append_hit(text: &mut String, number: usize, result: &SearchResult) {
         let _ = write!(text, "\nWhole: browse_context, cat \"{}\"", one_line(&citation.path));
     }
     for copy in &result.also_in {
-        let _ = write!(text, "\nThe same text: {} ({})", one_line(&copy.label), one_line(&copy.url));
+        let _ = write!(text, "\nThe same text: {} ({})", one_line(&copy.label), one_line(link(copy, of)));
     }
     let unnamed = usize::try_from(result.collapsed.unwrap_or_default())
         .unwrap_or_default()
         .saturating_sub(result.also_in.len());
     if unnamed > 0 {
         let _ = write!(text, "\nThe same text: {unnamed} more");
+    }
+}
+
+/// What opens a citation. That of a text of then names its hash.
+fn link(citation: &Citation, of: Of) -> &str {
+    match of {
+        Of::Now => &citation.url,
+        Of::Then => &citation.permalink,
     }
 }
 
@@ -168,7 +193,7 @@ mod tests {
             ..Default::default()
         };
         let answer = proto::SearchContextResponse { results: vec![result], ..Default::default() };
-        let text = as_text(&SearchAnswer::read(answer, &Links::new(None)));
+        let text = as_text(&SearchAnswer::read(answer, &Links::new(None)), Of::Now);
         assert!(text.contains("<hit>\na\n> 7: b\n\n> 9: c\n> 10: d\n</hit>\nAlso lines 40-52"), "{text}");
     }
 
@@ -183,7 +208,7 @@ mod tests {
             ..Default::default()
         };
         let answer = proto::SearchContextResponse { results: vec![result], ..Default::default() };
-        let text = as_text(&SearchAnswer::read(answer, &Links::new(None)));
+        let text = as_text(&SearchAnswer::read(answer, &Links::new(None)), Of::Now);
         let expected = "<hit>\n| part | price |\n|---|---|\n| bolt | 2 |\n> 91: | nut | 3 |\n</hit>";
         assert!(text.contains(expected), "{text}");
     }
@@ -199,11 +224,37 @@ mod tests {
         answer.results[0].meta = Some(ResultMeta::from(before));
         let told = "Changed since you were shown it (2027-01-15T08:00:00.000Z); as it was: get_file with \
             {\"hash\":\"blake3:0\",\"id\":\"F\"}";
-        let text = as_text(&answer);
+        let text = as_text(&answer, Of::Now);
         assert!(text.contains(told), "{text}");
         let result = serde_json::to_value(&answer).unwrap()["results"][0].clone();
         let meta = json!({"cairn/changed": {"shownAt": "2027-01-15T08:00:00.000Z", "shownHash": "blake3:0"}});
         assert_eq!(result["_meta"], meta);
+    }
+
+    #[test]
+    fn what_was_opens_as_it_was() {
+        let citation = proto::Citation {
+            url: "/file/1".to_owned(),
+            id: "1".to_owned(),
+            kind: Kind::File.into(),
+            content_hash: "blake3:a".to_owned(),
+            location: Some(proto::Location { start_line: 3, end_line: 9, heading_path: Vec::new() }),
+            ..Default::default()
+        };
+        let result = proto::Result {
+            content: "x".to_owned(),
+            citation: Some(citation.clone()),
+            also_in: vec![citation],
+            ..Default::default()
+        };
+        let answer = proto::SearchContextResponse { results: vec![result], ..Default::default() };
+        let answer = SearchAnswer::read(answer, &Links::new(Some("https://c.example")));
+        let page = "https://c.example/file/1?lines=3-9&hash=blake3:a#L3";
+        let text = as_text(&answer, Of::Then);
+        let call = "get_file with {\"hash\":\"blake3:a\",\"id\":\"1\"}";
+        assert!(text.contains(&format!("{page}\n<hit>\nx\n</hit>\nAs it was: {call}")), "{text}");
+        assert!(text.contains(&format!("The same text:  ({page})")), "{text}");
+        assert!(!as_text(&answer, Of::Now).contains("hash="), "the page of now");
     }
 
     #[test]
@@ -227,7 +278,7 @@ mod tests {
             ..Default::default()
         };
         let answer = proto::SearchContextResponse { results: vec![result], coverage: vec![note], mode: 2 };
-        let text = as_text(&SearchAnswer::read(answer, &Links::new(Some("https://c.example"))));
+        let text = as_text(&SearchAnswer::read(answer, &Links::new(Some("https://c.example"))), Of::Now);
         assert_eq!(text.matches("\n</hit>").count(), 1);
         assert_eq!(text.matches("</hit>").count(), 2, "ours, and the one that the heading explains");
         assert!(

@@ -32,12 +32,15 @@ pub(super) async fn read(
 ) -> Result<Cited, Error> {
     let lines = lines.and_then(Lines::parse);
     let hash = hash.filter(|hash| !hash.is_empty() && *hash != file.content_hash);
-    let (Some(lines), Some(hash)) = (lines, hash) else {
-        return Ok(Cited { now: lines, notice: html! {} });
-    };
+    let Some(hash) = hash else { return Ok(Cited { now: lines, notice: html! {} }) };
     let id: FileId =
         file.id.parse().map_err(|_| cairn_chassis::status::Problem::internal("a file without an id"))?;
-    let Some((version, text)) = version_of(context, id, hash).await? else {
+    let found = version_of(context, id, hash).await?;
+    let Some(lines) = lines else {
+        let notice = found.map_or_else(|| html! {}, |(version, _)| whole(file, version));
+        return Ok(Cited { now: None, notice });
+    };
+    let Some((version, text)) = found else {
         let (page, content) = (super::address(&file.id), file.content.as_deref().unwrap_or_default());
         let stale = Stale { page: &page, content, lines: Some(lines), hash, quote };
         let (now, notice) = stale.show(&html! {});
@@ -95,6 +98,14 @@ fn stale(file: &File, then: &str, now: &str, lines: Lines, place: Option<Lines>,
                 pre.cited-now tabindex="0" { @for line in &is { ins { (line) } "\n" } }
             }
         }
+    }
+}
+
+/// Of a citation of the whole text.
+fn whole(file: &File, version: u64) -> Markup {
+    let page = super::address(&file.id);
+    html! {
+        div.notice { p { strong { "The text has changed since it was cited." } " As it was: " a href={ (page) "/versions/" (version) } { "version " (version) } "." } }
     }
 }
 

@@ -5,7 +5,12 @@ use std::collections::{HashMap, HashSet};
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::content::v1::FileType;
 use cairn_proto::retrieval::v1::CoverageNote;
+use cairn_shell::tree::Node;
 use uuid::Uuid;
+
+use super::base::{Fixed, Slot};
+use super::rows::What;
+use super::view::View;
 
 /// When a tree is of, and what is not in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +20,8 @@ pub(crate) struct Past {
     pub(crate) changed: HashSet<Uuid>,
     /// What kinds of text the files that have changed are.
     pub(crate) types: HashMap<Uuid, FileType>,
+    /// What they were tagged with, those that had no tags left out.
+    pub(crate) tags: HashMap<Uuid, Vec<String>>,
     /// How many files and memories are left out, since what they were is not kept; 0 for a caller of some folders, whom a number
     /// would tell of others.
     pub(super) unknown: u32,
@@ -42,4 +49,77 @@ impl Past {
         }
         notes
     }
+}
+
+/// A folder or a database of then, by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastContainer {
+    /// Which one.
+    pub id: Uuid,
+    /// The folder that it stood in; none for the root.
+    pub parent: Option<Uuid>,
+    /// What it was called.
+    pub name: String,
+    /// Whether it is a database.
+    pub is_database: bool,
+}
+
+impl View {
+    /// A folder and all below it; none where the caller sees no such folder.
+    pub(crate) fn folders_below(&self, id: Uuid) -> Option<HashSet<Uuid>> {
+        let (node, slot) = self.base.entity(id)?;
+        if !is_folder(slot) || !self.lens.covers(&self.base, Some(id)) {
+            return None;
+        }
+        let mut below = HashSet::from([id]);
+        self.each_folder_below(node, &mut |_, folder| {
+            below.insert(folder.id);
+        });
+        Some(below)
+    }
+
+    /// The folders that the caller sees or is led through, and of the databases that the caller would see those that have not changed
+    /// since; so many at most, folders first.
+    pub(crate) fn containers(&self, most: usize) -> Vec<PastContainer> {
+        let mut found = Vec::new();
+        self.each_folder_below(Fixed::Files.node(), &mut |holder, folder| {
+            let node = self.base.node(folder.id);
+            if node.is_some_and(|node| self.lens.shows_folder(&self.base, node)) {
+                let holder = self.base.slot(holder).filter(|holder| is_folder(holder));
+                found.push(named(folder, holder.map(|holder| holder.id), false));
+            }
+        });
+        let has_changed = |id: &Uuid| self.past().is_some_and(|past| past.changed.contains(id));
+        for node in self.base.children(Fixed::Databases.node()) {
+            let known = self.base.slot(*node).zip(self.base.database(*node));
+            if let Some((slot, (_, folder, _))) = known
+                && !has_changed(&slot.id)
+                && self.lens.covers(&self.base, folder)
+            {
+                found.push(named(slot, folder, true));
+            }
+        }
+        found.truncate(most);
+        found
+    }
+
+    /// Gives `each` the folders below a node, with what each stands in.
+    fn each_folder_below(&self, node: Node, each: &mut dyn FnMut(Node, &Slot)) {
+        let mut open = vec![node];
+        while let Some(holder) = open.pop() {
+            for child in self.base.children(holder) {
+                let Some(slot) = self.base.slot(*child).filter(|slot| is_folder(slot)) else { continue };
+                each(holder, slot);
+                open.push(*child);
+            }
+        }
+    }
+}
+
+fn is_folder(slot: &Slot) -> bool {
+    matches!(slot.what(), Some(What::Folder))
+}
+
+fn named(slot: &Slot, parent: Option<Uuid>, is_database: bool) -> PastContainer {
+    PastContainer { id: slot.id, parent, name: slot.segment().to_owned(), is_database }
 }

@@ -34,6 +34,8 @@ impl View {
         let types =
             items.files.iter().filter_map(|file| Some((Uuid::try_parse(&file.id).ok()?, file.file_type())));
         let types = types.collect();
+        let tags = told.tags.into_iter();
+        let tags = tags.filter_map(|file| Some((Uuid::try_parse(&file.file_id).ok()?, file.tags))).collect();
         let untold = told.untold.iter().filter_map(|reference| Uuid::try_parse(&reference.id).ok());
         let mut rows = Rows::default();
         rows.take(items, told.gone)?;
@@ -50,7 +52,7 @@ impl View {
         base.newest = base.newest.min(at.as_micros());
         let lens = Arc::new(Lens::of_past(&base, scope));
         let unknown = if scope.is_none() { told.unknown } else { 0 };
-        let past = Some(Past { at, changed, types, unknown });
+        let past = Some(Past { at, changed, types, tags, unknown });
         Ok(Self { workspace: self.workspace, base: Arc::new(base), lens, past })
     }
 

@@ -1,12 +1,16 @@
 //! Trees as they were.
 
+use std::collections::HashSet;
+
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::fair_semaphore::{FairSemaphore, Share};
 use cairn_proto::document::v1::ConfirmedDocument;
 
 use super::*;
-use crate::PastWorkspace;
+use crate::bodies::Bodies;
 use crate::error::Error;
 use crate::request::Moment;
+use crate::{Browser, IndexPosition, Indexed, Memory, PastWorkspace};
 
 impl World {
     async fn past(&self, scope: Scope) -> Arc<View> {
@@ -212,4 +216,88 @@ async fn documents_are_told_as_they_stood() {
     let view = world.past(Scope::All).await;
     let then = PastWorkspace::new(Arc::clone(&view), world.trees.holder(&view));
     assert_eq!(path(&then, Kind::Record, 11), None, "its database has changed");
+}
+
+#[tokio::test]
+async fn folders_are_told_with_the_names_and_places_of_then() {
+    let world = World::new(PLENTY).await;
+    {
+        let mut state = world.state();
+        state.folder(1, None, "in");
+        state.folder(2, None, "moved and renamed");
+        state.folder(5, Some(2), "with it");
+        state.folder(6, None, "new");
+        state.file(3, Some(2), "3.md", "edited");
+        state.table(10, 1, 3);
+        state.table(20, 1, 3);
+        state.stood(&[(2, Some(1), "old")], &[(3, Some(2), "3.md", "as it was")]);
+        state.gone(Kind::Folder, 6);
+        let past = state.past.as_mut().unwrap();
+        past.untold.push(DocumentRef { kind: Kind::Database.into(), id: id(20).to_string() });
+        past.tags.push(proto::FileTags { file_id: id(3).to_string(), tags: vec!["a".into()] });
+    }
+    let view = world.past(Scope::All).await;
+    let then = PastWorkspace::new(Arc::clone(&view), world.trees.holder(&view));
+    let mut told = then.containers(9);
+    told.sort_by_key(|container| container.id);
+    let told: Vec<_> = told.iter().map(|one| (one.id, one.parent, &*one.name, one.is_database)).collect();
+    let expected = [
+        (id(1), None, "in", false),
+        (id(2), Some(id(1)), "old", false),
+        (id(5), Some(id(2)), "with it", false),
+        (id(10), Some(id(1)), "d", true),
+    ];
+    assert_eq!(told, expected);
+    assert!(then.containers(3).iter().all(|container| !container.is_database), "folders come first");
+    assert_eq!(then.folders_below(id(1)), Some(HashSet::from([1, 2, 5].map(id))));
+    assert_eq!(then.folders_below(id(5)), Some(HashSet::from([id(5)])));
+    for none in [3, 6, 10, 99] {
+        assert_eq!(then.folders_below(id(none)), None, "{none}");
+    }
+    assert_eq!(then.changed_files()[0].tags, ["a"]);
+
+    let view = world.past(Scope::Folders([FolderId(id(5))].into())).await;
+    let scoped = PastWorkspace::new(Arc::clone(&view), world.trees.holder(&view));
+    assert_eq!((scoped.folders_below(id(1)), scoped.folders_below(id(2))), (None, None));
+    assert_eq!(scoped.folders_below(id(5)), Some(HashSet::from([id(5)])));
+    let mut told: Vec<Uuid> = scoped.containers(9).iter().map(|container| container.id).collect();
+    told.sort();
+    assert_eq!(told, [1, 2, 5].map(id), "what leads to it is told, and no database elsewhere");
+}
+
+#[derive(Debug)]
+struct NothingIndexed;
+
+impl IndexPosition for NothingIndexed {
+    fn position(&self, _: WorkspaceId) -> Indexed {
+        Indexed::default()
+    }
+}
+
+#[tokio::test]
+async fn whoever_looks_at_what_was_has_a_turn() {
+    let world = World::new(PLENTY).await;
+    {
+        let mut state = world.state();
+        state.file(1, None, "1.md", "x");
+        state.stood(&[], &[]);
+    }
+    let max_wait = Duration::from_secs(600);
+    let share = Share { at_once: 1, of_one_workspace: 1, waiting: 0, max_wait };
+    let browser = Browser {
+        trees: world.trees.clone(),
+        bodies: Bodies::new(Memory::default()),
+        running: FairSemaphore::new(share),
+        indexed: Arc::new(NothingIndexed),
+        clock: Arc::new(SystemClock),
+    };
+    let call = Call::within(Duration::from_secs(10));
+    let identity = world.identity(1, Scope::All);
+    let look = || browser.past(&identity, &call, Moment::After(1));
+    let first = look().await.unwrap();
+    let copy = first.clone();
+    drop(copy);
+    assert!(matches!(look().await, Err(Error::Busy)), "it is looked at still");
+    drop(first);
+    look().await.unwrap();
 }
