@@ -104,9 +104,12 @@ impl Reversal {
         // What an import remembers is the hash of what the archive had.
         let of_content = step.before.as_ref().filter(|_| !self.origin.is_some_and(Origin::is_import));
         let hash = of_content.map_or_else(String::new, |before| before.hash.clone());
+        let is_revert = matches!(write, Write::Revert { .. });
+        let text_hash = step.former_hash.clone();
         self.steps.push(Step {
             version,
             hash,
+            text_hash: text_hash.filter(|_| is_revert),
             tags: step.tags.clone(),
             before: step.before.clone(),
             source: step.source.clone(),
