@@ -213,6 +213,17 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_back_in_an_import_is_known_by_the_text_that_was_there() {
+        let former_hash = Some("text of 5".to_owned());
+        let done = [Step { former_hash: former_hash.clone(), ..step(4, Kind::File, Write::Update, 5) }];
+        let states = States::from([(Uuid::from_u128(4), state(None, 6, false, 0))]);
+        let archive = Origin::Archive(crate::model::ImportProvider::ObsidianZip);
+        let reversal = reversal(archive, &done, &HashSet::new(), &states);
+        let hashes: Vec<_> = reversal.steps.iter().map(|step| (&step.hash, &step.text_hash)).collect();
+        assert_eq!(hashes, [(&String::new(), &former_hash)]);
+    }
+
+    #[test]
     fn a_sync_remembers_what_it_remembered_before() {
         let made = step(2, Kind::File, Write::Trash, 1);
         let of_a_create = Step { before: None, ..made.clone() };
