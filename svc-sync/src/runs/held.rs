@@ -164,9 +164,8 @@ impl<'a> Held<'a> {
     /// rollbacks took back: otherwise this run would make all of it once more, or take it for somebody's edit.
     async fn recall(&mut self, opened: &Opened) -> Result<(), Halt> {
         let db = &self.context.db;
-        for Unsettled { run, phase, batch } in
-            store::batches::unsettled(db, self.run.sync(), self.run.id).await?
-        {
+        let unsettled = store::batches::unsettled(db, self.run.sync(), self.run.id).await?;
+        for Unsettled { run, phase, batch } in unsettled {
             let states = opened.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
             let mut steps: Vec<Step> = batch
                 .steps
