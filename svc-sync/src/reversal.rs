@@ -104,9 +104,12 @@ impl Reversal {
         // What an import remembers is the hash of what the archive had.
         let of_content = step.before.as_ref().filter(|_| !self.origin.is_some_and(Origin::is_import));
         let hash = of_content.map_or_else(String::new, |before| before.hash.clone());
+        let is_revert = matches!(write, Write::Revert { .. });
+        let text_hash = step.former_hash.clone();
         self.steps.push(Step {
             version,
             hash,
+            text_hash: text_hash.filter(|_| is_revert),
             tags: step.tags.clone(),
             before: step.before.clone(),
             source: step.source.clone(),
@@ -207,6 +210,17 @@ mod tests {
         assert_eq!(kept, expected);
         let dealt: HashSet<Uuid> = [2, 4, 6, 7].into_iter().map(Uuid::from_u128).collect();
         assert_eq!(super::reversal(Origin::Directory, &done, &dealt, &states).steps, vec![]);
+    }
+
+    #[test]
+    fn what_goes_back_in_an_import_is_known_by_the_text_that_was_there() {
+        let former_hash = Some("text of 5".to_owned());
+        let done = [Step { former_hash: former_hash.clone(), ..step(4, Kind::File, Write::Update, 5) }];
+        let states = States::from([(Uuid::from_u128(4), state(None, 6, false, 0))]);
+        let archive = Origin::Archive(crate::model::ImportProvider::ObsidianZip);
+        let reversal = reversal(archive, &done, &HashSet::new(), &states);
+        let hashes: Vec<_> = reversal.steps.iter().map(|step| (&step.hash, &step.text_hash)).collect();
+        assert_eq!(hashes, [(&String::new(), &former_hash)]);
     }
 
     #[test]

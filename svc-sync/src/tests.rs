@@ -10,11 +10,13 @@ mod readers;
 mod removal;
 mod rollbacks;
 mod runs;
+mod simulation;
 mod statements;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::identity::{Identity, Permission, PermissionSet, PrincipalKind};
 use cairn_chassis::limits::PlanLimits;
@@ -95,24 +97,32 @@ fn limits() -> PlanLimits {
     PlanLimits::changed_by("small=1:1:2").unwrap()
 }
 
+fn config_of_content(storage: sql::Config, folder: &TempDir) -> cairn_content::Config {
+    cairn_content::Config {
+        storage,
+        trash_retention: None,
+        assets: AssetLocation::Folder(folder.path().join("assets")),
+        limits: limits(),
+        columns_bytes: 0,
+        names_bytes: 0,
+    }
+}
+
 impl Bench {
     async fn new(test: TestDb) -> Self {
         let issuer = Arc::new(Issuer::new().unwrap());
         let ambient = issuer.ambient();
-        let folder = TempDir::new().unwrap();
+        Box::pin(Self::of(test, TempDir::new().unwrap(), issuer, ambient)).await
+    }
+
+    /// The ambient is this service's; svc-content has that of the issuer, and its storage in the folder.
+    async fn of(test: TestDb, folder: TempDir, issuer: Arc<Issuer>, ambient: Ambient) -> Self {
         let storage = match test.engine {
             "sqlite" => sql::Config::sqlite(folder.path().join("content.db")),
             _ => test.config.clone(),
         };
-        let config = cairn_content::Config {
-            storage,
-            trash_retention: None,
-            assets: AssetLocation::Folder(folder.path().join("assets")),
-            limits: limits(),
-            columns_bytes: 0,
-            names_bytes: 0,
-        };
-        let opened = cairn_content::Service::open(config, ambient.clone()).await.unwrap();
+        let config = config_of_content(storage, &folder);
+        let opened = cairn_content::Service::open(config, issuer.ambient()).await.unwrap();
         let (names, access) = (cairn_content::SERVICE_NAMES, cairn_content::ACCESS);
         let composed = server::compose(opened.routes(), names, &[access], &ambient.verifier).await.unwrap();
         let content = ServiceChannel::local(composed.routes);

@@ -1,6 +1,7 @@
-//! Simulations of what carries the promises of storage: seeded walks over feeds and leases, on simulated time and on a disk that
-//! loses power (docs/RELIABILITY.md, docs/adr/0101). Those of parts that only their crate sees stand there:
-//! `gateway/src/rate_limit/simulation.rs`, `svc-retrieval/src/indexing/simulation.rs`, `svc-ingest/src/tests/runs/simulation.rs`.
+//! Simulations of what carries the promises of storage: seeded walks over feeds, units of work and leases, on simulated time and
+//! on a disk that loses power (docs/RELIABILITY.md, docs/adr/0101). Those of parts that only their crate sees stand there:
+//! `gateway/src/rate_limit/simulation.rs`, `svc-retrieval/src/indexing/simulation.rs`, `svc-ingest/src/tests/runs/simulation.rs`,
+//! `svc-sync/src/tests/simulation.rs`.
 //!
 //! ```sh
 //! cargo test --test simulation                                                  # as in the gate
@@ -18,15 +19,21 @@
 mod feed;
 mod leases;
 mod storage;
+mod units;
 
 use cairn_chassis::testing::simulation;
 
 #[test]
 fn simulation_of_a_feed_that_loses_power() {
-    simulation::run("feed", 200, feed::walk);
+    simulation::run("feed", 140, feed::walk);
+}
+
+#[test]
+fn simulation_of_units_of_work_that_share_a_commit() {
+    simulation::run("units of work", 60, units::walk);
 }
 
 #[test]
 fn simulation_of_leases_on_clocks_that_differ() {
-    simulation::run("leases", 230, leases::walk);
+    simulation::run("leases", 218, leases::walk);
 }

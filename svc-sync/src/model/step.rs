@@ -39,6 +39,9 @@ pub(crate) struct Step {
     /// Of the text that a file gets, where `hash` is of what the archive has.
     #[serde(default)]
     pub(crate) text_hash: Option<String>,
+    /// Of the text that a file had before the write, where `before` has the hash of what an archive had.
+    #[serde(default)]
+    pub(crate) former_hash: Option<String>,
     /// Of a file that is changed with its tags: those before the write; and of one that gets earlier content, with it.
     #[serde(default)]
     pub(crate) tags: Option<Vec<String>>,
@@ -65,6 +68,7 @@ impl Step {
             hash: String::new(),
             before: None,
             text_hash: None,
+            former_hash: None,
             tags: None,
             after: None,
             body: None,

@@ -8,14 +8,15 @@ use super::{Plan, States, Tree};
 use crate::model::{Document, Entry, Kind, Step, Write};
 
 /// The writes of a plan: folders before what stands in them, then files by path, then what is pruned, the deepest last.
-/// `root` is where the directory goes, `names` the names in the folders of files that get a version beside them.
+/// `root` is where the directory goes, `names` the names in the folders of files that get a version beside them; `id_of` is what a
+/// new file gets for an id.
 pub(crate) fn steps(
     plan: &Plan<'_>,
     tree: &Tree<'_>,
     states: &States,
     root: Option<Uuid>,
     names: &mut HashMap<Option<Uuid>, HashSet<String>>,
-    mut next_id: impl FnMut() -> Uuid,
+    mut id_of: impl FnMut(Kind, &str) -> Uuid,
     prune: bool,
 ) -> Vec<Step> {
     let parent_of = |path: &str| tree.parent(path).map_or(root, |needed| Some(needed.id()));
@@ -40,7 +41,7 @@ pub(crate) fn steps(
             None => (document.parts().1.to_owned(), parent_of(&document.path)),
         };
         let write = Write::Create { name, folder, file_type: Some(document.file_type) };
-        files.push(file(document, write, next_id(), 0, old));
+        files.push(file(document, write, id_of(Kind::File, &document.path), 0, old));
     }
     for (document, entry) in &plan.updates {
         files.push(file(document, Write::Update, entry.id, entry.version, Some(entry)));

@@ -207,7 +207,7 @@ impl World {
             tree.put(path, new);
         }
         let mut names = HashMap::new();
-        let steps = steps(&plan, &tree, &states, None, &mut names, || self.next(), rules.prune);
+        let steps = steps(&plan, &tree, &states, None, &mut names, |_, _| self.next(), rules.prune);
         for adopt in &plan.adopts {
             self.edits.remove(&adopt.id);
             self.memory.0.insert((adopt.kind, adopt.path.clone()), adopt.clone());

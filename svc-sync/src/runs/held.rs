@@ -7,6 +7,7 @@ use std::time::Duration;
 use cairn_chassis::identity::Permission;
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::ids::SyncRunId;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -14,7 +15,9 @@ use super::settle;
 use crate::content::{Opened, Payload, Work, Written};
 use crate::context::Context;
 use crate::model::{Batch, Entry, Kept, Kind, Memory, Phase, Run, RunStatus, Step, Still, Write};
+use crate::plan::States;
 use crate::reversal::{self, reversal};
+use crate::store::batches::Unsettled;
 use crate::{Error, store};
 
 /// A run that nobody holds for longer is anybody's after this.
@@ -139,6 +142,9 @@ impl<'a> Held<'a> {
     pub(super) async fn take_up(&mut self, opened: &Opened) -> Result<(), Halt> {
         let (db, phase) = (&self.context.db, self.run.phase);
         self.memory = Memory::of(store::entries::list(db, self.run.sync()).await?);
+        if phase == Phase::Sync {
+            self.recall(opened).await?;
+        }
         for batch in store::batches::list(db, self.run.workspace, self.run.id, phase).await? {
             self.next_place = self.next_place.max(batch.place + 1);
             if batch.is_settled {
@@ -152,6 +158,50 @@ impl<'a> Held<'a> {
             self.settle(batch.place, steps).await?;
         }
         Ok(())
+    }
+
+    /// Remembers what earlier runs of the sync wrote and did not settle, since they were cancelled or failed right then, and what their
+    /// rollbacks took back: otherwise this run would make all of it once more, or take it for somebody's edit.
+    async fn recall(&mut self, opened: &Opened) -> Result<(), Halt> {
+        let db = &self.context.db;
+        let unsettled = store::batches::unsettled(db, self.run.sync(), self.run.id).await?;
+        for Unsettled { run, phase, batch } in unsettled {
+            let states = opened.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
+            let mut steps: Vec<Step> = batch
+                .steps
+                .into_iter()
+                .filter(|step| settle::is_done(step, &states) && self.is_last_of(step, run))
+                .collect();
+            settle::learn_versions(&mut steps, &states);
+            let (puts, forgets) = match phase {
+                Phase::Sync => settle::remembered(&steps, run),
+                Phase::Rollback => self.taken_back(&steps),
+            };
+            let batch = Batch { place: batch.place, is_settled: true, steps };
+            let mut tx = db.begin_write().await?;
+            // Somebody may have removed it meanwhile; what it wrote is remembered all the same.
+            if store::runs::hold(&mut tx, self.run.workspace, run).await?.is_some() {
+                store::batches::put(&mut tx, self.run.workspace, run, phase, &batch).await?;
+            }
+            store::entries::remove(&mut tx, self.run.sync(), &forgets).await?;
+            store::entries::put(&mut tx, self.run.sync(), &puts).await?;
+            self.remember(puts, forgets);
+            self.save(tx).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was remembered under the path of a step since that run noted it.
+    fn is_last_of(&self, step: &Step, run: SyncRunId) -> bool {
+        let known = self.memory.get(step.kind, &step.path);
+        known.is_none_or(|known| known.run == run || Some(known) == step.before.as_ref())
+    }
+
+    fn remember(&mut self, puts: Vec<Entry>, forgets: Vec<(Kind, String)>) {
+        for path in forgets {
+            self.memory.0.remove(&path);
+        }
+        self.memory.0.extend(puts.into_iter().map(|entry| ((entry.kind, entry.path.clone()), entry)));
     }
 
     /// Settles what the run had under way when it ended early, so that all of it can be taken back.
@@ -199,13 +249,20 @@ impl<'a> Held<'a> {
         let place = self.note(work.iter().map(|(step, _)| step.clone()).collect()).await?;
         // Each time anew: whoever asked may have lost the right to.
         let opened = self.open().await?;
+        let mut done: Vec<Step> = Vec::new();
         while !work.is_empty() {
             match opened.write(&mut work).await? {
                 Written::All => break,
-                Written::Refused(refused) => self.leave_alone(&mut work, refused)?,
+                Written::Refused(refused) => {
+                    let at = |place: &usize| work.get(*place).map(|(step, _)| (step.kind, step.id));
+                    let items: Vec<_> = refused.iter().filter_map(|(place, ..)| at(place)).collect();
+                    let states = opened.states(items).await?;
+                    done.extend(self.leave_alone(&mut work, refused, &states)?);
+                }
             }
         }
-        self.settle(place, work.into_iter().map(|(step, _)| step).collect()).await
+        done.extend(work.into_iter().map(|(step, _)| step));
+        self.settle(place, done).await
     }
 
     /// Notes steps that are about to be written; answers the place of their batch.
@@ -219,26 +276,33 @@ impl<'a> Held<'a> {
         Ok(place)
     }
 
+    /// Takes out of a batch what was refused, and answers what of it is done already: a worker that was lost may have had its
+    /// call on the way, which arrived since.
     fn leave_alone(
         &mut self,
         work: &mut Vec<Work>,
         refused: Vec<(usize, String, String)>,
-    ) -> Result<(), Halt> {
+        states: &States,
+    ) -> Result<Vec<Step>, Halt> {
         let before = work.len();
         let why: HashMap<usize, (String, String)> =
             refused.into_iter().map(|(place, code, message)| (place, (code, message))).collect();
-        let mut place = 0;
+        let (mut place, mut done) = (0, Vec::new());
         work.retain(|(step, _)| {
             let refusal = why.get(&place);
             place += 1;
             let Some((code, message)) = refusal else { return true };
-            self.refuse(step, code, message);
+            if settle::is_surely_done(step, states) {
+                done.push(step.clone());
+            } else {
+                self.refuse(step, code, message);
+            }
             false
         });
         if work.len() == before {
             return Err(Halt::Failed("the workspace refused a batch and did not say what of it".to_owned()));
         }
-        Ok(())
+        Ok(done)
     }
 
     /// Leaves alone what a step is about, which the workspace refused.
@@ -266,10 +330,7 @@ impl<'a> Held<'a> {
         store::batches::put(&mut tx, workspace, id, phase, &batch).await?;
         store::entries::remove(&mut tx, self.run.sync(), &forgets).await?;
         store::entries::put(&mut tx, self.run.sync(), &puts).await?;
-        for path in forgets {
-            self.memory.0.remove(&path);
-        }
-        self.memory.0.extend(puts.into_iter().map(|entry| ((entry.kind, entry.path.clone()), entry)));
+        self.remember(puts, forgets);
         self.done.extend(batch.steps);
         self.run.tries = 0;
         match phase {

@@ -407,6 +407,7 @@ impl<'h, 'c> Import<'h, 'c> {
         Step {
             version: if is_new { 0 } else { version },
             tags: former.map(|former| former.tags.clone()),
+            former_hash: former.map(|former| former.hash.clone()),
             // Of a folder there is none.
             hash: item.hash.clone(),
             before: decided.entry.clone().filter(|entry| entry.run != self.held.run.id),

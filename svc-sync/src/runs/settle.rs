@@ -24,6 +24,17 @@ pub(super) fn is_done(step: &Step, states: &States) -> bool {
     }
 }
 
+/// Whether a step that was refused is done nevertheless: only where its effect is not to be taken for what somebody else did.
+pub(super) fn is_surely_done(step: &Step, states: &States) -> bool {
+    matches!(step.kind, Kind::File | Kind::Folder) && is_known(step) && is_done(step, states)
+}
+
+/// Whether the content that a file gets is known.
+fn is_known(step: &Step) -> bool {
+    let has_content = matches!(step.write, Write::Update | Write::Revert { .. });
+    !has_content || step.text_hash.is_some() || !step.hash.is_empty()
+}
+
 /// Whether a step that was under way when a worker was lost need not be carried out again. What completes a database takes several
 /// calls, of which the workspace shows the first as it shows all.
 pub(super) fn is_over(step: &Step, states: &States) -> bool {
@@ -142,6 +153,21 @@ mod tests {
         assert!(!is_done(&trash, &states(3, "old", false)));
         let restore = step(Write::Restore);
         assert!(is_done(&restore, &states(3, "old", false)) && !is_done(&restore, &gone));
+    }
+
+    #[test]
+    fn what_was_refused_is_done_only_where_that_is_certain() {
+        let ours = states(4, "new", false);
+        assert!(is_surely_done(&step(Write::Update), &ours));
+        assert!(!is_surely_done(&step(Write::Update), &states(4, "theirs", false)));
+        assert!(is_surely_done(&step(Write::Trash), &states(3, "old", true)));
+        // It could be anybody's.
+        let unknown = Step { hash: String::new(), ..step(Write::Revert { to: 1 }) };
+        assert!(!is_surely_done(&unknown, &ours));
+        let known = Step { text_hash: Some("new".into()), ..unknown };
+        assert!(is_surely_done(&known, &ours) && !is_surely_done(&known, &states(4, "theirs", false)));
+        let record = Step { kind: Kind::Record, ..step(Write::Update) };
+        assert!(!is_surely_done(&record, &ours));
     }
 
     #[test]

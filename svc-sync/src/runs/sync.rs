@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::ids::SyncRunId;
 use uuid::Uuid;
 
 use super::held::{BATCH_BYTES, BATCH_STEPS, Halt, Held, has_text};
 use super::settle;
 use crate::content::{Opened, Payload};
-use crate::model::{Details, Document, Kind, Memory, Step, Still, SyncAction};
+use crate::decision;
+use crate::model::{Details, Document, Kind, Memory, Step, Still, SyncAction, Write};
 use crate::packed::unpack;
 use crate::plan::{self, Needed, Rules, States, Tree};
 use crate::store;
@@ -21,11 +24,12 @@ pub(super) async fn sync(held: &mut Held<'_>, opened: &Opened) -> Result<(), Hal
     let states = opened.states(memory.0.values().map(|entry| (entry.kind, entry.id))).await?;
     let rules = Rules { run: held.run.id, policy: held.run.policy, prune: held.run.prune };
     let plan = plan::plan(rules, &details, &memory, &states);
-    let tree = find_folders(held, opened, &plan, &memory, &states).await?;
+    let ids = Ids::of(held);
+    let tree = find_folders(held, opened, &ids, &plan, &memory, &states).await?;
     let mut names = names_beside(opened, &plan, &states).await?;
     let root = held.run.folder.map(|id| id.0);
-    let next_id = || held.context.ids.next();
-    let steps = plan::steps(&plan, &tree, &states, root, &mut names, next_id, held.run.prune);
+    let id_of = |kind, path: &str| ids.of_new(kind, path);
+    let steps = plan::steps(&plan, &tree, &states, root, &mut names, id_of, held.run.prune);
 
     held.stills.clone_from(&plan.stills);
     let planned = steps.iter().filter(|step| step.kind == Kind::File).count() as u64;
@@ -48,10 +52,39 @@ pub(super) async fn sync(held: &mut Held<'_>, opened: &Opened) -> Result<(), Hal
     Ok(())
 }
 
+/// The ids of what a run makes: the same for each worker that takes it up. A worker that was lost may have a call on its way, which
+/// arrives when the next one has planned anew: what both make is made once, and the second to come is refused.
+struct Ids {
+    run: SyncRunId,
+    begun: Timestamp,
+    /// What the run has made already. Another run may have pruned it since.
+    made: HashSet<Uuid>,
+}
+
+impl Ids {
+    fn of(held: &Held<'_>) -> Self {
+        let is_made = |step: &&Step| matches!(step.write, Write::Create { .. });
+        let made = held.done.iter().filter(is_made).map(|step| step.id).collect();
+        Self { run: held.run.id, begun: held.run.created_at, made }
+    }
+
+    fn of_new(&self, kind: Kind, path: &str) -> Uuid {
+        let mut times = 0;
+        loop {
+            let id = decision::id_of(self.run, self.begun, times, kind, path);
+            if !self.made.contains(&id) {
+                return id;
+            }
+            times += 1;
+        }
+    }
+}
+
 /// Finds the folders that new documents stand in, or gives them an id to be made under.
 async fn find_folders<'p>(
     held: &Held<'_>,
     opened: &Opened,
+    ids: &Ids,
     plan: &plan::Plan<'p>,
     memory: &Memory,
     states: &States,
@@ -65,7 +98,7 @@ async fn find_folders<'p>(
             Some(Needed::There(id)) => opened.child(Some(*id), name).await?,
             None => opened.child(root, name).await?,
         };
-        let needed = found.map_or_else(|| Needed::New(held.context.ids.next()), Needed::There);
+        let needed = found.map_or_else(|| Needed::New(ids.of_new(Kind::Folder, path)), Needed::There);
         tree.put(path, needed);
     }
     Ok(tree)

@@ -1,0 +1,496 @@
+//! Simulation of sync runs and their rollbacks (docs/adr/0101), over a real svc-content: two processes whose clocks differ; workers
+//! that stand still before a call has an effect or before they hear of it, are refused there, are lost, or come back when
+//! somebody else has their run; people who edit, make and delete files meanwhile, cancel, start again and roll back.
+//!
+//! Whatever happened: what people wrote is there as they left it. A run that is completed has each document of its manifest
+//! there once, as the manifest has it, but for what people touched. A rollback leaves what was there before. And a worker that
+//! lost its run writes nothing about it.
+
+mod gate;
+mod people;
+
+use std::path::Path;
+use std::pin::Pin;
+use std::time::Duration;
+
+use cairn_chassis::bodies::content_hash;
+use cairn_chassis::clock::{Clock, ManualClock, Timestamp};
+use cairn_chassis::entropy::SeededEntropy;
+use cairn_chassis::testing::simulation::{self, SkewedClock, World};
+use cairn_proto::ids::SyncRunId;
+
+use self::gate::Gate;
+use self::people::People;
+use super::*;
+use crate::context::Context;
+use crate::model::{Phase, Run, SyncAction};
+use crate::runs::Machine;
+
+/// For how long a claim holds.
+const TERM: Duration = Duration::from_secs(30);
+/// By how much a clock is wrong at most.
+const ERROR: Duration = Duration::from_secs(10);
+/// For how long a claim holds, less what two clocks differ by.
+const SURE: Duration = Duration::from_secs(TERM.as_secs() - 2 * ERROR.as_secs());
+const PROCESSES: usize = 2;
+const PATHS: [&str; 5] = ["a.md", "b.md", "d/c.md", "d/e.md", "d/f/g.md"];
+/// A folder in memory, where the system has one.
+const IN_MEMORY: &str = "/dev/shm";
+const CONTENT: &str = "content.db";
+
+#[test]
+fn runs_end_as_if_nobody_had_disturbed_them() {
+    // Its tables are made once, which takes longer than a walk.
+    let template = folder();
+    simulation::block_on(async {
+        let issuer = Issuer::new().unwrap();
+        let storage = sql::Config::sqlite(template.path().join(CONTENT));
+        let config = config_of_content(storage, &template);
+        cairn_content::Service::open(config, issuer.ambient()).await.unwrap().close().await;
+    });
+    simulation::run("runs of syncs", 12, |world| simulation::block_on(walk(world, template.path())));
+}
+
+#[tokio::test]
+async fn what_a_cancelled_run_wrote_is_not_made_once_more() {
+    for bench in benches().await {
+        let documents = [("a", "1"), ("b", "1")];
+        let previewed = bench.preview(draft(&documents)).await.unwrap();
+        bench.start(&previewed).await.unwrap();
+        // Two identities, and the batch: it is written, and nobody hears of it.
+        let (mut worker, gate) = bench.worker().await;
+        gate.open_for(3, false);
+        stop(&mut worker, &gate).await;
+        drop(worker);
+        assert_eq!(bench.tree().await, tree(&[("/a", "1"), ("/b", "1")]), "{}", bench.engine);
+        let context = bench.service.context();
+        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        bench.syncs.cancel(&bench.caller, &previewed.run.id.to_string()).await.unwrap();
+        bench.work().await;
+        assert_eq!(bench.get(&previewed).await.run.state, RunStatus::Cancelled);
+        let next = bench.sync(draft(&documents)).await;
+        assert_eq!(counted(next.run.counters), [0, 0, 2, 0, 0], "{}", bench.engine);
+        assert_eq!(bench.tree().await, tree(&[("/a", "1"), ("/b", "1")]));
+        assert_eq!(bench.faults().await, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_arrives_late_makes_nothing_twice() {
+    for bench in benches().await {
+        let previewed = bench.preview(draft(&[("a", "1"), ("d/b", "1")])).await.unwrap();
+        bench.start(&previewed).await.unwrap();
+        // Two identities and the folder that is looked for: the batch is on its way.
+        let (mut worker, gate) = bench.worker().await;
+        gate.open_for(4, false);
+        stop(&mut worker, &gate).await;
+        assert_eq!(bench.tree().await, tree(&[]), "{}", bench.engine);
+        let context = bench.service.context();
+        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        bench.work().await;
+        let done = bench.get(&previewed).await;
+        assert_eq!((done.run.state, counted(done.run.counters)), (RunStatus::Completed, [2, 0, 0, 0, 0]));
+        gate.open_for(u64::MAX, false);
+        worker.await;
+        assert_eq!(bench.tree().await, tree(&[("/a", "1"), ("/d/b", "1")]), "{}", bench.engine);
+        assert_eq!(bench.folder_paths().await, ["/d"]);
+        assert_eq!(bench.get(&previewed).await.run, done.run);
+        assert_eq!(bench.faults().await, Vec::<String>::new());
+    }
+}
+
+type Working = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Has a worker go on to its gate.
+async fn stop(worker: &mut Working, gate: &Gate) {
+    tokio::select! {
+        biased;
+        () = worker => panic!("it came to its end"),
+        () = gate.stopped() => {}
+    }
+}
+
+impl Bench {
+    /// A worker of another process that has the run that is due, and its gate.
+    async fn worker(&self) -> (Working, Arc<Gate>) {
+        let gate = Arc::new(Gate::default());
+        let context = self.service.context().clone();
+        let machine = Machine::new(Context { content: gate.guard(&self.content, &self.rights), ..context });
+        let now = self.service.context().clock.now();
+        let run = store::runs::claimable(&self.service.context().db, now, 1).await.unwrap().pop().unwrap();
+        let run = machine.claim(run).await.unwrap().unwrap();
+        (Box::pin(async move { machine.perform(run, &CancellationToken::new()).await }), gate)
+    }
+}
+
+fn folder() -> TempDir {
+    let is_there = Path::new(IN_MEMORY).is_dir();
+    if is_there { TempDir::new_in(IN_MEMORY).unwrap() } else { TempDir::new().unwrap() }
+}
+
+async fn walk(world: &mut World, template: &Path) {
+    let mut walk = Box::pin(Walk::begin(world, template)).await;
+    for _ in 0..walk.world.between(15, 35) {
+        Box::pin(walk.step()).await;
+    }
+    Box::pin(walk.end()).await;
+}
+
+/// One process of sync, with a worker or without.
+struct Process {
+    machine: Machine,
+    clock: Arc<SkewedClock>,
+    gate: Arc<Gate>,
+    worker: Option<Worker>,
+}
+
+struct Worker {
+    run: SyncRunId,
+    /// How far the walk was when it took its run.
+    epoch: u64,
+    work: Working,
+}
+
+impl Process {
+    fn start(bench: &Bench, time: &Arc<ManualClock>) -> Self {
+        let clock = Arc::new(SkewedClock::new(Arc::clone(time)));
+        let shared: Arc<dyn Clock> = Arc::<SkewedClock>::clone(&clock);
+        let gate = Arc::new(Gate::default());
+        let content = gate.guard(&bench.content, &bench.rights);
+        let context = Context { clock: shared, content, ..bench.service.context().clone() };
+        Self { machine: Machine::new(context), clock, gate, worker: None }
+    }
+}
+
+/// The run that was started last.
+struct Latest {
+    id: SyncRunId,
+    /// The hash of each document, by path.
+    manifest: BTreeMap<String, String>,
+    prunes: bool,
+    /// What was there when it was started first.
+    before: Vec<File>,
+}
+
+struct Walk<'a> {
+    world: &'a mut World,
+    bench: Bench,
+    time: Arc<ManualClock>,
+    processes: Vec<Process>,
+    /// Whose the newest claim is, and when it was made.
+    held: Option<(usize, Timestamp)>,
+    /// Counts what a call must not arrive behind: such a call would have been on its way for longer than any may be.
+    epoch: u64,
+    directory: BTreeMap<String, String>,
+    latest: Option<Latest>,
+    people: People,
+}
+
+impl<'a> Walk<'a> {
+    async fn begin(world: &'a mut World, template: &Path) -> Self {
+        let folder = folder();
+        std::fs::copy(template.join(CONTENT), folder.path().join(CONTENT)).unwrap();
+        let issuer = Arc::new(Issuer::new().unwrap());
+        let time = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&time);
+        let entropy = Arc::new(SeededEntropy::new(world.seed()));
+        let ambient = Ambient::new(shared, entropy, issuer.ambient().verifier);
+        let bench = Box::pin(Bench::of(TestDb::in_memory(), folder, issuer, ambient)).await;
+        let processes = (0..PROCESSES).map(|_| Process::start(&bench, &time)).collect();
+        let (directory, people) = (BTreeMap::new(), People::default());
+        Self { world, bench, time, processes, held: None, epoch: 0, directory, latest: None, people }
+    }
+
+    async fn step(&mut self) {
+        match self.world.below(16) {
+            0..=1 => self.start().await,
+            2 => self.start_again().await,
+            3 => self.roll_back().await,
+            4 => self.cancel().await,
+            5 => self.edit().await,
+            6 => self.make_or_delete().await,
+            7..=12 => self.work().await,
+            13 => self.disturb(),
+            _ => self.pass(),
+        }
+    }
+
+    /// Nobody disturbs any more: what is under way ends, and what is sent then is there, each document once.
+    async fn end(&mut self) {
+        for process in &mut self.processes {
+            process.worker = None;
+        }
+        while self.is_busy().await {
+            self.time.advance(2 * TERM + 2 * ERROR);
+            self.bench.work().await;
+        }
+        Box::pin(self.check()).await;
+        // What the first of them finds out of runs that were cut short may need a preview that knows it.
+        for _ in 0..2 {
+            Box::pin(self.send(true)).await;
+            self.bench.work().await;
+            let state = self.run().await.state;
+            assert!(state.is_completed(), "{state:?}");
+            Box::pin(self.check()).await;
+        }
+        // The same again finds nothing to do.
+        Box::pin(self.send(true)).await;
+        self.bench.work().await;
+        let [created, updated, _, _, pruned] = counted(self.run().await.counters);
+        assert_eq!([created, updated, pruned], [0, 0, 0], "the same again");
+        assert_eq!(self.bench.faults().await, Vec::<String>::new());
+    }
+
+    fn id(&self) -> Option<SyncRunId> {
+        self.latest.as_ref().map(|latest| latest.id)
+    }
+
+    async fn find(&self, id: SyncRunId) -> Run {
+        let db = &self.bench.service.context().db;
+        store::runs::get(db, workspace(), id).await.unwrap().unwrap()
+    }
+
+    async fn run(&self) -> Run {
+        self.find(self.id().unwrap()).await
+    }
+
+    async fn is_busy(&self) -> bool {
+        match self.id() {
+            Some(id) => self.find(id).await.state.is_busy(),
+            None => false,
+        }
+    }
+
+    /// Somebody changes the directory and sends it.
+    async fn start(&mut self) {
+        if self.is_busy().await {
+            return;
+        }
+        for _ in 0..self.world.between(1, 3) {
+            let path = PATHS[self.world.place_in(PATHS.len())].to_owned();
+            if self.world.one_in(4) {
+                self.directory.remove(&path);
+            } else {
+                let text = format!("{path} {}", self.world.below(3));
+                self.directory.insert(path, text);
+            }
+        }
+        let prunes = self.world.one_in(2);
+        self.world.note(format_args!("a run of {:?}, prunes: {prunes}", self.directory));
+        Box::pin(self.send(prunes)).await;
+    }
+
+    async fn send(&mut self, prunes: bool) {
+        let before = self.bench.live().await;
+        let documents: Vec<(&str, &str)> =
+            self.directory.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let sent = Draft { prune: prunes, ..draft(&documents) };
+        let shown = self.bench.preview(sent).await.unwrap();
+        self.bench.start(&shown).await.unwrap();
+        let hashed = |(path, text): (&String, &String)| (path.clone(), content_hash(text));
+        let manifest = self.directory.iter().map(hashed).collect();
+        self.epoch += 1;
+        self.latest = Some(Latest { id: shown.run.id, manifest, prunes, before });
+    }
+
+    /// Somebody starts again what ended early.
+    async fn start_again(&mut self) {
+        let Some(id) = self.id() else { return };
+        let is_started = self.bench.syncs.start(&self.bench.caller, &id.to_string()).await.is_ok();
+        self.world.note(format_args!("started again: {is_started}"));
+        self.epoch += u64::from(is_started);
+    }
+
+    async fn roll_back(&mut self) {
+        let Some(id) = self.id() else { return };
+        let is_queued = self.bench.syncs.roll_back(&self.bench.caller, &id.to_string()).await.is_ok();
+        self.world.note(format_args!("rolled back: {is_queued}"));
+        self.epoch += u64::from(is_queued);
+    }
+
+    async fn cancel(&mut self) {
+        let Some(id) = self.id() else { return };
+        let is_heard = self.bench.syncs.cancel(&self.bench.caller, &id.to_string()).await.is_ok();
+        self.world.note(format_args!("cancelled: {is_heard}"));
+    }
+
+    async fn edit(&mut self) {
+        let files = self.bench.live().await;
+        let told = self.people.edit(&self.bench, self.world, &files).await;
+        self.world.note(told);
+    }
+
+    /// Deletions know no version, so what a run has under way meanwhile may be taken for them: nobody deletes then.
+    async fn make_or_delete(&mut self) {
+        let may_delete = match self.id() {
+            Some(id) => {
+                let run = self.find(id).await;
+                run.state == RunStatus::RolledBack || run.phase == Phase::Sync && run.state.is_completed()
+            }
+            None => true,
+        };
+        let files = self.bench.live().await;
+        let told = if may_delete && self.world.one_in(2) {
+            self.epoch += 1;
+            self.people.delete(&self.bench, self.world, &files).await
+        } else {
+            self.people.make(&self.bench, self.world, &files).await
+        };
+        self.world.note(told);
+    }
+
+    /// A process takes a run, or goes on with the one that it has, for some calls.
+    async fn work(&mut self) {
+        let number = self.world.place_in(PROCESSES);
+        if self.processes[number].worker.is_none() {
+            self.claim(number).await;
+        }
+        let is_holder = self.held.is_some_and(|(holder, _)| holder == number);
+        let Some(worker) = &self.processes[number].worker else { return };
+        let (run, epoch) = (worker.run, worker.epoch);
+        if !is_holder && epoch < self.epoch {
+            self.world.note(format_args!("{number} is lost, and what it had on its way"));
+            self.processes[number] = Process::start(&self.bench, &self.time);
+            return;
+        }
+        let (passes, is_refused) = (self.world.between(1, 9), self.world.one_in(4));
+        self.world
+            .note(format_args!("{number} goes on for {passes}, holder: {is_holder}, refused: {is_refused}"));
+        let before = self.find(run).await;
+        Box::pin(self.go_on(number, passes, is_refused)).await;
+        if !is_holder {
+            assert_eq!(self.find(run).await, before, "{number} writes about what is no longer its own");
+        } else if self.processes[number].worker.is_none() {
+            self.held = None;
+            Box::pin(self.check()).await;
+        }
+    }
+
+    async fn claim(&mut self, number: usize) {
+        let (db, now) = (&self.bench.service.context().db, self.processes[number].clock.now());
+        let Some(run) = store::runs::claimable(db, now, 1).await.unwrap().pop() else { return };
+        let at = self.time.now();
+        if let (RunStatus::Running, Some((holder, claimed_at))) = (run.state, self.held) {
+            assert!(at >= claimed_at.plus(SURE), "{number} may take the run that {holder} is sure of");
+        }
+        let machine = self.processes[number].machine.clone();
+        let run = machine.claim(run).await.unwrap().expect("it is to be had");
+        self.world.note(format_args!("{number} has the run, {:?}", run.phase));
+        self.held = Some((number, at));
+        let (id, epoch) = (run.id, self.epoch);
+        let work: Working = Box::pin(async move { machine.perform(run, &CancellationToken::new()).await });
+        self.processes[number].worker = Some(Worker { run: id, epoch, work });
+    }
+
+    async fn go_on(&mut self, number: usize, passes: u64, is_refused: bool) {
+        let Process { gate, worker, .. } = &mut self.processes[number];
+        gate.open_for(passes, is_refused);
+        let Some(Worker { work, .. }) = worker else { return };
+        let is_done = tokio::select! {
+            biased;
+            () = work => true,
+            () = gate.stopped() => false,
+        };
+        if is_done {
+            self.world.note(format_args!("{number} is done"));
+            *worker = None;
+        }
+    }
+
+    /// A process is lost between two calls and another takes its place, or its clock is set.
+    fn disturb(&mut self) {
+        let number = self.world.place_in(PROCESSES);
+        if self.world.one_in(2) {
+            self.world.note(format_args!("{number} is lost"));
+            self.processes[number] = Process::start(&self.bench, &self.time);
+        }
+        let most = i64::try_from(ERROR.as_micros()).unwrap();
+        let error = i64::try_from(self.world.below(2 * ERROR.as_micros() as u64)).unwrap() - most;
+        self.world.note(format_args!("the clock of {number} is wrong by {error} µs"));
+        self.processes[number].clock.set_error(error);
+    }
+
+    fn pass(&mut self) {
+        let longest = if self.world.one_in(3) { TERM / 6 } else { 3 * TERM };
+        let time = Duration::from_millis(self.world.below(u64::try_from(longest.as_millis()).unwrap()));
+        self.world.note(format_args!("{time:?} pass"));
+        self.time.advance(time);
+    }
+
+    /// What must hold whenever a run has ended or paused.
+    async fn check(&self) {
+        let files = self.bench.live().await;
+        self.people.check(&files);
+        let mut paths: Vec<&str> = files
+            .iter()
+            .filter(|file| !self.people.has_made(&file.id))
+            .map(|file| file.path.as_str())
+            .collect();
+        let count = paths.len();
+        paths.dedup();
+        assert_eq!(paths.len(), count, "something is there twice: {files:#?}");
+        let Some(latest) = &self.latest else { return };
+        let run = self.find(latest.id).await;
+        match (run.state, run.phase) {
+            (RunStatus::RolledBack, _) => self.check_rolled_back(latest, &files),
+            (state, Phase::Sync) if state.is_completed() => {
+                self.check_completed(latest, &run, &files).await;
+            }
+            _ => {}
+        }
+    }
+
+    /// Each document is there as the manifest has it, and the report says so.
+    async fn check_completed(&self, latest: &Latest, run: &Run, files: &[File]) {
+        let shown = self.bench.syncs.get(&self.bench.caller, &latest.id.to_string()).await.unwrap();
+        // The run found out what an earlier one had left unsettled, which its preview did not know.
+        let is_outdated = |(_, code): &(&str, &str)| *code == "preview_outdated";
+        let outdated: Vec<&str> =
+            codes(&shown).into_iter().filter(is_outdated).map(|(path, _)| path).collect();
+        let counters = run.counters;
+        let sum: u64 = counted(counters).iter().sum();
+        let told = shown.results.len() as u64;
+        assert_eq!(
+            (sum, counters.processed, told),
+            (run.total, run.total, run.total),
+            "{:#?}",
+            shown.results
+        );
+        for outcome in &shown.results {
+            let id = outcome.file.map(|id| id.to_string()).unwrap_or_default();
+            let found = files.iter().find(|file| file.id == id);
+            match outcome.action {
+                SyncAction::Created | SyncAction::Updated | SyncAction::Skipped => {
+                    let there = found.map(|file| (file.path.clone(), Some(&file.content_hash)));
+                    let wanted = (format!("/{}", outcome.path), latest.manifest.get(&outcome.path));
+                    assert!(self.people.has_touched(&id) || there == Some(wanted), "{outcome:?}: {found:?}");
+                }
+                SyncAction::Conflict => {
+                    let is_outdated = outdated.contains(&outcome.path.as_str());
+                    assert!(is_outdated || self.people.has_touched(&id), "{outcome:?}: {found:?}");
+                }
+                SyncAction::Pruned => assert_eq!(found, None, "{outcome:?}"),
+                SyncAction::Failed => panic!("{outcome:?}"),
+            }
+        }
+        let known: Vec<&String> = shown.results.iter().map(|outcome| &outcome.path).collect();
+        for path in latest.manifest.keys() {
+            assert!(known.contains(&path), "nothing is told of {path}");
+        }
+        let is_theirs = |file: &&File| self.people.has_touched(&file.id);
+        for file in files.iter().filter(|file| latest.prunes && !is_theirs(file)) {
+            let path = file.path.trim_start_matches('/');
+            assert!(latest.manifest.contains_key(path), "{path} is not pruned");
+        }
+    }
+
+    /// What was there before is there again, but for what people touched.
+    fn check_rolled_back(&self, latest: &Latest, files: &[File]) {
+        let is_ours = |file: &&File| !self.people.has_touched(&file.id);
+        let stand = |files: &[File]| -> BTreeMap<String, (String, String)> {
+            let kept = files.iter().filter(is_ours);
+            kept.map(|file| (file.id.clone(), (file.path.clone(), file.content_hash.clone()))).collect()
+        };
+        assert_eq!(stand(files), stand(&latest.before), "what a rollback leaves");
+    }
+}
