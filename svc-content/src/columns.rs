@@ -260,13 +260,17 @@ impl Columns {
         self.by_creation = by_creation;
         let mut orders = std::mem::take(&mut self.orders);
         for (order, column) in orders.iter_mut().zip(&self.columns) {
-            let Some(rank) = column.rank(row).filter(|_| column.is_ordered()) else { continue };
-            act(order, &|other| {
-                let by_value = column.rank(other).cmp(&Some(rank)).then_with(|| column.tie(other, row));
-                by_value.then_with(|| self.by_id(other, row))
-            });
+            if column.is_ordered() && column.rank(row).is_some() {
+                act(order, &|other| self.by_value(column, other, row));
+            }
         }
         self.orders = orders;
+    }
+
+    /// The order that is kept of a column.
+    fn by_value(&self, column: &Column, one: u32, other: u32) -> Ordering {
+        let by_rank = column.rank(one).cmp(&column.rank(other));
+        by_rank.then_with(|| column.tie(one, other)).then_with(|| self.by_id(one, other))
     }
 
     fn id(&self, row: u32) -> u128 {

@@ -146,7 +146,7 @@ impl<'a> Walk<'a> {
             check_answer(&unit, &answer, is_full);
             let known = match answer.unwrap_or(Known::Absent) {
                 Known::Whole if is_unheard => Known::Either,
-                known => known,
+                known @ (Known::Whole | Known::Absent | Known::Either) => known,
             };
             self.units.push((unit, known));
         }

@@ -58,8 +58,8 @@ mod tests {
     fn a_clock_that_is_set_back_silences_nothing() {
         let failures = Failures::default();
         let at = |second: i64| failures.note(Timestamp::from_seconds(second));
-        let last = (0..30).map(|_| at(10)).last();
-        assert_eq!(last, Some(None));
+        let logged = (0..30).filter(|_| at(10).is_some()).count();
+        assert_eq!(logged, 20);
         assert_eq!(at(9), Some(10));
     }
 }

@@ -61,6 +61,12 @@ impl Order {
         pieces.iter().flatten().copied().skip(place)
     }
 
+    /// How many rows come before what is looked for; `to` compares a row with it.
+    pub(super) fn place(&self, to: impl Fn(u32) -> Ordering) -> usize {
+        let (piece, place) = self.find(&to);
+        self.pieces.iter().take(piece).map(Vec::len).sum::<usize>() + place
+    }
+
     /// Puts a row where it belongs; `to` compares another with it.
     pub(super) fn insert(&mut self, row: u32, to: impl Fn(u32) -> Ordering) {
         let (mut number, mut place) = self.find(&to);
@@ -135,6 +141,7 @@ mod tests {
         }
         let some = model[1_234];
         assert_eq!(order.first_from(to(some)).next(), Some(some));
+        assert_eq!(order.place(to(some)), 1_234);
         let again = Order::of_sorted(&model);
         assert_eq!(again.rows().collect::<Vec<_>>(), model);
     }

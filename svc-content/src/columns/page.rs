@@ -11,6 +11,7 @@ use cairn_proto::ids::RecordId;
 use super::Columns;
 use super::bits::Bits;
 use super::column::Column;
+use super::order::Order;
 use crate::model::Selection;
 
 /// To take a row and put it in order costs as much as to pass that many in a walk.
@@ -115,6 +116,9 @@ impl Ordered<'_> {
 
     fn by_value(&self, first: Level<'_>, offset: usize, limit: usize) -> Vec<u32> {
         let order = self.columns.orders.get(first.number).filter(|_| first.column.is_ordered());
+        if let Some(rows) = order.and_then(|order| self.walked_back(order, first, offset, limit)) {
+            return rows;
+        }
         let Some(order) = order.filter(|_| !self.is_few(offset + limit)) else {
             return window(self.selected.rows().collect(), offset, limit, |one, other| {
                 self.compare(one, other)
@@ -144,6 +148,22 @@ impl Ordered<'_> {
             rows.extend(self.unvalued(first, offset.saturating_sub(valued), missing));
         }
         rows
+    }
+
+    /// The page by a walk from the end; `None` where that is no shorter, and where others than the order's rows stand there.
+    fn walked_back(&self, order: &Order, first: Level<'_>, offset: usize, limit: usize) -> Option<Vec<u32>> {
+        let behind = usize::try_from(self.total).ok()?.checked_sub(offset + limit)?;
+        let is_whole_order = self.levels.len() == 1 && order.len() == self.columns.by_creation.len();
+        if !is_whole_order || self.is_everything() || behind >= offset || self.is_few(behind + limit) {
+            return None;
+        }
+        let mut rows = Vec::with_capacity(limit);
+        match first.is_descending {
+            false => self.walk(order.rows().rev(), behind, limit, &mut rows),
+            true => self.walk(order.rows(), behind, limit, &mut rows),
+        };
+        rows.reverse();
+        Some(rows)
     }
 
     /// Answers how many selected rows it has passed, which are all if the page is not full.
@@ -214,8 +234,36 @@ impl Ordered<'_> {
 
     /// How many selected rows stand before one of them.
     fn before(&self, row: u32) -> u64 {
-        let is_before = |other: &u32| self.compare(*other, row) == Ordering::Less;
-        self.selected.rows().filter(is_before).count() as u64
+        let is_selected = |row: &u32| self.selected.has(*row);
+        let before = match self.in_order(row) {
+            None => {
+                let is_before = |other: &u32| self.compare(*other, row) == Ordering::Less;
+                self.selected.rows().filter(is_before).count()
+            }
+            Some((order, place, false)) if self.is_everything() => place.min(order.len()),
+            Some((order, place, true)) if self.is_everything() => order.len().saturating_sub(place + 1),
+            Some((order, place, false)) => order.rows().take(place).filter(is_selected).count(),
+            Some((order, place, true)) => order.rows_from(place + 1).filter(is_selected).count(),
+        };
+        before as u64
+    }
+
+    /// The kept order that is the page's, the row's place in it, and whether the page goes through it backwards; `None` where
+    /// there is none, or the row has no value.
+    fn in_order(&self, row: u32) -> Option<(&Order, usize, bool)> {
+        let columns = self.columns;
+        match self.levels.as_slice() {
+            [] => {
+                let order = &columns.by_creation;
+                Some((order, order.place(|other| columns.by_creation(other, row)), false))
+            }
+            [only] if only.column.is_ordered() && only.column.rank(row).is_some() => {
+                let order = columns.orders.get(only.number)?;
+                let place = order.place(|other| columns.by_value(only.column, other, row));
+                Some((order, place, only.is_descending))
+            }
+            _ => None,
+        }
     }
 
     fn compare(&self, one: u32, other: u32) -> Ordering {

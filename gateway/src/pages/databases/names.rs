@@ -80,7 +80,7 @@ async fn names_of_files(context: &Context, ids: BTreeSet<String>) -> HashMap<Str
     if ids.is_empty() {
         return HashMap::new();
     }
-    let found = files::get_many(context, ids, NO_CONTENT).await.unwrap_or_default();
+    let found = files::get_many(context, ids, NO_CONTENT, None).await.unwrap_or_default();
     found.into_iter().filter_map(|(id, outcome)| Some((id, outcome.ok()?.name))).collect()
 }
 

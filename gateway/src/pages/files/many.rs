@@ -141,7 +141,7 @@ async fn named(context: &Context, tree: &folders::Tree, done: &ChangedItems) -> 
     let some = || done.skipped.iter().take(MOST_LEFT);
     let ids: Vec<String> =
         some().filter(|one| one.kind == TrashKind::File).map(|one| one.id.clone()).collect();
-    let found = if ids.is_empty() { Vec::new() } else { files::get_many(context, ids, 1).await? };
+    let found = if ids.is_empty() { Vec::new() } else { files::get_many(context, ids, 1, None).await? };
     let name = |one: &SkippedItem| match one.kind {
         TrashKind::Folder => tree.get(&one.id).map(|folder| folder.name.clone()),
         TrashKind::File | TrashKind::Database | TrashKind::Record | TrashKind::Memory => {
