@@ -454,6 +454,15 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_statement_with_a_bound_limit_is_planned_once() {
+        let folder = TempDir::new().unwrap();
+        let asked = "SELECT sqlite_compileoption_used('ENABLE_QPSG')";
+        let pool = pool(&folder, 1, Keep::WhileWanted);
+        let is_stable: bool = sqlx::query_scalar(asked).fetch_one(&pool).await.unwrap();
+        assert!(is_stable, "SQLite was built without the flags of .cargo/config.toml");
+    }
+
+    #[tokio::test]
     async fn connections_are_made_when_they_are_wanted_and_used_again() {
         let folder = TempDir::new().unwrap();
         let pool = pool(&folder, 3, Keep::WhileWanted);
