@@ -5,7 +5,7 @@ use cairn_proto::retrieval::v1 as proto;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::file_versions::PastMoment;
+use super::past_moment::PastMoment;
 use super::{Context, answered};
 use crate::answers::ScriptAnswer;
 use crate::schema::inputs;

@@ -8,7 +8,7 @@ use cairn_proto::ids::FileId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::file_versions::PastMoment;
+use super::past_moment::PastMoment;
 use super::{Context, Page, Paging, Written, answered, folder_choice, null_or_value, present, update};
 use crate::answers::File;
 use crate::change;

@@ -27,6 +27,7 @@ pub(crate) mod memories;
 pub(crate) mod memory_versions;
 pub(crate) mod names;
 pub(crate) mod overview;
+pub(crate) mod past_moment;
 pub(crate) mod person;
 pub(crate) mod questions;
 pub(crate) mod records;

@@ -13,8 +13,9 @@ use super::{Answer, conditional, done, paging, written};
 use crate::answers::{File, Links, content_type};
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
-use crate::operations::file_versions::{self, PastMoment};
+use crate::operations::file_versions;
 use crate::operations::files::{self, CreateFile, Selection, UpdateFile};
+use crate::operations::past_moment::PastMoment;
 use crate::operations::{Context, Paging};
 use crate::schema::inputs;
 

@@ -13,7 +13,7 @@ use super::outcome::{Outcome, as_value, compact};
 use super::refusal::cause;
 use super::{Hints, Terms, Tool};
 use crate::answers::File;
-use crate::operations::file_versions::PastMoment;
+use crate::operations::past_moment::PastMoment;
 use crate::operations::{Context, Page, file_versions, files};
 use crate::schema::{Input as _, inlined, inputs};
 

@@ -14,8 +14,8 @@ use super::outcome::{Outcome, go_on};
 use super::search::{one_line, quoted};
 use super::{DEFAULT_ITEMS, Hints, Terms, Tool, nearby};
 use crate::answers::{Memory, ResolvedMemory};
-use crate::operations::file_versions::PastMoment;
 use crate::operations::memories::{self, CreateMemory, MemberInput, Membership, UpdateMemory};
+use crate::operations::past_moment::PastMoment;
 use crate::operations::{Context, Paging, null_or_value};
 use crate::schema::{Input as _, inlined, inputs};
 
