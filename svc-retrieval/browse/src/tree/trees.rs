@@ -173,8 +173,9 @@ impl Trees {
     ) -> Result<Arc<Base>, Error> {
         let _renewing = workspace.renewing.lock().await;
         let mut base = workspace.base();
+        // One that was drawn up while this caller had nothing yet may be older than what the caller has written.
         let is_far_enough = |base: &Arc<Base>| {
-            heard.as_ref().is_none_or(|(since, heard)| heard.is_in(base.positions, *since))
+            heard.as_ref().is_some_and(|(since, heard)| heard.is_in(base.positions, *since))
         };
         if let Some(base) = base.as_ref().filter(|base| is_far_enough(base)) {
             return Ok(Arc::clone(base));

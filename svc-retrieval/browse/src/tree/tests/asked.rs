@@ -25,6 +25,7 @@ use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::{FolderId, WorkspaceId};
 use cairn_proto::ingest::v1::TreeDocument;
 use cairn_proto::ingest::v1::tree_service_server::TreeServiceServer as OutsideTreeServer;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
@@ -45,6 +46,8 @@ struct State {
     texts: BTreeMap<String, String>,
     lists: u32,
     changes: u32,
+    /// Without a permit, changes are read and not answered.
+    answering: Option<Arc<Semaphore>>,
     outside: Outside,
     /// What has changed since the moment that is asked for.
     past: Option<proto::ReadPastTreeResponse>,
@@ -131,6 +134,23 @@ impl State {
             Some(TreeItems { records: vec![record], ..TreeItems::default() }),
         );
     }
+
+    fn changes_after(&self, after: u64) -> proto::ReadTreeChangesResponse {
+        let (mut items, mut gone, mut position) = (TreeItems::default(), Vec::new(), self.head);
+        let mut told: Vec<_> = self.items.iter().filter(|(_, (at, _))| *at > after).collect();
+        told.sort_by_key(|(_, (at, _))| *at);
+        for (number, ((kind, id), (at, item))) in told.into_iter().enumerate() {
+            if self.part > 0 && number == self.part {
+                break;
+            }
+            position = if self.part > 0 { *at } else { position };
+            match item {
+                Some(item) => merge(&mut items, item),
+                None => gone.push(DocumentRef { kind: *kind, id: id.clone() }),
+            }
+        }
+        proto::ReadTreeChangesResponse { position, head: self.head, items: Some(items), gone }
+    }
 }
 
 fn merge(into: &mut TreeItems, items: &TreeItems) {
@@ -165,28 +185,15 @@ impl TreeService for Content {
         &self,
         request: Request<proto::ReadTreeChangesRequest>,
     ) -> Result<Response<proto::ReadTreeChangesResponse>, Status> {
-        let after = request.into_inner().after;
-        let mut state = self.state.lock().unwrap();
-        state.changes += 1;
-        let (mut items, mut gone, mut position) = (TreeItems::default(), Vec::new(), state.head);
-        let mut told: Vec<_> = state.items.iter().filter(|(_, (at, _))| *at > after).collect();
-        told.sort_by_key(|(_, (at, _))| *at);
-        for (number, ((kind, id), (at, item))) in told.into_iter().enumerate() {
-            if state.part > 0 && number == state.part {
-                break;
-            }
-            position = if state.part > 0 { *at } else { position };
-            match item {
-                Some(item) => merge(&mut items, item),
-                None => gone.push(DocumentRef { kind: *kind, id: id.clone() }),
-            }
+        let (told, answering) = {
+            let mut state = self.state.lock().unwrap();
+            state.changes += 1;
+            (state.changes_after(request.into_inner().after), state.answering.clone())
+        };
+        if let Some(answering) = answering {
+            answering.acquire().await.unwrap().forget();
         }
-        Ok(Response::new(proto::ReadTreeChangesResponse {
-            position,
-            head: state.head,
-            items: Some(items),
-            gone,
-        }))
+        Ok(Response::new(told))
     }
 
     async fn read_past_tree(
@@ -383,6 +390,32 @@ async fn many_who_look_at_once_ask_for_everything_once() {
         world.state().file(100 + round as u128, None, &format!("late {round}"), "x");
     }
     assert_eq!(world.asked().0, 1);
+}
+
+#[tokio::test]
+async fn who_waits_for_a_tree_that_another_draws_up_sees_what_was_written_meanwhile() {
+    let world = Arc::new(World::new(PLENTY).await);
+    let look = || {
+        let world = Arc::clone(&world);
+        tokio::spawn(async move { world.files().await })
+    };
+    world.state().file(1, None, "before", "x");
+    let answering = Arc::new(Semaphore::new(0));
+    world.state().answering = Some(Arc::clone(&answering));
+    let first = look();
+    while world.asked().1 == 0 {
+        tokio::task::yield_now().await;
+    }
+    // Too late for the first, which was told already.
+    world.state().answering = None;
+    world.state().file(2, None, "meanwhile", "x");
+    let second = look();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    answering.add_permits(1);
+    assert_eq!(first.await.unwrap(), ["/files/before"]);
+    assert_eq!(second.await.unwrap(), ["/files/before", "/files/meanwhile"]);
 }
 
 #[tokio::test]
