@@ -35,6 +35,7 @@ impl Access {
 #[derive(Debug, Default)]
 pub(crate) struct Absences {
     is_away: Cell<bool>,
+    is_starting: Cell<bool>,
     last_end: Cell<Option<Instant>>,
 }
 
@@ -50,8 +51,21 @@ impl Absences {
         self.last_end.set(Some(Instant::now()));
     }
 
+    /// It is started, and has not said that it listens: until then it may end by itself, with connections that wait to be accepted.
+    pub(crate) fn start(&self) {
+        self.is_starting.set(true);
+    }
+
+    /// It has said that it listens.
+    pub(crate) fn started(&self) {
+        if self.is_starting.replace(false) {
+            self.last_end.set(Some(Instant::now()));
+        }
+    }
+
     /// Whether a request that was sent then, and has ended by now, may have met one.
     pub(crate) fn excuse(&self, sent: Instant) -> bool {
-        self.is_away.get() || self.last_end.get().is_some_and(|end| sent < end + NOTICED)
+        let is_gone = self.is_away.get() || self.is_starting.get();
+        is_gone || self.last_end.get().is_some_and(|end| sent < end + NOTICED)
     }
 }

@@ -197,6 +197,9 @@ impl Cluster {
 
     /// Starts a service where it was.
     pub(crate) fn start_one(&self, service: &str) {
+        if service == GATEWAY {
+            self.access.absences.start();
+        }
         let member = self.member(service);
         let mut arguments: Vec<String> = ["serve", service].map(str::to_owned).to_vec();
         arguments.extend(["--listen".to_owned(), member.address.to_string()]);
@@ -231,13 +234,18 @@ impl Cluster {
     /// Starts what has ended by itself again, as [`Stage::tend`](crate::stage::Stage::tend) says.
     pub(crate) fn tend(&self, violations: &Violations) {
         for service in SERVICES {
-            let has_ended =
-                self.member(service).process.borrow_mut().as_mut().is_some_and(|it| it.ended().is_some());
+            let listens = format!("cairn {service} listening on");
+            let process = &self.member(service).process;
+            let has_ended = process.borrow_mut().as_mut().is_some_and(|it| it.ended().is_some());
+            let has_started = process.borrow().as_ref().is_some_and(|it| it.said().contains(&listens));
+            if service == GATEWAY && has_started {
+                self.access.absences.started();
+            }
             if !has_ended {
                 continue;
             }
             let said = self.take(service).said();
-            if said.contains(&format!("cairn {service} listening on")) {
+            if has_started {
                 violations.note(format!("{service} ended by itself: {said}"));
             }
             crate::say(&format!("{service} has ended by itself, and is started again"));

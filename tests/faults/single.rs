@@ -20,6 +20,8 @@ const HANGS_MILLIS: [u64; 4] = [300, 2_000, 6_000, 17_000];
 const SHIFTS_MILLIS: [i64; 4] = [-100_000, -2_000, 2_000, 100_000];
 const LASTING_MILLIS: [u64; 3] = [200, 1_500, 5_000];
 const MOST_AWAY_MILLIS: u64 = 2_000;
+/// What it says once it listens and answers.
+const READY: &str = "Cairn is ready at";
 /// What faults happen to. A process is not started on a disk that refuses.
 const PROCESS: &str = "process";
 const DISK: &str = "disk";
@@ -68,11 +70,15 @@ impl Single {
     /// Starts it again when it has ended by itself, as [`Stage::tend`](crate::stage::Stage::tend) says.
     pub(crate) fn tend(&self, violations: &Violations) {
         let has_ended = self.up.borrow_mut().process.as_mut().is_some_and(|it| it.ended().is_some());
+        let has_started = self.up.borrow().process.as_ref().is_some_and(|it| it.said().contains(READY));
+        if has_started {
+            self.access.absences.started();
+        }
         if !has_ended {
             return;
         }
         let said = self.take().said();
-        if said.contains("Cairn is ready at") {
+        if has_started {
             violations.note(format!("it ended by itself: {said}"));
         }
         crate::say("it has ended by itself, and is started again");
@@ -80,6 +86,7 @@ impl Single {
     }
 
     fn start_again(&self) {
+        self.access.absences.start();
         let roots = self.access.shelf.display().to_string();
         self.up.borrow_mut().launch(&environment(self.orders.as_ref(), &roots));
     }
