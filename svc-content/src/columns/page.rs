@@ -150,11 +150,17 @@ impl Ordered<'_> {
         rows
     }
 
-    /// The page by a walk from the end; `None` where that is no shorter, and where others than the order's rows stand there.
+    /// The page by a walk from the end of the rows with a value; `None` where that is no shorter, and where others stand in it.
     fn walked_back(&self, order: &Order, first: Level<'_>, offset: usize, limit: usize) -> Option<Vec<u32>> {
-        let behind = usize::try_from(self.total).ok()?.checked_sub(offset + limit)?;
-        let is_whole_order = self.levels.len() == 1 && order.len() == self.columns.by_creation.len();
-        if !is_whole_order || self.is_everything() || behind >= offset || self.is_few(behind + limit) {
+        let total = usize::try_from(self.total).ok()?;
+        if self.levels.len() > 1 || self.is_everything() || offset < total / 2 {
+            return None;
+        }
+        let is_valued = |row: &u32| first.column.rank(*row).is_some();
+        let is_all_valued = order.len() == self.columns.by_creation.len();
+        let valued = if is_all_valued { total } else { self.selected.rows().filter(is_valued).count() };
+        let behind = valued.checked_sub(offset + limit)?;
+        if behind >= offset || self.is_few(behind + limit) {
             return None;
         }
         let mut rows = Vec::with_capacity(limit);
