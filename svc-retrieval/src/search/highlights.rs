@@ -63,7 +63,7 @@ impl<'a> Marking<'a> {
 
     fn best<'s, 't>(&self, sentences: &'s [Sentence<'t>]) -> Vec<&'s Sentence<'t>> {
         let by_words = self.by_words(sentences);
-        let places = match candidates(&by_words) {
+        let places = match leading(&by_words, MOST_CANDIDATES, CANDIDATE_SHARE) {
             none if none.is_empty() => ranked(&self.by_meaning(sentences), 1),
             one if one.len() == 1 => one,
             several => self.by_both(sentences, &by_words, several),
@@ -80,10 +80,7 @@ impl<'a> Marking<'a> {
         let words: Vec<f32> = candidates.iter().filter_map(|place| by_words.get(*place)).copied().collect();
         let meaning = shares(self.by_meaning(&chosen));
         let both: Vec<f32> = shares(words).iter().zip(&meaning).map(|(word, near)| word + near).collect();
-        let best = ranked(&both, MOST_HIGHLIGHTS);
-        let score = |place: &usize| both.get(*place).copied().unwrap_or_default();
-        let least = best.first().map(score).unwrap_or_default() * MARKED_SHARE;
-        let marked = best.into_iter().filter(|place| score(place) >= least);
+        let marked = leading(&both, MOST_HIGHLIGHTS, MARKED_SHARE).into_iter();
         marked.filter_map(|place| candidates.get(place).copied()).collect()
     }
 
@@ -115,11 +112,11 @@ impl<'a> Marking<'a> {
     }
 }
 
-/// The places of those that words put first: what counts too little beside the best is none.
-fn candidates(by_words: &[f32]) -> Vec<usize> {
-    let first = ranked(by_words, MOST_CANDIDATES);
-    let score = |place: &usize| by_words.get(*place).copied().unwrap_or_default();
-    let least = first.first().map(score).unwrap_or_default() * CANDIDATE_SHARE;
+/// The places of the greatest scores, the greatest first, that are at least that share of the greatest.
+fn leading(scores: &[f32], most: usize, share: f32) -> Vec<usize> {
+    let first = ranked(scores, most);
+    let score = |place: &usize| scores.get(*place).copied().unwrap_or_default();
+    let least = first.first().map(score).unwrap_or_default() * share;
     first.into_iter().filter(|place| score(place) >= least).collect()
 }
 

@@ -44,7 +44,7 @@ pub(super) const MARKED_SHARE: f32 = 0.8;
 /// The share of the best line's score by words from which on a line is looked at for its meaning, too.
 pub(super) const CANDIDATE_SHARE: f32 = 0.5;
 
-/// Lines of a passage that are looked at for their meaning at most, as each costs some microseconds.
+/// Lines of a passage that are looked at for their meaning at most: the more, the more text is cut into pieces and compared.
 pub(super) const MOST_CANDIDATES: usize = 4;
 
 /// Places that are marked in a result at most (contract).
