@@ -20,6 +20,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tiktoken_rs::o200k_base_singleton;
 
 use self::api::{Api, accepted};
 use self::report::{Run, Table, Verdicts};
@@ -27,19 +28,29 @@ use self::server::Server;
 
 /// The text of lines to that of passages, where both hold the answer, in percent.
 const SHARE_LIMIT: f64 = 60.0;
-/// As a token budget counts them. The list of tools has 4.1 to 4.2 with o200k (ADR 22).
-const BYTES_PER_TOKEN: usize = 4;
+/// What the content of an answer may have beyond its token budget, in percent of that: the service counts four bytes a token,
+/// and tables of numbers have fewer.
+const OVER_LIMIT: f64 = 33.0;
 /// Each `detail` of a search.
 const DETAILS: [&str; 3] = ["passages", "lines", "documents"];
+/// Those that a token budget fills by pieces of different length.
+const BUDGETED_DETAILS: [&str; 2] = ["passages", "lines"];
+/// Room for one passage or two, and for a page of them.
+const BUDGETS: [usize; 2] = [500, 2_000];
+/// The most that a search returns, so that the budget is what cuts.
+const MOST_RESULTS: usize = 50;
 const QUESTIONS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/svc-retrieval/src/search/highlights/passages.jsonl");
 
 /// Asks a `cairn up` in a process of its own questions with known answers, over MCP with `search_context`, with each `detail`,
 /// and tells how long the texts are that an agent reads, and how many of them hold the answer.
 ///
-/// Tokens are counted as the service counts a token budget, 4 bytes each: a tokenizer would be one more dependency for a
-/// figure that is a ratio. For the same evidence, those questions are compared that are answered both ways. With `passages` the
-/// text is what it was before there was a choice, but for the marks before lines.
+/// Tokens are those of o200k, which GPT-4o and the models of OpenAI since read. For the same evidence, those questions are compared
+/// that are answered both ways. With `passages` the text is what it was before there was a choice, but for the marks before lines.
+///
+/// The same questions are asked with token budgets, which the service counts in bytes, and it is told by how much the content
+/// of an answer has more tokens than it was asked for. What stands around it, labels and links, no budget counts; it is in the
+/// tokens of the text.
 ///
 /// The questions are those of `passages.jsonl`, to this project's documentation; each passage is a document. Others have
 /// the same form: a line each with `question`, `passage`, and `answers`, parts of the passage word by word.
@@ -54,6 +65,29 @@ struct Options {
     documents: Option<PathBuf>,
     #[command(flatten)]
     run: Run,
+}
+
+/// What an agent gets of a search.
+#[derive(Debug)]
+struct Answer {
+    /// What it reads.
+    text: String,
+    /// What a token budget counts: the content of each result, and the headers of tables that it goes on with.
+    content: Vec<String>,
+}
+
+impl Answer {
+    fn content_tokens(&self) -> usize {
+        self.content.iter().map(|part| tokens(part)).sum()
+    }
+}
+
+/// The answers to all questions with one `detail` and one token budget.
+#[derive(Debug)]
+struct Budgeted {
+    detail: &'static str,
+    budget: usize,
+    answers: Vec<Answer>,
 }
 
 /// A question, and what answers it.
@@ -95,13 +129,46 @@ async fn run(options: Options) -> anyhow::Result<()> {
     for case in &cases {
         let [passages, lines, documents] = DETAILS;
         texts.push([
-            ask(&api, &case.question, passages).await?,
-            ask(&api, &case.question, lines).await?,
-            ask(&api, &case.question, documents).await?,
+            with_detail(&api, &case.question, passages).await?,
+            with_detail(&api, &case.question, lines).await?,
+            with_detail(&api, &case.question, documents).await?,
         ]);
     }
+    let mut budgeted = Vec::new();
+    for detail in BUDGETED_DETAILS {
+        for budget in BUDGETS {
+            budgeted.push(within_budget(&api, &cases, detail, budget).await?);
+        }
+    }
     server.stop().await?;
-    report(&cases, &texts).finish(&options.run)
+
+    let mut verdicts = Verdicts::default();
+    report_details(&cases, &texts, &mut verdicts);
+    report_budgets(&budgeted, &mut verdicts);
+    verdicts.finish(&options.run)
+}
+
+/// The text of a search with that `detail`.
+async fn with_detail(api: &Api, question: &str, detail: &str) -> anyhow::Result<String> {
+    let answer = ask(api, &json!({"query": question, "detail": detail})).await?;
+    Ok(answer.text)
+}
+
+/// The answers to all questions with that `detail` and that token budget.
+async fn within_budget(
+    api: &Api,
+    cases: &[Case],
+    detail: &'static str,
+    budget: usize,
+) -> anyhow::Result<Budgeted> {
+    let mut answers = Vec::with_capacity(cases.len());
+    for case in cases {
+        let arguments = json!({
+            "query": case.question, "detail": detail, "tokenBudget": budget, "limit": MOST_RESULTS,
+        });
+        answers.push(ask(api, &arguments).await?);
+    }
+    Ok(Budgeted { detail, budget, answers })
 }
 
 /// Writes the passages and the documents, and waits until all can be found.
@@ -110,12 +177,13 @@ async fn fill(api: &Api, options: &Options, cases: &[Case]) -> anyhow::Result<()
     for (number, passage) in passages.iter().enumerate() {
         api.create_file(&format!("passage-{number}.md"), passage).await?;
     }
-    let documents = match &options.documents {
+    let paths = match &options.documents {
         Some(folder) => markdown::files(folder)?,
         None => Vec::new(),
     };
-    for (number, path) in documents.iter().enumerate() {
-        api.create_file(&format!("document-{number}.md"), &fs::read_to_string(path)?).await?;
+    let documents = paths.iter().map(fs::read_to_string).collect::<Result<Vec<_>, _>>()?;
+    for (number, document) in documents.iter().enumerate() {
+        api.create_file(&format!("document-{number}.md"), document).await?;
     }
     let (_, change) = api.create_file("last.md", "Nothing comes after it.\n").await?;
     let request = api
@@ -126,13 +194,19 @@ async fn fill(api: &Api, options: &Options, cases: &[Case]) -> anyhow::Result<()
     let answer: Value = accepted(request).await?.json().await?;
     let is_complete = answer.get("coverage").and_then(Value::as_array).is_none_or(Vec::is_empty);
     ensure!(is_complete, "not all is indexed in time: {answer}");
-    println!("{} questions, {} passages, {} documents\n", cases.len(), passages.len(), documents.len());
+    let texts = passages.iter().copied().chain(documents.iter().map(String::as_str));
+    let size = bytes_a_token(texts);
+    println!(
+        "{} questions, {} passages, {} documents, {size:.2} bytes a token\n",
+        cases.len(),
+        passages.len(),
+        documents.len()
+    );
     Ok(())
 }
 
-/// What an agent reads.
-async fn ask(api: &Api, question: &str, detail: &str) -> anyhow::Result<String> {
-    let arguments = json!({"query": question, "detail": detail});
+/// What an agent gets of `search_context`.
+async fn ask(api: &Api, arguments: &Value) -> anyhow::Result<Answer> {
     let params = json!({"name": "search_context", "arguments": arguments});
     let request = api
         .request(Method::POST, "/mcp")
@@ -141,10 +215,15 @@ async fn ask(api: &Api, question: &str, detail: &str) -> anyhow::Result<String> 
         .json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}));
     let answer: Value = accepted(request).await?.json().await?;
     let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
-    Ok(text.with_context(|| format!("a search without a text: {answer}"))?.to_owned())
+    let text = text.with_context(|| format!("a search without a text: {answer}"))?;
+    let results = answer.pointer("/result/structuredContent/results").and_then(Value::as_array);
+    let results = results.with_context(|| format!("a search without results: {answer}"))?;
+    let parts = results.iter().flat_map(|result| [result.get("tableHeader"), result.get("content")]);
+    let content = parts.flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    Ok(Answer { text: text.to_owned(), content })
 }
 
-fn report(cases: &[Case], texts: &[[String; DETAILS.len()]]) -> Verdicts {
+fn report_details(cases: &[Case], texts: &[[String; DETAILS.len()]], verdicts: &mut Verdicts) {
     let mut table = Table::new(&["detail", "tokens a question", "hold the answer", "of"]);
     for (place, detail) in DETAILS.iter().enumerate() {
         let of_detail = || texts.iter().filter_map(move |all| all.get(place));
@@ -167,15 +246,46 @@ fn report(cases: &[Case], texts: &[[String; DETAILS.len()]]) -> Verdicts {
             both += 1;
         }
     }
-    let mut verdicts = Verdicts::default();
     let share = of_lines as f64 / of_passages.max(1) as f64 * 100.0;
     let what = format!("tokens of lines to those of passages, of the {both} questions that both answer");
     verdicts.at_most(&what, if both == 0 { f64::INFINITY } else { share }, SHARE_LIMIT, "%");
-    verdicts
+    println!();
 }
 
+fn report_budgets(all: &[Budgeted], verdicts: &mut Verdicts) {
+    let mut table = Table::new(&["detail", "budget", "content", "at most", "beyond it", "of", "with labels"]);
+    let mut worst = 0.0_f64;
+    for Budgeted { detail, budget, answers } in all {
+        let contents: Vec<usize> = answers.iter().map(Answer::content_tokens).collect();
+        let most = contents.iter().copied().max().unwrap_or(0);
+        let beyond = contents.iter().filter(|content| *content > budget).count();
+        let text: usize = answers.iter().map(|answer| tokens(&answer.text)).sum();
+        let mean = |sum: usize| format!("{:.0}", sum as f64 / answers.len().max(1) as f64);
+        table.row(vec![
+            (*detail).to_owned(),
+            budget.to_string(),
+            mean(contents.iter().sum()),
+            most.to_string(),
+            beyond.to_string(),
+            answers.len().to_string(),
+            mean(text),
+        ]);
+        worst = worst.max(most as f64 / *budget as f64);
+    }
+    table.print();
+    let over = (worst - 1.0).max(0.0) * 100.0;
+    verdicts.at_most("content beyond its token budget, the worst of these searches", over, OVER_LIMIT, "%");
+}
+
+/// In o200k. What looks like one of its special tokens is text.
 fn tokens(text: &str) -> usize {
-    text.len().div_ceil(BYTES_PER_TOKEN)
+    o200k_base_singleton().count_ordinary(text)
+}
+
+fn bytes_a_token<'a>(texts: impl Iterator<Item = &'a str>) -> f64 {
+    let sizes = texts.map(|text| (text.len(), tokens(text)));
+    let (bytes, counted) = sizes.fold((0_usize, 0_usize), |all, one| (all.0 + one.0, all.1 + one.1));
+    bytes as f64 / counted.max(1) as f64
 }
 
 /// A line without the number that stands before one that answers (`> 7: `).

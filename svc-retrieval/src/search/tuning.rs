@@ -99,7 +99,8 @@ pub(super) const SPARE_CHUNKS: usize = 12;
 /// Most chunks that are read and confirmed in one round: owners confirm up to a thousand documents at once.
 pub(super) const MOST_CHUNKS_A_ROUND: usize = 100;
 
-/// English prose and code measure between three and five bytes a token with the tokenizers in use.
+/// With o200k documentation and code have 3.7 to 4.2 bytes a token, English abstracts 5.3 to 5.8, short turns with dates 2.9
+/// (docs/EVALUATION.md); the `evidence` bench holds what a budget is exceeded by.
 pub(super) const BYTES_PER_TOKEN: usize = 4;
 
 /// Chunks that a reranker reads, or a page's worth where that is more: a cross-encoder takes about 10 ms for each on a
