@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use reqwest::header::ACCEPT;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
@@ -19,6 +19,9 @@ const WAIT_MS: (&str, &str) = ("x-cairn-wait-ms", "10000");
 /// What a client of `/mcp` says that it takes.
 const MCP_TYPES: &str = "application/json, text/event-stream";
 const INDEX_BEHIND: &str = "index_behind";
+/// Of an answer that was ranked by words only, since the query could not be embedded: a transformer that embeds documents meanwhile is
+/// too slow for it at times.
+const PROVIDER_UNAVAILABLE: &str = "provider_unavailable";
 /// How long the index may take for all documents together.
 const INDEXING_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// How often a call is repeated that the service asks to repeat later.
@@ -63,6 +66,13 @@ struct Answer {
 #[derive(Deserialize)]
 struct Note {
     code: String,
+    message: String,
+}
+
+impl Answer {
+    fn note(&self, code: &str) -> Option<&Note> {
+        self.coverage.iter().find(|note| note.code == code)
+    }
 }
 
 /// What the tool `get_workspace_overview` answers, as far as it is read here.
@@ -166,7 +176,8 @@ impl Api {
             let request = self.search_request("ready", Strategy::Semantic, 1);
             let request = request.header(CHANGE, change).header(WAIT_MS.0, WAIT_MS.1);
             let answer: Answer = self.accepted(request).await?.json().await?;
-            if !answer.coverage.iter().any(|note| note.code == INDEX_BEHIND) {
+            let is_whole = [INDEX_BEHIND, PROVIDER_UNAVAILABLE].iter().all(|code| answer.note(code).is_none());
+            if is_whole {
                 return Ok(());
             }
             // It is answered at once while only vectors are missing.
@@ -198,7 +209,8 @@ impl Api {
         Ok(called.result.structured_content.indexing)
     }
 
-    /// The evidence for a query, and how long the answer took.
+    /// The evidence for a query, and how long the answer took. An answer by words only is asked for again: it says nothing of the
+    /// embedder that is measured.
     pub(super) async fn search(
         &self,
         query: &str,
@@ -217,6 +229,12 @@ impl Api {
             let answer: Answer =
                 response.json().await.context("the answer to a search is not as expected")?;
             let took = asked.elapsed();
+            if let Some(note) = answer.note(PROVIDER_UNAVAILABLE) {
+                ensure!(repeats < MOST_REPEATS, "the service answers without a part of it: {}", note.message);
+                repeats += 1;
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
             return Ok((answer.results.into_iter().map(Hit::from).collect(), took));
         }
     }
