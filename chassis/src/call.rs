@@ -56,6 +56,21 @@ impl FromStr for Channel {
     }
 }
 
+/// A signed identity as calls carry it, made once for many of them. One that is not ASCII is not sent.
+#[derive(Debug, Clone)]
+pub struct Credential(Option<AsciiMetadataValue>);
+
+impl Credential {
+    /// Of an identity as svc-auth signed it.
+    pub fn of(identity: &str) -> Self {
+        let mut value = AsciiMetadataValue::try_from(format!("Bearer {identity}")).ok();
+        if let Some(value) = value.as_mut() {
+            value.set_sensitive(true);
+        }
+        Self(value)
+    }
+}
+
 /// The context of a chain of calls; made at the edge or read from a call that came in, and passed on hop by hop.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -93,11 +108,14 @@ impl Call {
 
     /// The same call with this signed identity. An identity that is not ASCII is not sent.
     #[must_use]
-    pub fn with_identity(mut self, identity: &str) -> Self {
-        self.authorization = AsciiMetadataValue::try_from(format!("Bearer {identity}")).ok();
-        if let Some(value) = self.authorization.as_mut() {
-            value.set_sensitive(true);
-        }
+    pub fn with_identity(self, identity: &str) -> Self {
+        self.with_credential(&Credential::of(identity))
+    }
+
+    /// The same call with an identity that is made ready for it.
+    #[must_use]
+    pub fn with_credential(mut self, credential: &Credential) -> Self {
+        self.authorization.clone_from(&credential.0);
         self
     }
 
