@@ -50,7 +50,7 @@ macro_rules! get {
         concat!(
             "SELECT ",
             file_columns!("f"),
-            ", CAST(NULL AS TEXT) AS folder_ids, CAST(NULL AS TEXT) AS folder_path, ",
+            ", ",
             way!("f"),
             " AS way",
             $extra,
@@ -190,9 +190,9 @@ statements! {
          content_hash = $8, version = $9, updated_at = $10, description = $11 WHERE workspace_id = $1 AND id = $2";
 }
 
-/// A file's columns, and its way to the root.
+/// A file's columns.
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct Row {
+pub(super) struct Columns {
     id: Text<FileId>,
     folder_id: Option<Text<FolderId>>,
     name: String,
@@ -204,6 +204,13 @@ pub(super) struct Row {
     created_at: Timestamp,
     updated_at: Timestamp,
     description: Option<String>,
+}
+
+/// A file with its way to the root.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct Row {
+    #[sqlx(flatten)]
+    columns: Columns,
     folder_ids: Option<String>,
     folder_path: Option<String>,
 }
@@ -212,7 +219,7 @@ pub(super) struct Row {
 #[derive(Debug, sqlx::FromRow)]
 struct OneRow {
     #[sqlx(flatten)]
-    file: Row,
+    columns: Columns,
     way: Option<String>,
 }
 
@@ -249,7 +256,7 @@ impl From<ListedRow> for OneRow {
             description,
             way,
         ) = row;
-        let file = Row {
+        let columns = Columns {
             id: Text(id),
             folder_id: folder_id.map(Text),
             name,
@@ -261,18 +268,15 @@ impl From<ListedRow> for OneRow {
             created_at,
             updated_at,
             description,
-            folder_ids: None,
-            folder_path: None,
         };
-        Self { file, way }
+        Self { columns, way }
     }
 }
 
 impl OneRow {
     fn into_file(self, workspace: WorkspaceId) -> Result<File, Error> {
-        let way = parts_of_way(self.way.as_deref());
-        let (folder_ids, folder_path) = way.map(|(ids, path)| (ids.to_owned(), path.to_owned())).unzip();
-        Row { folder_ids, folder_path, ..self.file }.into_file(workspace)
+        let Self { columns, way } = self;
+        columns.into_file(workspace, parts_of_way(way.as_deref()))
     }
 }
 
@@ -292,11 +296,19 @@ struct FoundRow {
 }
 
 impl Row {
-    pub(super) fn into_file(self, workspace_id: WorkspaceId) -> Result<File, Error> {
-        let (folders, path) = match (self.folder_id, self.folder_ids, self.folder_path) {
-            (None, ..) => (Vec::new(), format!("/{}", self.name)),
-            (Some(_), Some(ids), Some(path)) => (folders_of(&ids)?, format!("/{path}/{}", self.name)),
-            (Some(_), ..) => return Err(Error::corrupt("a live file in a folder that is not live")),
+    pub(super) fn into_file(self, workspace: WorkspaceId) -> Result<File, Error> {
+        let Self { columns, folder_ids, folder_path } = self;
+        columns.into_file(workspace, folder_ids.as_deref().zip(folder_path.as_deref()))
+    }
+}
+
+impl Columns {
+    /// With the ids and the names of the folders that it stands in, from the root on; none in the root.
+    fn into_file(self, workspace_id: WorkspaceId, way: Option<(&str, &str)>) -> Result<File, Error> {
+        let (folders, path) = match (self.folder_id, way) {
+            (None, _) => (Vec::new(), format!("/{}", self.name)),
+            (Some(_), Some((ids, path))) => (folders_of(ids)?, format!("/{path}/{}", self.name)),
+            (Some(_), None) => return Err(Error::corrupt("a live file in a folder that is not live")),
         };
         let tags = read_tags(&self.tags)?;
         Ok(File {
