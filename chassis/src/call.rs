@@ -18,6 +18,8 @@ const CLIENT: &str = "x-cairn-client";
 /// More of a program's name is left out.
 const MOST_CLIENT_CHARACTERS: usize = 100;
 const AUTHORIZATION: &str = "authorization";
+/// What a request of a call has of them, with those that tonic adds.
+const HEADERS: usize = 8;
 
 /// The door that a request came in by. Whoever calls a service directly may name any: it is for counting, and opens
 /// nothing.
@@ -159,6 +161,7 @@ impl Call {
     /// A request for the next hop.
     pub fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
+        *request.metadata_mut() = MetadataMap::with_capacity(HEADERS);
         request.set_timeout(self.remaining());
         let metadata = request.metadata_mut();
         if let Some(value) = &self.authorization {
