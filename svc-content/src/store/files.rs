@@ -1,8 +1,8 @@
 //! Files and where they stand. A path is computed with the read that needs it: moving a folder costs one row.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list, json_rows};
-use cairn_chassis::{execute, fetch, list_statement, on_db, rows_as_json, statements};
+use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list, json_row, json_rows};
+use cairn_chassis::{execute, fetch, list_statement, on_db, row_as_json, rows_as_json, statements};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
 use super::page::{
@@ -45,18 +45,15 @@ macro_rules! located {
     };
 }
 
-macro_rules! get {
-    ($extra:literal, $join:literal) => {
+/// A file with its body, whose columns are one text ([`ListedRow`]): the driver makes a copy of each value, and finds it by
+/// the name of its column.
+macro_rules! get_with_body {
+    ($engine:ident) => {
         concat!(
             "SELECT ",
-            file_columns!("f"),
-            ", ",
-            way!("f"),
-            " AS way",
-            $extra,
-            " FROM files f ",
-            $join,
-            " WHERE f.workspace_id = $1 AND f.id = $2 AND f.deleted_at IS NULL"
+            row_as_json!($engine, concat!(file_columns!("f"), ", ", way!("f"))),
+            ", b.encoding, b.data FROM files f JOIN bodies b ON b.workspace_id = $1 AND b.hash = f.content_hash \
+             WHERE f.workspace_id = $1 AND f.id = $2 AND f.deleted_at IS NULL"
         )
     };
 }
@@ -131,12 +128,16 @@ macro_rules! insert_first_version {
 statements! {
     pub(super) fn statements;
 
-    const GET: &str = get!("", "");
-
-    const GET_WITH_BODY: &str = get!(
-        ", b.hash, b.encoding, b.data",
-        "JOIN bodies b ON b.workspace_id = $1 AND b.hash = f.content_hash"
+    const GET: &str = concat!(
+        "SELECT ",
+        file_columns!("f"),
+        ", ",
+        way!("f"),
+        " AS way FROM files f WHERE f.workspace_id = $1 AND f.id = $2 AND f.deleted_at IS NULL"
     );
+
+    const GET_WITH_BODY: Dialect =
+        Dialect { sqlite: get_with_body!(sqlite), postgres: get_with_body!(postgres) };
 
     const GET_MANY: Dialect = Dialect { sqlite: get_many!(sqlite).sqlite, postgres: get_many!(postgres).postgres };
 
@@ -281,14 +282,6 @@ impl OneRow {
 }
 
 #[derive(Debug, sqlx::FromRow)]
-struct RowWithBody {
-    #[sqlx(flatten)]
-    file: OneRow,
-    #[sqlx(flatten)]
-    body: super::bodies::Row,
-}
-
-#[derive(Debug, sqlx::FromRow)]
 struct FoundRow {
     #[sqlx(flatten)]
     file: Row,
@@ -361,8 +354,12 @@ pub(crate) async fn get_with_body(
     workspace: WorkspaceId,
     id: FileId,
 ) -> Result<Option<(File, Body)>, Error> {
-    let row: Option<RowWithBody> = fetch!(optional, db, GET_WITH_BODY, Text(workspace), Text(id))?;
-    row.map(|row| Ok((row.file.into_file(workspace)?, row.body.into_body()?))).transpose()
+    let row: Option<(String, i64, Vec<u8>)> = fetch!(optional, db, GET_WITH_BODY, Text(workspace), Text(id))?;
+    let Some((columns, encoding, data)) = row else { return Ok(None) };
+    let file = OneRow::from(json_row::<ListedRow>(&columns)?).into_file(workspace)?;
+    let (hash, size_bytes) = (file.content_hash.clone(), to_column(file.size_bytes));
+    let body = super::bodies::Row { hash, encoding, size_bytes, data }.into_body()?;
+    Ok(Some((file, body)))
 }
 
 /// A live file, which no other transaction can change until this one ends.
