@@ -140,13 +140,13 @@ impl Telemetry {
 
 /// Something that is under way, counted in a gauge until it is dropped: what its caller has left ends, too.
 #[derive(Debug)]
-pub struct InFlight(Gauge);
+pub struct InFlight(&'static Gauge);
 
 impl InFlight {
     /// One more is under way.
-    pub fn begin(gauge: &Gauge) -> Self {
+    pub fn begin(gauge: &'static Gauge) -> Self {
         gauge.increment(1.0);
-        Self(gauge.clone())
+        Self(gauge)
     }
 }
 
