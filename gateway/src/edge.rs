@@ -22,6 +22,7 @@ use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::telemetry;
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http_body::Body as _;
 use tower::ServiceBuilder;
 use tracing::{Instrument as _, Span, field};
 use uuid::Uuid;
@@ -87,7 +88,8 @@ struct Edge {
 async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (mut request, unread) = unread_body::watch(request);
-    let room = Room::default();
+    // A body takes room; most requests have none.
+    let room = (!request.body().is_end_stream()).then(Room::default);
     let id = request_id(request.headers(), &edge.ids);
     let method = Label::of(request.method());
     let matched = request.extensions().get::<MatchedPath>().cloned();
@@ -99,7 +101,9 @@ async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     let call = call.with_client(client.unwrap_or_default());
     request.extensions_mut().insert(call);
     request.extensions_mut().insert(class);
-    request.extensions_mut().insert(room.clone());
+    if let Some(room) = &room {
+        request.extensions_mut().insert(room.clone());
+    }
     let asked = Asked::read(class, &mut request);
 
     let span =
