@@ -108,7 +108,7 @@ impl Call {
             authorization: headers.get(header::AUTHORIZATION).cloned(),
             request_id: headers.get(REQUEST_ID_NAME).cloned(),
             channel: channel.unwrap_or(Channel::Grpc),
-            client: headers.get(CLIENT_NAME).and_then(|value| client(value.to_str().ok()?)),
+            client: headers.get(CLIENT_NAME).and_then(received_client),
             deadline: deadline::current().unwrap_or_else(|| Instant::now() + budget),
         }
     }
@@ -144,7 +144,7 @@ impl Call {
     /// left out.
     #[must_use]
     pub fn with_client(mut self, name: &str) -> Self {
-        self.client = client(name);
+        self.client = beginning_of(name).and_then(|name| HeaderValue::from_str(name).ok());
         self
     }
 
@@ -186,11 +186,17 @@ impl Call {
 }
 
 /// The beginning of a program's name, where it is one.
-fn client(name: &str) -> Option<HeaderValue> {
+fn beginning_of(name: &str) -> Option<&str> {
     let name = name.trim();
     let is_plain = !name.is_empty() && name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    let beginning = name.get(..name.len().min(MOST_CLIENT_CHARACTERS)).filter(|_| is_plain)?;
-    HeaderValue::from_str(beginning).ok()
+    name.get(..name.len().min(MOST_CLIENT_CHARACTERS)).filter(|_| is_plain)
+}
+
+/// The same of a call that came in: as a rule a gateway has cut it already.
+fn received_client(value: &HeaderValue) -> Option<HeaderValue> {
+    let text = value.to_str().ok()?;
+    let beginning = beginning_of(text)?;
+    if beginning.len() == text.len() { Some(value.clone()) } else { HeaderValue::from_str(beginning).ok() }
 }
 
 #[cfg(test)]
