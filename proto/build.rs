@@ -33,7 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(&files, [&root])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    with_answers(tonic_prost_build::configure().bytes("."), &descriptors)?.compile_fds(descriptors)?;
+    let builder = tonic_prost_build::configure().bytes(".").codec_path("crate::codec::MessageCodec");
+    with_answers(builder, &descriptors)?.compile_fds(descriptors)?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ mod rows;
 use std::cell::RefCell;
 use std::io;
 
-use zstd::bulk::Decompressor;
+use zstd::bulk::{Compressor, Decompressor};
 
 pub use self::rows::{Row, get_many, list_all, lock, mends, put, remove, replace, statements};
 use crate::doctor::{Finding, Progress};
@@ -16,8 +16,9 @@ use crate::sql::{self, Tx};
 
 /// The most bytes of a text.
 pub const MAX_CONTENT_BYTES: usize = 5 * 1024 * 1024;
-/// Smaller texts do not repay the frame that compression puts around them.
-const MIN_COMPRESSED: usize = 256;
+/// Smaller texts stand as they are. A frame of its own tables is built and read anew for each, which costs every read of a
+/// small text more than everything else that is done with it, and saves less than a page of the database.
+const MIN_COMPRESSED: usize = 3 * 1024;
 const LEVEL: i32 = 3;
 /// Hashing and compressing more than this takes long enough to hold up other requests on the same thread.
 const MAX_INLINE: usize = 64 * 1024;
@@ -80,7 +81,7 @@ impl Body {
         let compressed = if text.len() < MIN_COMPRESSED {
             None
         } else {
-            zstd::bulk::compress(text.as_bytes(), LEVEL).ok().filter(|bytes| bytes.len() < text.len())
+            compress(text.as_bytes()).ok().filter(|bytes| bytes.len() < text.len())
         };
         match compressed {
             Some(data) => Self { hash, encoding: Encoding::Zstd, size_bytes, data },
@@ -108,6 +109,23 @@ impl Body {
         }
         String::from_utf8(bytes).map_err(|_| Damaged { hash: self.hash, detail: "it is not UTF-8".into() })
     }
+}
+
+/// To make a compressor costs more than to compress a usual text, so each thread of the runtime keeps its own. Long texts
+/// are compressed on threads that come and go, and would leave a large one with each.
+fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    thread_local! {
+        static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    }
+    if bytes.len() > MAX_INLINE {
+        return zstd::bulk::compress(bytes, LEVEL);
+    }
+    COMPRESSOR.with_borrow_mut(|kept| {
+        let mut compressor = kept.take().map_or_else(|| Compressor::new(LEVEL), Ok)?;
+        let compressed = compressor.compress(bytes)?;
+        *kept = Some(compressor);
+        Ok(compressed)
+    })
 }
 
 /// To make a decompressor costs more than to decompress a usual body, so each thread keeps its own.
@@ -198,7 +216,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_comes_back(text in ".{0,2000}") {
+        fn a_text_comes_back(text in ".{0,2000}", times in 1_usize..8) {
+            let text = text.repeat(times);
             prop_assert_eq!(Body::pack(text.clone()).into_text().unwrap(), text);
         }
     }
@@ -206,6 +225,8 @@ mod tests {
     #[test]
     fn compression_only_when_it_helps() {
         assert_eq!(Body::pack("short".into()).encoding, Encoding::Plain);
+        let usual = Body::pack("again and ".repeat(300));
+        assert_eq!(usual.encoding, Encoding::Plain, "a read of it builds no tables");
         let long = Body::pack("again and ".repeat(1_000));
         assert_eq!(long.encoding, Encoding::Zstd);
         assert!(long.data.len() < 200);

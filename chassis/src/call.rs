@@ -4,8 +4,9 @@
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tonic::Request;
-use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use tonic::metadata::MetadataMap;
 
 use crate::deadline;
 
@@ -17,7 +18,12 @@ pub const CHANNEL: &str = "x-cairn-channel";
 const CLIENT: &str = "x-cairn-client";
 /// More of a program's name is left out.
 const MOST_CLIENT_CHARACTERS: usize = 100;
-const AUTHORIZATION: &str = "authorization";
+// Names that are read once, not at every call.
+const REQUEST_ID_NAME: HeaderName = HeaderName::from_static(REQUEST_ID);
+const CHANNEL_NAME: HeaderName = HeaderName::from_static(CHANNEL);
+const CLIENT_NAME: HeaderName = HeaderName::from_static(CLIENT);
+/// How many headers a request has, with those that tonic adds.
+const HEADERS: usize = 8;
 
 /// The door that a request came in by. Whoever calls a service directly may name any: it is for counting, and opens
 /// nothing.
@@ -56,13 +62,28 @@ impl FromStr for Channel {
     }
 }
 
+/// A signed identity as calls carry it, made once for many of them. One that is not ASCII is not sent.
+#[derive(Debug, Clone)]
+pub struct Credential(Option<HeaderValue>);
+
+impl Credential {
+    /// Of an identity as svc-auth signed it.
+    pub fn of(identity: &str) -> Self {
+        let mut value = HeaderValue::from_str(&format!("Bearer {identity}")).ok();
+        if let Some(value) = value.as_mut() {
+            value.set_sensitive(true);
+        }
+        Self(value)
+    }
+}
+
 /// The context of a chain of calls; made at the edge or read from a call that came in, and passed on hop by hop.
 #[derive(Debug, Clone)]
 pub struct Call {
-    authorization: Option<AsciiMetadataValue>,
-    request_id: Option<AsciiMetadataValue>,
+    authorization: Option<HeaderValue>,
+    request_id: Option<HeaderValue>,
     channel: Channel,
-    client: Option<AsciiMetadataValue>,
+    client: Option<HeaderValue>,
     deadline: Instant,
 }
 
@@ -80,31 +101,35 @@ impl Call {
 
     /// The context of a call that came in: the same identity, request id and channel, and the time that is left.
     pub fn from_metadata(metadata: &MetadataMap) -> Self {
-        let budget = deadline::budget(metadata.as_ref()).unwrap_or(deadline::DEFAULT);
-        let channel = metadata.get(CHANNEL).and_then(|value| value.to_str().ok()?.parse().ok());
+        let headers: &HeaderMap = metadata.as_ref();
+        let budget = deadline::budget(headers).unwrap_or(deadline::DEFAULT);
+        let channel = headers.get(CHANNEL_NAME).and_then(|value| value.to_str().ok()?.parse().ok());
         Self {
-            authorization: metadata.get(AUTHORIZATION).cloned(),
-            request_id: metadata.get(REQUEST_ID).cloned(),
+            authorization: headers.get(header::AUTHORIZATION).cloned(),
+            request_id: headers.get(REQUEST_ID_NAME).cloned(),
             channel: channel.unwrap_or(Channel::Grpc),
-            client: metadata.get(CLIENT).and_then(|value| client(value.to_str().ok()?)),
+            client: headers.get(CLIENT_NAME).and_then(received_client),
             deadline: deadline::current().unwrap_or_else(|| Instant::now() + budget),
         }
     }
 
     /// The same call with this signed identity. An identity that is not ASCII is not sent.
     #[must_use]
-    pub fn with_identity(mut self, identity: &str) -> Self {
-        self.authorization = AsciiMetadataValue::try_from(format!("Bearer {identity}")).ok();
-        if let Some(value) = self.authorization.as_mut() {
-            value.set_sensitive(true);
-        }
+    pub fn with_identity(self, identity: &str) -> Self {
+        self.with_credential(&Credential::of(identity))
+    }
+
+    /// The same call with an identity that is made ready for it.
+    #[must_use]
+    pub fn with_credential(mut self, credential: &Credential) -> Self {
+        self.authorization.clone_from(&credential.0);
         self
     }
 
     /// The same call with this request id. An id that is not ASCII is not sent.
     #[must_use]
     pub fn with_request_id(mut self, request_id: &str) -> Self {
-        self.request_id = AsciiMetadataValue::try_from(request_id).ok();
+        self.request_id = HeaderValue::from_str(request_id).ok();
         self
     }
 
@@ -119,7 +144,7 @@ impl Call {
     /// left out.
     #[must_use]
     pub fn with_client(mut self, name: &str) -> Self {
-        self.client = client(name);
+        self.client = beginning_of(name).and_then(|name| HeaderValue::from_str(name).ok());
         self
     }
 
@@ -141,34 +166,43 @@ impl Call {
     /// A request for the next hop.
     pub fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
+        *request.metadata_mut() = MetadataMap::with_capacity(HEADERS);
         request.set_timeout(self.remaining());
-        let metadata = request.metadata_mut();
+        let headers: &mut HeaderMap = request.metadata_mut().as_mut();
         if let Some(value) = &self.authorization {
-            metadata.insert(AUTHORIZATION, value.clone());
+            headers.insert(header::AUTHORIZATION, value.clone());
         }
         if let Some(value) = &self.request_id {
-            metadata.insert(REQUEST_ID, value.clone());
+            headers.insert(REQUEST_ID_NAME, value.clone());
         }
         if let Some(client) = &self.client {
-            metadata.insert(CLIENT, client.clone());
+            headers.insert(CLIENT_NAME, client.clone());
         }
         if self.channel != Channel::Grpc {
-            metadata.insert(CHANNEL, AsciiMetadataValue::from_static(self.channel.as_str()));
+            headers.insert(CHANNEL_NAME, HeaderValue::from_static(self.channel.as_str()));
         }
         request
     }
 }
 
 /// The beginning of a program's name, where it is one.
-fn client(name: &str) -> Option<AsciiMetadataValue> {
+fn beginning_of(name: &str) -> Option<&str> {
     let name = name.trim();
     let is_plain = !name.is_empty() && name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    let beginning = name.get(..name.len().min(MOST_CLIENT_CHARACTERS)).filter(|_| is_plain)?;
-    AsciiMetadataValue::try_from(beginning).ok()
+    name.get(..name.len().min(MOST_CLIENT_CHARACTERS)).filter(|_| is_plain)
+}
+
+/// The same of a call that came in: as a rule a gateway has cut it already.
+fn received_client(value: &HeaderValue) -> Option<HeaderValue> {
+    let text = value.to_str().ok()?;
+    let beginning = beginning_of(text)?;
+    if beginning.len() == text.len() { Some(value.clone()) } else { HeaderValue::from_str(beginning).ok() }
 }
 
 #[cfg(test)]
 mod tests {
+    use tonic::metadata::AsciiMetadataValue;
+
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@
 //! - text that is ordered or compared is `COLLATE "C"` on PostgreSQL, so that both engines order alike;
 //! - text never holds NUL, which PostgreSQL cannot store;
 //! - a list is bound as one JSON array ([`list_statement!`](crate::list_statement), [`json_list`]), and many rows are answered
-//!   as one ([`rows_as_json!`](crate::rows_as_json), [`json_rows`]).
+//!   as one ([`rows_as_json!`](crate::rows_as_json), [`json_rows`]), as are many columns of one row.
 
 mod config;
 mod db;
@@ -32,7 +32,7 @@ mod watch;
 
 pub use self::config::Config;
 pub use self::db::{Db, Engine, PostgresPool, SqlitePools, Tx, Writer};
-pub use self::dialect::{Dialect, json_list, json_rows};
+pub use self::dialect::{Dialect, json_list, json_row, json_rows};
 pub use self::error::{Error, Kind};
 pub use self::migrate::{Migration, Step};
 pub use self::queries::Sql;

@@ -8,6 +8,7 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use http::HeaderMap;
+use metrics::Gauge;
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
 use opentelemetry::propagation::{Extractor, Injector};
 use opentelemetry::trace::TracerProvider as _;
@@ -137,21 +138,21 @@ impl Telemetry {
     }
 }
 
-/// Something that is under way, counted in the gauge of that name until it is dropped: what its caller has left ends, too.
+/// Something that is under way, counted in a gauge until it is dropped: what its caller has left ends, too.
 #[derive(Debug)]
-pub struct InFlight(&'static str);
+pub struct InFlight(&'static Gauge);
 
 impl InFlight {
     /// One more is under way.
-    pub fn begin(gauge: &'static str) -> Self {
-        metrics::gauge!(gauge).increment(1.0);
+    pub fn begin(gauge: &'static Gauge) -> Self {
+        gauge.increment(1.0);
         Self(gauge)
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        metrics::gauge!(self.0).decrement(1.0);
+        self.0.decrement(1.0);
     }
 }
 

@@ -20,6 +20,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use http::{HeaderValue, Request, Version, header};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -297,6 +298,7 @@ impl Server {
 
     fn received(&self, request: Request<Incoming>, peer: SocketAddr) -> Request<Body> {
         let mut request = match self.protocol {
+            Protocol::Http if request.body().is_end_stream() => request.map(Body::new),
             Protocol::Http => request.map(|body| Body::new(Awaited::new(body, self.timeouts.still))),
             Protocol::Grpc => request.map(Body::new),
         };

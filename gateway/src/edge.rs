@@ -2,9 +2,11 @@
 //! of it, rate limits.
 
 mod failures;
+mod served;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,12 +21,14 @@ use cairn_chassis::ids::IdSource;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::telemetry;
 use futures::FutureExt as _;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http_body::Body as _;
 use tower::ServiceBuilder;
 use tracing::{Instrument as _, Span, field};
 use uuid::Uuid;
 
 use self::failures::Failures;
+use self::served::{Label, Served, UNMATCHED};
 use crate::app::App;
 use crate::error::Error;
 use crate::guard::{self, Guard};
@@ -46,16 +50,17 @@ const LONGEST_REQUEST_ID: usize = 128;
 pub(crate) fn around(routes: Routes, app: App) -> Router {
     let (router, classes) = routes.into_parts();
     let ambient = Ambient::from_ref(&app);
-    let edge = Edge {
+    let edge = Arc::new(Edge {
         ids: ambient.ids,
         clock: ambient.clock,
-        failures: Arc::default(),
+        failures: Failures::default(),
+        served: Served::on(classes.paths()),
         origins: FromRef::from_ref(&app),
         guard: Guard::of(&app),
         in_flight: FromRef::from_ref(&app),
-        classes: Arc::new(classes),
+        classes,
         upstreams: FromRef::from_ref(&app),
-    };
+    });
     router
         .fallback(async || Error::unknown_route())
         .method_not_allowed_fallback(async || Error::method_not_allowed())
@@ -68,39 +73,44 @@ pub(crate) fn around(routes: Routes, app: App) -> Router {
         .with_state(app)
 }
 
-#[derive(Clone)]
 struct Edge {
     ids: IdSource,
     clock: Arc<dyn Clock>,
-    failures: Arc<Failures>,
+    failures: Failures,
+    served: Served,
     origins: Arc<Origins>,
     guard: Guard,
     in_flight: Arc<InFlight>,
-    classes: Arc<Classes>,
+    classes: Classes,
     upstreams: Arc<Upstreams>,
 }
 
-async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Response {
+async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (mut request, unread) = unread_body::watch(request);
-    let room = Room::default();
+    // A body takes room; most requests have none.
+    let room = (!request.body().is_end_stream()).then(Room::default);
     let id = request_id(request.headers(), &edge.ids);
-    let method = method_label(request.method());
-    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let method = Label::of(request.method());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let matched = matched.as_ref().map(MatchedPath::as_str);
     let class = edge.classes.of(matched, request.method(), request.uri().path());
-    let route = matched.unwrap_or("unmatched").to_owned();
+    let route = matched.unwrap_or(UNMATCHED);
     let call = Call::within(class.budget).with_request_id(&id).with_channel(class.surface.channel());
     let client = request.headers().get(header::USER_AGENT).and_then(|name| name.to_str().ok());
     let call = call.with_client(client.unwrap_or_default());
     request.extensions_mut().insert(call);
     request.extensions_mut().insert(class);
-    request.extensions_mut().insert(room.clone());
+    if let Some(room) = &room {
+        request.extensions_mut().insert(room.clone());
+    }
     let asked = Asked::read(class, &mut request);
 
-    let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
+    let span =
+        tracing::info_span!("http", method = method.as_str(), route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
     // Who asks whether this process lives must not take its being busy for its end.
-    let is_probe = health::PROBES.contains(&route.as_str());
+    let is_probe = health::PROBES.contains(&route);
     let taken = if is_probe { Ok(None) } else { edge.in_flight.take().map(Some) };
     let answered = match taken {
         Err(problem) => Error::from(problem).into_response(),
@@ -109,8 +119,11 @@ async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Respon
                 Holdings::note(request.extensions_mut(), taken);
                 request = request.map(|body| held::counted(taken, body));
             }
-            let serving = answer(guard::serve(&edge.guard, class, request, next), class.budget);
-            let answered = serving.instrument(span.clone()).await;
+            let answered = {
+                // Large, and moved by whoever takes it by value.
+                let serving = pin!(guard::serve(&edge.guard, class, request, next));
+                answer(serving, class.budget).instrument(span.clone()).await
+            };
             drop(taken);
             answered
         }
@@ -171,7 +184,7 @@ async fn with_body(
 }
 
 impl Edge {
-    fn measure(&self, response: &Response, method: &'static str, route: String, took: Duration, span: &Span) {
+    fn measure(&self, response: &Response, method: Label, route: &str, took: Duration, span: &Span) {
         let status = response.status().as_u16();
         span.record("status", status);
         let duration_ms = took.as_secs_f64() * 1e3;
@@ -180,10 +193,7 @@ impl Edge {
         } else if let Some(left_out) = self.failures.note(self.clock.now()) {
             tracing::warn!(parent: span, status, duration_ms, left_out, "request failed");
         }
-        metrics::histogram!("cairn_http_request_duration_seconds", "method" => method, "route" => route.clone())
-            .record(took.as_secs_f64());
-        metrics::counter!("cairn_http_requests_total", "method" => method, "route" => route, "status" => status.to_string())
-            .increment(1);
+        self.served.note(method, route, response.status(), took);
     }
 }
 
@@ -199,20 +209,6 @@ pub(crate) fn request_id(headers: &HeaderMap, ids: &IdSource) -> String {
 fn is_request_id(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=LONGEST_REQUEST_ID).contains(&text.len()) && text.bytes().all(allowed)
-}
-
-/// A method may be any word: as a label, a caller could make endless time series with it.
-fn method_label(method: &Method) -> &'static str {
-    match method.as_str() {
-        "GET" => "GET",
-        "HEAD" => "HEAD",
-        "POST" => "POST",
-        "PUT" => "PUT",
-        "PATCH" => "PATCH",
-        "DELETE" => "DELETE",
-        "OPTIONS" => "OPTIONS",
-        _ => "OTHER",
-    }
 }
 
 #[cfg(test)]

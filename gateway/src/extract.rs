@@ -104,6 +104,9 @@ impl<S: Send + Sync, T: Input> FromRequestParts<S> for Query<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        if parts.uri.query().is_none_or(str::is_empty) && T::contract().takes_nothing() {
+            return Ok(Self(validate::nothing("query")?));
+        }
         let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| {
             Problem::validation(vec![Violation::new("query", "invalid", "is not a query string")])
         })?;

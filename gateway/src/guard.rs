@@ -167,7 +167,7 @@ impl Called {
         }
         let identity = Arc::clone(&request.extensions().get::<Caller>()?.identity);
         let route = request.extensions().get::<MatchedPath>()?.as_str();
-        let tool = format!("{} {route}", request.method());
+        let tool = [request.method().as_str(), " ", route].concat();
         Some(Self { identity, tool, channel: class.surface.channel(), started: Instant::now() })
     }
 

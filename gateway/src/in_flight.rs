@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cairn_chassis::status::Problem;
+use metrics::Gauge;
 
 use crate::held::Held;
 
@@ -20,6 +21,8 @@ pub(crate) const REFUSED: &str = "cairn_requests_refused_total";
 pub(crate) struct InFlight {
     most: usize,
     under_way: AtomicUsize,
+    /// The same for the metrics.
+    shown: Gauge,
 }
 
 /// A request that was taken in; it counts until this is dropped, but for when it waits.
@@ -31,7 +34,7 @@ pub(crate) struct Taken {
 
 impl InFlight {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, under_way: AtomicUsize::new(0) }
+        Self { most, under_way: AtomicUsize::new(0), shown: metrics::gauge!(IN_FLIGHT) }
     }
 
     /// Takes a request in.
@@ -49,12 +52,12 @@ impl InFlight {
 
     /// One more; answers how many there were before.
     fn begin(&self) -> usize {
-        metrics::gauge!(IN_FLIGHT).increment(1.0);
+        self.shown.increment(1.0);
         self.under_way.fetch_add(1, Ordering::AcqRel)
     }
 
     fn end(&self) {
-        metrics::gauge!(IN_FLIGHT).decrement(1.0);
+        self.shown.decrement(1.0);
         self.under_way.fetch_sub(1, Ordering::AcqRel);
     }
 }

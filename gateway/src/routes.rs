@@ -133,6 +133,11 @@ impl Classes {
         }
     }
 
+    /// The path of every route.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.of_paths.keys().map(String::as_str)
+    }
+
     /// Every route: its method (none: all of them), its path, its class.
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = (Option<&Method>, &str, Class)> {

@@ -39,13 +39,14 @@ pub(crate) use inputs;
 pub(crate) struct Contract {
     schema: Value,
     validator: OnceLock<Option<Validator>>,
+    takes_nothing: OnceLock<bool>,
 }
 
 cairn_chassis::debug_fields!(Contract { schema });
 
 impl Contract {
     pub(crate) fn of<T: Input>() -> Self {
-        Self { schema: inlined::<T>(), validator: OnceLock::new() }
+        Self { schema: inlined::<T>(), validator: OnceLock::new(), takes_nothing: OnceLock::new() }
     }
 
     pub(crate) fn schema(&self) -> &Value {
@@ -66,6 +67,13 @@ impl Contract {
     pub(crate) fn validator(&self) -> Option<&Validator> {
         let compile = || jsonschema::options().should_validate_formats(true).build(&self.schema).ok();
         self.validator.get_or_init(compile).as_ref()
+    }
+
+    /// Whether an input may say nothing at all: then there is nothing to check of one that does.
+    pub(crate) fn takes_nothing(&self) -> bool {
+        let nothing = Value::Object(Map::new());
+        let is_valid = || self.validator().is_some_and(|validator| validator.is_valid(&nothing));
+        *self.takes_nothing.get_or_init(is_valid)
     }
 
     /// The schema as tools publish it: some clients do not read a list of types, and a tool's optional argument is
@@ -193,7 +201,13 @@ mod tests {
         coats: u32,
     }
 
-    inputs!(Paint);
+    #[derive(Deserialize, ToSchema)]
+    #[expect(dead_code, reason = "only its schema is read")]
+    struct Choice {
+        colour: Option<Colour>,
+    }
+
+    inputs!(Paint, Choice);
 
     #[test]
     fn references_are_written_out_and_nullable_ones_flattened() {
@@ -205,6 +219,12 @@ mod tests {
         assert_eq!(schema["required"], json!(["coats"]));
         assert!(!schema.to_string().contains("$ref"));
         assert!(schema["properties"]["coats"].get("format").is_none());
+    }
+
+    #[test]
+    fn what_may_be_left_out_altogether_is_known() {
+        assert!(!Contract::of::<Paint>().takes_nothing(), "coats are required");
+        assert!(Contract::of::<Choice>().takes_nothing());
     }
 
     #[test]

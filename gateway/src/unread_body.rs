@@ -22,16 +22,20 @@ const MOST_DISCARDED: usize = 64 * 1024;
 
 /// Tells whether a request's body was read to its end.
 pub(crate) struct Unread {
-    was_read: Arc<AtomicBool>,
+    /// `None` where there was nothing to read.
+    was_read: Option<Arc<AtomicBool>>,
     version: Version,
 }
 
 /// Watches the body of a request.
 pub(crate) fn watch(request: Request) -> (Request, Unread) {
     let version = request.version();
-    let was_read = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+    if request.body().is_end_stream() {
+        return (request, Unread { was_read: None, version });
+    }
+    let was_read = Arc::new(AtomicBool::new(false));
     let watched = request.map(|inner| Body::new(Watched { inner, was_read: Arc::clone(&was_read) }));
-    (watched, Unread { was_read, version })
+    (watched, Unread { was_read: Some(was_read), version })
 }
 
 /// Takes what has arrived of a body that nobody will read. A small one is here by now, and then its connection can be used
@@ -48,7 +52,8 @@ pub(crate) fn discard(mut body: Body) {
 impl Unread {
     /// Marks the answer as the connection's last one when the body was not read.
     pub(crate) fn mark(&self, response: &mut Response) {
-        if self.version <= Version::HTTP_11 && !self.was_read.load(Ordering::Acquire) {
+        let was_read = self.was_read.as_ref().is_none_or(|was_read| was_read.load(Ordering::Acquire));
+        if self.version <= Version::HTTP_11 && !was_read {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }

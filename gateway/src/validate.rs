@@ -26,6 +26,15 @@ pub(crate) fn read<T: Input>(mut value: Value, root: &str) -> Result<T, Problem>
     let contract = T::contract();
     drop_required_nulls(&mut value, contract);
     check(contract, &mut value, root)?;
+    decode(value, root)
+}
+
+/// An input that says nothing, where it may ([`Contract::takes_nothing`]).
+pub(crate) fn nothing<T: Input>(root: &str) -> Result<T, Problem> {
+    decode(Value::Object(Map::new()), root)
+}
+
+fn decode<T: Input>(value: Value, root: &str) -> Result<T, Problem> {
     serde_json::from_value(value)
         .map_err(|error| Problem::validation(vec![Violation::new(root, "invalid", error.to_string())]))
 }

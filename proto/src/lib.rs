@@ -3,6 +3,7 @@
 //!
 //! This crate knows no transport policy and of rules only what everybody must agree on; it is what every other crate may depend on.
 
+mod codec;
 pub mod domain;
 pub mod ids;
 pub mod json;

@@ -94,11 +94,35 @@ macro_rules! rows_as_json {
     };
 }
 
+/// What a statement selects to answer columns of a row as one text, as [`rows_as_json!`](crate::rows_as_json) does of many; decode
+/// it with [`json_row`](crate::sql::json_row). Bytes may stand beside it.
+///
+/// ```ignore
+/// concat!("SELECT ", row_as_json!(sqlite, "id, name"), ", data FROM items WHERE workspace_id = $1 AND id = $2")
+/// ```
+#[macro_export]
+macro_rules! row_as_json {
+    (sqlite, $columns:expr) => {
+        concat!("json_array(", $columns, ")")
+    };
+    (postgres, $columns:expr) => {
+        concat!("CAST(json_build_array(", $columns, ") AS TEXT)")
+    };
+}
+
 /// The rows of a statement that selects [`rows_as_json!`](crate::rows_as_json), in no order.
 ///
 /// # Errors
 /// When a row is no such thing.
 pub fn json_rows<'a, T: Deserialize<'a>>(text: &'a str) -> Result<Vec<T>, Error> {
+    json_row(text)
+}
+
+/// The row of a statement that selects [`row_as_json!`](crate::row_as_json).
+///
+/// # Errors
+/// When it is no such thing.
+pub fn json_row<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
     serde_json::from_str(text)
         .map_err(|error| Error::corrupt(format!("rows that an engine wrote cannot be read: {error}")))
 }

@@ -454,12 +454,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_statement_with_a_bound_limit_is_planned_once() {
+    async fn a_statement_with_a_bound_limit_is_planned_once_and_connections_share_no_lock() {
         let folder = TempDir::new().unwrap();
-        let asked = "SELECT sqlite_compileoption_used('ENABLE_QPSG')";
         let pool = pool(&folder, 1, Keep::WhileWanted);
-        let is_stable: bool = sqlx::query_scalar(asked).fetch_one(&pool).await.unwrap();
-        assert!(is_stable, "SQLite was built without the flags of .cargo/config.toml");
+        let options =
+            [("ENABLE_QPSG", true), ("DEFAULT_MEMSTATUS=0", true), ("ENABLE_MEMORY_MANAGEMENT", false)];
+        for (option, wanted) in options {
+            let asked = sqlx::query_scalar("SELECT sqlite_compileoption_used($1)").bind(option);
+            let is_used: bool = asked.fetch_one(&pool).await.unwrap();
+            assert_eq!(is_used, wanted, "{option}: SQLite was built without the flags of .cargo/config.toml");
+        }
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ use std::time::Duration;
 use cairn_chassis::clock::Clock;
 use cairn_chassis::status::Problem;
 use http::Extensions;
+use metrics::Gauge;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 pub(crate) use self::line::Tenant;
@@ -46,6 +47,8 @@ pub(crate) struct Admission {
     /// `None` where everything is let in.
     line: Option<Mutex<Line<Sender<Word>>>>,
     clock: Arc<dyn Clock>,
+    /// Units that requests under way have, for the metrics.
+    used: Gauge,
 }
 
 /// The units of a request that was let in: it has them until this is dropped, but for when it waits.
@@ -61,10 +64,11 @@ impl Admission {
     /// With so many units; with none, everything is let in.
     pub(crate) fn new(capacity: u32, clock: Arc<dyn Clock>) -> Self {
         metrics::gauge!(CAPACITY).set(capacity);
-        metrics::gauge!(USED).set(0);
+        let used = metrics::gauge!(USED);
+        used.set(0);
         metrics::gauge!(WAITING).set(0);
         let line = (capacity > 0).then(|| Mutex::new(Line::new(Shares::of(capacity))));
-        Self { line, clock }
+        Self { line, clock, used }
     }
 
     /// Lets a request in, at once or after a short wait. Whoever gives up waiting has never been here. `None` where it
@@ -88,7 +92,7 @@ impl Admission {
             let _away = Holdings::let_go(request);
             Box::pin(self.wait(line, &tenant, units)).await?;
         }
-        metrics::gauge!(USED).increment(units);
+        self.used.increment(units);
         let place = Place { admission: Arc::clone(self), tenant, units, waits: AtomicBool::new(false) };
         let place = Arc::new(place);
         Holdings::note(request, &place);
@@ -195,11 +199,11 @@ impl Held for Place {
     fn set_waiting(&self, waits: bool) {
         match (self.waits.swap(waits, Ordering::AcqRel), waits) {
             (false, true) => {
-                metrics::gauge!(USED).decrement(self.units);
+                self.admission.used.decrement(self.units);
                 self.admission.settle(|line| line.give_back(&self.tenant, self.units));
             }
             (true, false) => {
-                metrics::gauge!(USED).increment(self.units);
+                self.admission.used.increment(self.units);
                 self.admission.settle(|line| line.take(&self.tenant, self.units));
             }
             (true, true) | (false, false) => {}

@@ -122,7 +122,7 @@ impl Authenticator {
     pub(crate) async fn enter(&self, parts: &mut Parts) -> Result<Caller, Error> {
         let identity = self.authenticate(parts).await?;
         self.limits.admit(parts, &identity.claims, 1).await?;
-        let caller = Caller { call: call_of(parts).with_identity(&identity.signed), identity };
+        let caller = Caller { call: call_of(parts).with_credential(&identity.credential), identity };
         parts.extensions.insert(caller.clone());
         Ok(caller)
     }
@@ -140,6 +140,9 @@ impl Authenticator {
             }
             Err(problem) => return Err(problem.into()),
         };
+        if let Some(identity) = self.tokens.opened(token) {
+            return Ok(identity);
+        }
         Ok(self.open(token, parts, &call_of(parts)).await?)
     }
 
@@ -198,7 +201,7 @@ impl Authenticator {
     /// The person whose session came along.
     pub(crate) async fn person(&self, parts: &Parts) -> Result<SignedIn, Problem> {
         let identity = self.session(parts).await?.ok_or_else(not_signed_in)?;
-        Ok(SignedIn { call: call_of(parts).with_identity(&identity.signed), identity })
+        Ok(SignedIn { call: call_of(parts).with_credential(&identity.credential), identity })
     }
 
     /// The person whose session came along, in the workspace that the path names as `{id}` or else the query as
@@ -211,7 +214,7 @@ impl Authenticator {
         let call = call_of(parts);
         let identity = self.tokens.session_in(&secret, workspace, &call).await;
         let identity = self.judged(parts, &secret, identity).await?;
-        Ok(Some(Member { call: call.with_identity(&identity.signed), identity: Arc::new(identity) }))
+        Ok(Some(Member { call: call.with_credential(&identity.credential), identity: Arc::new(identity) }))
     }
 
     /// Whose session came along; `None` without one. A cookie that opens nothing counts for its source address as a token

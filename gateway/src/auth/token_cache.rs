@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
-use cairn_chassis::call::Call;
+use cairn_chassis::call::{Call, Credential};
 use cairn_chassis::deadline;
 use cairn_chassis::identity::Identity;
 use cairn_chassis::status::{Problem, Reason};
@@ -31,6 +31,8 @@ type Verdict = Result<Arc<CallerIdentity>, Problem>;
 /// An identity as svc-auth signed it, and what it says.
 pub(crate) struct CallerIdentity {
     pub(crate) signed: String,
+    /// The same as calls carry it.
+    pub(crate) credential: Credential,
     pub(crate) claims: Identity,
 }
 
@@ -56,6 +58,11 @@ impl TokenCache {
     /// Whether an API token opened something of late. It may have been revoked since.
     pub(crate) fn knows(&self, token: &str) -> bool {
         self.known.get(&hash("token", token)).is_some()
+    }
+
+    /// Who an API token is of, where it was opened within this second.
+    pub(super) fn opened(&self, token: &str) -> Option<Arc<CallerIdentity>> {
+        self.verdicts.get(&self.key("token", token))?.ok()
     }
 
     /// Whether a web session opened something of late.
@@ -180,10 +187,11 @@ impl TokenCache {
     /// Reads an identity, checked like every service checks it. One that ended on its way here is the caller's, like the
     /// token that it ended with; another that does not hold is the mesh's fault (a new key that is not known here yet).
     async fn checked(&self, signed: String) -> Result<CallerIdentity, Problem> {
-        let call = Call::within(deadline::DEFAULT).with_identity(&signed);
+        let credential = Credential::of(&signed);
+        let call = Call::within(deadline::DEFAULT).with_credential(&credential);
         let verifier = &self.ambient.verifier;
         match verifier.authenticate(call.request(()).metadata()).await {
-            Ok(claims) => Ok(CallerIdentity { signed, claims }),
+            Ok(claims) => Ok(CallerIdentity { signed, credential, claims }),
             Err(_) if verifier.has_ended(&signed).await => {
                 Err(Problem::unauthorized("the token or session has ended: get a new one"))
             }

@@ -129,7 +129,7 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
         Ok(place) => place,
         Err(busy) => return Ok(limits::shed(&busy, &read)),
     };
-    let call = auth::call_of(&parts).with_identity(&identity.signed);
+    let call = auth::call_of(&parts).with_credential(&identity.credential);
     endpoint.connections.report(identity.claims.workspace, &call);
     let step_up = oauth::step_up(&identity.claims, &endpoint.origins, &parts.headers);
     let writer = Some(Writer::of(&identity.claims));

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cairn_chassis::clock::{Clock, Timestamp};
 use cairn_chassis::identity::Identity;
 use cairn_chassis::status::{Problem, Reason};
 use http::request::Parts;
+use metrics::Counter;
 use quick_cache::sync::Cache;
 
 use super::headers::report;
@@ -43,6 +44,8 @@ pub(crate) struct Limits {
     clock: Arc<dyn Clock>,
     /// Until when an address needs not be asked about.
     blocked: Cache<IpAddr, Timestamp>,
+    /// What counts the units that were admitted, by plan: found once, as every request counts.
+    admitted: Vec<(&'static str, OnceLock<Counter>)>,
 }
 
 cairn_chassis::debug_fields!(Limits { limiter });
@@ -109,6 +112,7 @@ impl Limits {
             proxies: settings.proxies,
             clock,
             blocked: Cache::new(BLOCKED_ADDRESSES),
+            admitted: Plans::names().map(|plan| (plan, OnceLock::new())).collect(),
         }
     }
 
@@ -120,7 +124,7 @@ impl Limits {
     /// Takes what a request counts from the windows of its token or grant, all of it or nothing.
     pub(crate) async fn admit(&self, parts: &Parts, caller: &Identity, units: u32) -> Result<(), Refusal> {
         let (plan, quota) = self.plans.of(caller.plan.as_deref());
-        let key = Key::new(caller.principal.kind.as_str(), &caller.principal.id);
+        let key = Key::of(caller.principal.kind.as_str(), &caller.principal.id);
         if let Some((window, limit)) = quota.smallest().filter(|(_, limit)| *limit < units) {
             report(&parts.extensions, self.limiter.take(&key, quota, 0).await.tightest());
             return Err(Refusal::TooLarge { plan, units, window, limit });
@@ -128,14 +132,21 @@ impl Limits {
         let counted = self.limiter.take(&key, quota, units).await;
         let tightest = counted.tightest();
         report(&parts.extensions, tightest);
-        let outcome = if counted.admitted { "admitted" } else { "refused" };
-        metrics::counter!(UNITS, "plan" => plan, "outcome" => outcome).increment(u64::from(units));
+        self.count_units(plan, units, counted.admitted);
         match tightest.filter(|_| !counted.admitted) {
             None => Ok(()),
             Some(standing) => {
                 count_refusal("token", standing);
                 Err(Refusal::Exhausted { plan, units, standing })
             }
+        }
+    }
+
+    fn count_units(&self, plan: &'static str, units: u32, is_admitted: bool) {
+        let found = |outcome: &'static str| metrics::counter!(UNITS, "plan" => plan, "outcome" => outcome);
+        match self.admitted.iter().find(|(known, _)| is_admitted && *known == plan) {
+            Some((_, kept)) => kept.get_or_init(|| found("admitted")).increment(u64::from(units)),
+            None => found(if is_admitted { "admitted" } else { "refused" }).increment(u64::from(units)),
         }
     }
 

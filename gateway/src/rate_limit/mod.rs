@@ -37,6 +37,11 @@ impl Key {
     fn new(kind: &str, id: impl fmt::Display) -> Self {
         Self(format!("{kind}:{id}").into())
     }
+
+    /// The same of somebody who is known by text.
+    fn of(kind: &str, id: &str) -> Self {
+        Self([kind, ":", id].concat().into())
+    }
 }
 
 /// Where the counts are kept could not be asked.

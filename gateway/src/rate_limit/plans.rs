@@ -70,6 +70,11 @@ impl Plans {
         Ok(plans)
     }
 
+    /// What plans are called for people and metrics.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        TABLE.into_iter().map(|(name, _)| name).chain([UNKNOWN])
+    }
+
     /// The name of a plan for people and metrics, and its quota. A plan that a newer svc-auth knows is limited like the
     /// smallest.
     pub(super) fn of(&self, name: Option<&str>) -> (&'static str, Quota) {

@@ -6,7 +6,7 @@ const ANY: &str = "*";
 
 /// The header value that names a content.
 pub(crate) fn etag(content_hash: &str) -> Option<HeaderValue> {
-    HeaderValue::from_str(&format!("\"{content_hash}\"")).ok()
+    HeaderValue::try_from(["\"", content_hash, "\""].concat()).ok()
 }
 
 /// Whether the caller has this content already (`If-None-Match`, compared weakly).

@@ -1,8 +1,8 @@
 //! Files and where they stand. A path is computed with the read that needs it: moving a folder costs one row.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list, json_rows};
-use cairn_chassis::{execute, fetch, list_statement, on_db, rows_as_json, statements};
+use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list, json_row, json_rows};
+use cairn_chassis::{execute, fetch, list_statement, on_db, row_as_json, rows_as_json, statements};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
 use super::page::{
@@ -45,18 +45,15 @@ macro_rules! located {
     };
 }
 
-macro_rules! get {
-    ($extra:literal, $join:literal) => {
+/// A file with its body, whose columns are one text ([`ListedRow`]): the driver makes a copy of each value, and finds it by
+/// the name of its column.
+macro_rules! get_with_body {
+    ($engine:ident) => {
         concat!(
             "SELECT ",
-            file_columns!("f"),
-            ", CAST(NULL AS TEXT) AS folder_ids, CAST(NULL AS TEXT) AS folder_path, ",
-            way!("f"),
-            " AS way",
-            $extra,
-            " FROM files f ",
-            $join,
-            " WHERE f.workspace_id = $1 AND f.id = $2 AND f.deleted_at IS NULL"
+            row_as_json!($engine, concat!(file_columns!("f"), ", ", way!("f"))),
+            ", b.encoding, b.data FROM files f JOIN bodies b ON b.workspace_id = $1 AND b.hash = f.content_hash \
+             WHERE f.workspace_id = $1 AND f.id = $2 AND f.deleted_at IS NULL"
         )
     };
 }
@@ -131,12 +128,16 @@ macro_rules! insert_first_version {
 statements! {
     pub(super) fn statements;
 
-    const GET: &str = get!("", "");
-
-    const GET_WITH_BODY: &str = get!(
-        ", b.hash, b.encoding, b.data",
-        "JOIN bodies b ON b.workspace_id = $1 AND b.hash = f.content_hash"
+    const GET: &str = concat!(
+        "SELECT ",
+        file_columns!("f"),
+        ", ",
+        way!("f"),
+        " AS way FROM files f WHERE f.workspace_id = $1 AND f.id = $2 AND f.deleted_at IS NULL"
     );
+
+    const GET_WITH_BODY: Dialect =
+        Dialect { sqlite: get_with_body!(sqlite), postgres: get_with_body!(postgres) };
 
     const GET_MANY: Dialect = Dialect { sqlite: get_many!(sqlite).sqlite, postgres: get_many!(postgres).postgres };
 
@@ -190,9 +191,9 @@ statements! {
          content_hash = $8, version = $9, updated_at = $10, description = $11 WHERE workspace_id = $1 AND id = $2";
 }
 
-/// A file's columns, and its way to the root.
+/// A file's columns.
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct Row {
+pub(super) struct Columns {
     id: Text<FileId>,
     folder_id: Option<Text<FolderId>>,
     name: String,
@@ -204,6 +205,13 @@ pub(super) struct Row {
     created_at: Timestamp,
     updated_at: Timestamp,
     description: Option<String>,
+}
+
+/// A file with its way to the root.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct Row {
+    #[sqlx(flatten)]
+    columns: Columns,
     folder_ids: Option<String>,
     folder_path: Option<String>,
 }
@@ -212,7 +220,7 @@ pub(super) struct Row {
 #[derive(Debug, sqlx::FromRow)]
 struct OneRow {
     #[sqlx(flatten)]
-    file: Row,
+    columns: Columns,
     way: Option<String>,
 }
 
@@ -249,7 +257,7 @@ impl From<ListedRow> for OneRow {
             description,
             way,
         ) = row;
-        let file = Row {
+        let columns = Columns {
             id: Text(id),
             folder_id: folder_id.map(Text),
             name,
@@ -261,27 +269,16 @@ impl From<ListedRow> for OneRow {
             created_at,
             updated_at,
             description,
-            folder_ids: None,
-            folder_path: None,
         };
-        Self { file, way }
+        Self { columns, way }
     }
 }
 
 impl OneRow {
     fn into_file(self, workspace: WorkspaceId) -> Result<File, Error> {
-        let way = parts_of_way(self.way.as_deref());
-        let (folder_ids, folder_path) = way.map(|(ids, path)| (ids.to_owned(), path.to_owned())).unzip();
-        Row { folder_ids, folder_path, ..self.file }.into_file(workspace)
+        let Self { columns, way } = self;
+        columns.into_file(workspace, parts_of_way(way.as_deref()))
     }
-}
-
-#[derive(Debug, sqlx::FromRow)]
-struct RowWithBody {
-    #[sqlx(flatten)]
-    file: OneRow,
-    #[sqlx(flatten)]
-    body: super::bodies::Row,
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -292,11 +289,19 @@ struct FoundRow {
 }
 
 impl Row {
-    pub(super) fn into_file(self, workspace_id: WorkspaceId) -> Result<File, Error> {
-        let (folders, path) = match (self.folder_id, self.folder_ids, self.folder_path) {
-            (None, ..) => (Vec::new(), format!("/{}", self.name)),
-            (Some(_), Some(ids), Some(path)) => (folders_of(&ids)?, format!("/{path}/{}", self.name)),
-            (Some(_), ..) => return Err(Error::corrupt("a live file in a folder that is not live")),
+    pub(super) fn into_file(self, workspace: WorkspaceId) -> Result<File, Error> {
+        let Self { columns, folder_ids, folder_path } = self;
+        columns.into_file(workspace, folder_ids.as_deref().zip(folder_path.as_deref()))
+    }
+}
+
+impl Columns {
+    /// With the ids and the names of the folders that it stands in, from the root on; none in the root.
+    fn into_file(self, workspace_id: WorkspaceId, way: Option<(&str, &str)>) -> Result<File, Error> {
+        let (folders, path) = match (self.folder_id, way) {
+            (None, _) => (Vec::new(), format!("/{}", self.name)),
+            (Some(_), Some((ids, path))) => (folders_of(ids)?, format!("/{path}/{}", self.name)),
+            (Some(_), None) => return Err(Error::corrupt("a live file in a folder that is not live")),
         };
         let tags = read_tags(&self.tags)?;
         Ok(File {
@@ -349,8 +354,12 @@ pub(crate) async fn get_with_body(
     workspace: WorkspaceId,
     id: FileId,
 ) -> Result<Option<(File, Body)>, Error> {
-    let row: Option<RowWithBody> = fetch!(optional, db, GET_WITH_BODY, Text(workspace), Text(id))?;
-    row.map(|row| Ok((row.file.into_file(workspace)?, row.body.into_body()?))).transpose()
+    let row: Option<(String, i64, Vec<u8>)> = fetch!(optional, db, GET_WITH_BODY, Text(workspace), Text(id))?;
+    let Some((columns, encoding, data)) = row else { return Ok(None) };
+    let file = OneRow::from(json_row::<ListedRow>(&columns)?).into_file(workspace)?;
+    let (hash, size_bytes) = (file.content_hash.clone(), to_column(file.size_bytes));
+    let body = super::bodies::Row { hash, encoding, size_bytes, data }.into_body()?;
+    Ok(Some((file, body)))
 }
 
 /// A live file, which no other transaction can change until this one ends.

@@ -1,0 +1,109 @@
+//! The metrics of requests, by method, route and status. To find one of them in their registry costs more than to count, so
+//! those of usual answers are found once.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use metrics::{Counter, Histogram};
+
+const DURATION: &str = "cairn_http_request_duration_seconds";
+const REQUESTS: &str = "cairn_http_requests_total";
+/// The route of a request that leads nowhere.
+pub(super) const UNMATCHED: &str = "unmatched";
+/// A method may be any word: as a label, a caller could make endless time series with it.
+const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "OTHER"];
+
+/// A method, as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Label(usize);
+
+impl Label {
+    pub(super) fn of(method: &Method) -> Self {
+        let known = METHODS.iter().position(|known| *known == method.as_str());
+        Self(known.unwrap_or(METHODS.len() - 1))
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        METHODS.get(self.0).copied().unwrap_or_default()
+    }
+}
+
+/// What is counted of each route: nothing before its first request.
+#[derive(Debug)]
+pub(super) struct Served {
+    routes: HashMap<String, [OnceLock<Box<OfMethod>>; METHODS.len()]>,
+}
+
+#[derive(Debug)]
+struct OfMethod {
+    duration: Histogram,
+    /// Answers with 200.
+    usual: Counter,
+}
+
+impl Served {
+    /// On these routes.
+    pub(super) fn on<'a>(routes: impl Iterator<Item = &'a str>) -> Self {
+        let routes = routes.chain([UNMATCHED]).map(|route| (route.to_owned(), Default::default()));
+        Self { routes: routes.collect() }
+    }
+
+    /// Counts an answer.
+    pub(super) fn note(&self, method: Label, route: &str, status: StatusCode, took: Duration) {
+        let Some(kept) = self.routes.get(route).and_then(|methods| methods.get(method.0)) else {
+            duration_of(method, route).record(took);
+            return answers_of(method, route, status).increment(1);
+        };
+        let kept = kept.get_or_init(|| Box::new(OfMethod::of(method, route)));
+        kept.duration.record(took);
+        if status == StatusCode::OK {
+            kept.usual.increment(1);
+        } else {
+            answers_of(method, route, status).increment(1);
+        }
+    }
+}
+
+impl OfMethod {
+    fn of(method: Label, route: &str) -> Self {
+        Self { duration: duration_of(method, route), usual: answers_of(method, route, StatusCode::OK) }
+    }
+}
+
+fn duration_of(method: Label, route: &str) -> Histogram {
+    metrics::histogram!(DURATION, "method" => method.as_str(), "route" => route.to_owned())
+}
+
+fn answers_of(method: Label, route: &str, status: StatusCode) -> Counter {
+    let (route, status) = (route.to_owned(), status.as_str().to_owned());
+    metrics::counter!(REQUESTS, "method" => method.as_str(), "route" => route, "status" => status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_that_nobody_knows_is_another_one() {
+        for method in [Method::GET, Method::OPTIONS, Method::DELETE] {
+            assert_eq!(Label::of(&method).as_str(), method.as_str());
+        }
+        let made_up = Method::from_bytes(b"MADE-UP").unwrap();
+        assert_eq!(Label::of(&made_up).as_str(), "OTHER");
+    }
+
+    #[test]
+    fn what_was_found_once_is_kept() {
+        let served = Served::on(["/a"].into_iter());
+        let get = Label::of(&Method::GET);
+        for route in ["/a", UNMATCHED, "/nowhere"] {
+            served.note(get, route, StatusCode::OK, Duration::from_millis(1));
+            served.note(get, route, StatusCode::NOT_FOUND, Duration::from_millis(1));
+        }
+        let kept = |route: &str| served.routes[route].iter().filter(|method| method.get().is_some()).count();
+        assert_eq!((kept("/a"), kept(UNMATCHED)), (1, 1));
+        assert_eq!(served.routes.len(), 2);
+    }
+}
