@@ -2,8 +2,8 @@
 //!
 //! What parsers of others do to a process is why files are read in children ([ADR
 //! 44](../../../docs/adr/0044-files-are-read-in-child-processes.md)): a panic of theirs is no fault here. PDF and sheets, of which they read
-//! the most (`unpdf`, `calamine`), are read when `CAIRN_FUZZ_FOREIGN` is set: they may also loop and take all memory. With cargo-fuzz:
-//! `cargo +nightly fuzz run extracted --fuzz-dir tests/fuzz`.
+//! the most (`unpdf`, `calamine`), are read when `CAIRN_FUZZ_FOREIGN` is set: they may also loop and take all memory. To run it:
+//! `tests/fuzz/run.sh extracted`.
 #![no_main]
 
 use std::panic::{self, PanicHookInfo};

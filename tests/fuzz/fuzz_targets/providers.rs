@@ -1,8 +1,8 @@
 //! Answers the requests of every provider with any bytes: feeds, sitemaps, pages, listings of buckets, JSON of services, events of MCP
 //! servers, packs of git.
 //!
-//! A server on loopback answers, so that nothing of a provider is stepped over; what it costs is speed. With cargo-fuzz:
-//! `cargo +nightly fuzz run providers --fuzz-dir tests/fuzz`.
+//! A server on loopback answers, so that nothing of a provider is stepped over; what it costs is speed. To run it:
+//! `tests/fuzz/run.sh providers`.
 #![no_main]
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
