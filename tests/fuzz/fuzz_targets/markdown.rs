@@ -117,7 +117,10 @@ mod pages {
     }
 
     fn is_of_text(error: &html5gum::Error) -> bool {
-        matches!(error, html5gum::Error::ControlCharacterInInputStream | html5gum::Error::NoncharacterInInputStream)
+        matches!(
+            error,
+            html5gum::Error::ControlCharacterInInputStream | html5gum::Error::NoncharacterInInputStream
+        )
     }
 
     fn is_harmless(address: &[u8], relative: Relative<'_>) -> bool {
