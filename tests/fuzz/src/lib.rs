@@ -4,3 +4,5 @@ pub mod doors;
 pub mod files;
 pub mod pack;
 pub mod parts;
+pub mod requests;
+pub mod services;
