@@ -40,12 +40,10 @@ coverage=(
     -Cllvm-args=-sanitizer-coverage-trace-compares
     -Cllvm-args=-sanitizer-coverage-stack-depth
     -Cllvm-args=-simplifycfg-branch-fold-threshold=0
-    -Clink-dead-code
     --cfg fuzzing
 )
 if [ -n "$runs" ]; then
-    # Of one unit, since what is instrumented is not inlined from another.
-    export CARGO_PROFILE_RELEASE_OPT_LEVEL=2 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=2
 fi
 # With --target, so that build scripts and macros are built without these.
 RUSTFLAGS="${coverage[*]}" cargo build --release --manifest-path "$here/Cargo.toml" --target "$host" --target-dir target/fuzz \
