@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 use tonic::service::Routes;
 use tower::ServiceExt as _;
 
-use crate::requests::{Caller, PEER, address, filled, over_grpc, over_http};
+use crate::requests::{Caller, HOST, PEER, address, filled, over_grpc, over_http};
 use crate::services::{Account, Served, open};
 
 /// Bits of an input's first byte: it is a call over gRPC, and not a request over HTTP.
@@ -90,6 +90,8 @@ pub struct Doors {
     operations: Vec<(Method, String)>,
     methods: Vec<String>,
     account: Account,
+    /// An OAuth client.
+    client: String,
     known: Mutex<Known>,
     _folder: TempDir,
 }
@@ -118,8 +120,8 @@ pub static DOORS: LazyLock<Doors> = LazyLock::new(|| {
     let documents = DOCUMENTS.map(|path| runtime.block_on(answer(&http, Request::get(path))));
     let documents = documents.map(|text| serde_json::from_slice(&text).expect("an OpenAPI document"));
     let operations = operations(&documents);
-    let known = Mutex::default();
-    Doors { runtime, http, grpc, operations, methods: methods(), account, known, _folder: folder }
+    let (client, known) = (runtime.block_on(register(&http)), Mutex::default());
+    Doors { runtime, http, grpc, operations, methods: methods(), account, client, known, _folder: folder }
 });
 
 /// Every operation of the OpenAPI documents, and those that they do not name: pages, MCP, OAuth.
@@ -164,6 +166,26 @@ async fn answer(router: &Router, request: http::request::Builder) -> Vec<u8> {
     response.expect("an answer").into_body().collect().await.expect("a body").to_bytes().to_vec()
 }
 
+/// Registers an OAuth client, which tells its id.
+async fn register(router: &Router) -> String {
+    let client = json!({
+        "client_name": "Fuzz",
+        "redirect_uris": ["http://127.0.0.1:3000/callback"],
+        "token_endpoint_auth_method": "none",
+    });
+    let request = Request::post("/oauth/register")
+        .header(header::HOST, HOST)
+        .header(header::CONTENT_TYPE, "application/json")
+        .header("x-forwarded-for", address())
+        .extension(ConnectInfo(PEER));
+    let request = request.body(Body::from(client.to_string())).expect("a request");
+    let response = router.clone().oneshot(request).await.expect("an answer");
+    assert_eq!(response.status(), StatusCode::CREATED, "a client");
+    let body = response.into_body().collect().await.expect("a body").to_bytes();
+    let made: Value = serde_json::from_slice(&body).expect("JSON");
+    made["client_id"].as_str().expect("an id").to_owned()
+}
+
 /// The number of the door that an input names or counts, among so many, and what is behind that.
 fn door(
     kind: u8,
@@ -201,7 +223,7 @@ impl Doors {
     }
 
     /// The same as somebody inside: without a credential of its own it has the token or its identity, or the cookie of a session;
-    /// `{…}` in paths are ids of what there is, and so is `$file` in bodies, as `$folder`, `$database`, `$record` and `$memory`.
+    /// `{…}` in paths are ids of what there is, and so is `$file` in queries and bodies, as `$folder`, `$database`, `$record`, `$memory` and `$client`.
     pub fn enter(&self, input: &[u8]) {
         let mut known = self.known();
         if known.uses % MOST_USES == 0 {
@@ -309,6 +331,7 @@ impl Doors {
             ("records", record),
             ("memories", memory),
             ("versions", "1".to_owned()),
+            ("clients", self.client.clone()),
             ("workspaces", workspace.clone()),
             // As before the pages of a workspace.
             ("w", workspace.clone()),

@@ -10,6 +10,9 @@ use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 /// Whom requests come from: a proxy that is believed.
 pub const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4711);
 
+/// What requests are addressed to, unless an input says otherwise.
+pub const HOST: &str = "localhost:8700";
+
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// An address that no request had before.
@@ -41,6 +44,19 @@ pub fn filled(path: &str, ids: &[(&'static str, String)]) -> String {
     segments.join("/")
 }
 
+/// A text with ids in the place of `$file` and its like.
+fn with_ids(text: &[u8], ids: &[(&'static str, String)]) -> Vec<u8> {
+    let Some(text) = std::str::from_utf8(text).ok().filter(|text| text.contains('$')) else {
+        return text.to_vec();
+    };
+    let named = |text: String, (kind, id): &(&'static str, String)| {
+        let singular = kind.strip_suffix("ies").map(|stem| format!("{stem}y"));
+        let singular = singular.unwrap_or_else(|| kind.trim_end_matches('s').to_owned());
+        text.replace(&format!("${singular}"), id)
+    };
+    ids.iter().fold(text.to_owned(), named).into_bytes()
+}
+
 /// The first line goes behind the path; the second one is the type of the body, with further headers behind `|`; the third is a
 /// credential.
 pub fn over_http(
@@ -51,8 +67,8 @@ pub fn over_http(
     ids: &[(&'static str, String)],
 ) -> Option<Request<Body>> {
     let mut parts = rest.splitn(4, |byte| *byte == b'\n');
-    let behind = parts.next().unwrap_or_default();
-    let uri = Uri::try_from([path.as_bytes(), behind].concat()).ok()?;
+    let behind = with_ids(parts.next().unwrap_or_default(), ids);
+    let uri = Uri::try_from([path.as_bytes(), &behind].concat()).ok()?;
     let mut request = Request::builder().method(method).uri(uri);
     let (form, bearer, cookie) = match caller {
         Caller::Nobody => ("", String::new(), ""),
@@ -83,14 +99,9 @@ pub fn over_http(
             request = request.header(name, value);
         }
     }
-    let mut body = parts.next().unwrap_or_default().to_vec();
-    if let Some(text) = std::str::from_utf8(&body).ok().filter(|text| text.contains('$')) {
-        let named = |text: String, (kind, id): &(&'static str, String)| {
-            let singular = kind.strip_suffix("ies").map(|stem| format!("{stem}y"));
-            let singular = singular.unwrap_or_else(|| kind.trim_end_matches('s').to_owned());
-            text.replace(&format!("${singular}"), id)
-        };
-        body = ids.iter().fold(text.to_owned(), named).into_bytes();
+    let body = with_ids(parts.next().unwrap_or_default(), ids);
+    if request.headers_ref().is_some_and(|headers| !headers.contains_key(header::HOST)) {
+        request = request.header(header::HOST, HOST);
     }
     let request = request.header("x-forwarded-for", address()).extension(ConnectInfo(PEER));
     request.body(Body::from(body)).ok()
