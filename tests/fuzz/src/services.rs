@@ -16,6 +16,9 @@ use cairn_chassis::sql;
 use tempfile::TempDir;
 use tonic::service::Routes;
 
+/// Who we are to an OpenID Connect provider.
+pub const CLIENT_ID: &str = "cairn";
+
 const MESH_SECRET: &str = "a secret of this run alone";
 
 /// What a service serves.
@@ -40,8 +43,9 @@ pub struct Account {
     pub workspace: String,
 }
 
-/// Opens all of them on a folder, and makes an account. The first of the services is auth and content together.
-pub async fn open(folder: &TempDir) -> (Router, Vec<Served>, Account) {
+/// Opens all of them on a folder, and makes an account; people may sign in at the OpenID Connect provider of that address on loopback,
+/// too. The first of the services is auth and content together.
+pub async fn open(folder: &TempDir, issuer: Option<String>) -> (Router, Vec<Served>, Account) {
     let database = |name: &str| sql::Config::sqlite(folder.path().join(name));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let auth = cairn_auth::Config {
@@ -52,9 +56,9 @@ pub async fn open(folder: &TempDir) -> (Router, Vec<Served>, Account) {
         workspaces_per_person: 50,
         base_url: None,
         workspace_grace: Duration::from_secs(60),
-        outbound_allowed: Vec::new(),
+        outbound_allowed: issuer.iter().map(|_| "127.0.0.0/8".parse().expect("a network")).collect(),
         mail: None,
-        oidc: None,
+        oidc: issuer.map(provider),
         oauth_clients: 100,
         sealing: None,
         key_rotation: cairn_auth::Rotation::default(),
@@ -127,6 +131,17 @@ pub async fn open(folder: &TempDir) -> (Router, Vec<Served>, Account) {
         workspace: made.workspace_id.to_string(),
     };
     (gateway.connect(upstreams, ambient).router(), vec![base, ingest, retrieval, sync], account)
+}
+
+fn provider(issuer: String) -> cairn_auth::OidcConfig {
+    cairn_auth::OidcConfig {
+        issuer,
+        client_id: CLIENT_ID.to_owned(),
+        client_secret: None,
+        name: "Provider".to_owned(),
+        scopes: vec!["email".to_owned(), "profile".to_owned()],
+        sign_up: true,
+    }
 }
 
 /// Routes with what stands around them in a service of that name.
