@@ -9,14 +9,14 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::ConnectInfo;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cairn_fuzz::parts;
 use cairn_fuzz::requests::{HOST, PEER, address};
 use cairn_fuzz::services::{CLIENT_ID, open};
 use ed25519_dalek::{Signer as _, SigningKey};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -57,7 +57,7 @@ static STAGE: LazyLock<Stage> = LazyLock::new(|| {
     let point = URL_SAFE_NO_PAD.encode(key.verifying_key().to_bytes());
     let own = issuer.clone();
     let router: Router =
-        Router::new().fallback(move |request: Request| answer(own.clone(), point.clone(), request));
+        Router::new().fallback(move |request: Request<Body>| answer(own.clone(), point.clone(), request));
     runtime.spawn(async move { axum::serve(listener, router).await });
     let folder = TempDir::new().expect("a folder");
     let (http, ..) = runtime.block_on(open(&folder, Some(issuer.clone())));
@@ -153,7 +153,7 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     lines.map(|line| line.split(';').next().unwrap_or_default())
 }
 
-async fn answer(issuer: String, point: String, request: Request) -> Response<Body> {
+async fn answer(issuer: String, point: String, request: Request<Body>) -> Response<Body> {
     let bytes = match request.uri().path() {
         "/.well-known/openid-configuration" => metadata(&issuer).to_string().into_bytes(),
         "/keys" => {
