@@ -71,8 +71,8 @@ fn script() -> MutexGuard<'static, Script> {
     SCRIPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The input in parts, which lines of `%%%%` divide: the claims of the ID token, what the provider tells of the person, its answer for
-/// the code, the header of the token and its signature; what is empty from the third on is as it should be.
+// The input in parts, which lines of `%%%%` divide: the claims of the ID token, what the provider tells of the person, its answer for
+// the code, the header of the token and its signature; what is empty from the third on is as it should be.
 fuzz_target!(|input: &[u8]| {
     let stage: &Stage = &STAGE;
     stage.runtime.block_on(stage.sign_in(input));
