@@ -220,6 +220,13 @@ fn routes() -> Routes {
         .merge(openapi::routes(document, of_console))
 }
 
+/// Every route over public HTTP: its method (none: all of them), and its path with parameters in braces. What calls all of them, such as
+/// a fuzz target, finds those here that no OpenAPI document has.
+pub fn paths() -> Vec<(Option<http::Method>, String)> {
+    let (_, classes) = routes().into_parts();
+    classes.all().map(|(method, path, _)| (method.cloned(), path.to_owned())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use cairn_chassis::testing::Modules;

@@ -139,7 +139,6 @@ impl Classes {
     }
 
     /// Every route: its method (none: all of them), its path, its class.
-    #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = (Option<&Method>, &str, Class)> {
         self.of_paths.iter().flat_map(|(path, methods)| {
             methods.iter().map(move |(method, class)| (method.as_ref(), path.as_str(), *class))

@@ -1,24 +1,28 @@
-//! A binary that was built without some of its features: what it says to who configures them, and what is left.
+//! A binary that was built without some of its features: what it says to who configures them, and what is left. `CAIRN_TEST_BINARY` names
+//! one beside this build, which has all of them.
 
 use crate::support::callers::ApiToken;
+use crate::support::commands;
 use crate::support::http::{id, items};
 use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// A feature, whether it is in this binary, and what needs it.
-const FEATURES: [(&str, bool, (&str, &str)); 4] = [
-    ("qdrant", cfg!(feature = "qdrant"), ("CAIRN_QDRANT_URL", "http://127.0.0.1:1")),
-    ("redis", cfg!(feature = "redis"), ("CAIRN_REDIS_URL", "redis://127.0.0.1:1")),
-    ("s3", cfg!(feature = "s3"), ("CAIRN_ASSETS", "s3://assets")),
-    ("transformer", cfg!(feature = "transformer"), ("CAIRN_EMBEDDER", "candle:/models/any")),
+/// A feature, and what needs it.
+const FEATURES: [(&str, (&str, &str)); 4] = [
+    ("qdrant", ("CAIRN_QDRANT_URL", "http://127.0.0.1:1")),
+    ("redis", ("CAIRN_REDIS_URL", "redis://127.0.0.1:1")),
+    ("s3", ("CAIRN_ASSETS", "s3://assets")),
+    ("transformer", ("CAIRN_EMBEDDER", "candle:/models/any")),
 ];
 
 #[test]
 fn what_needs_a_feature_that_is_left_out_ends_the_start_and_says_so() {
     run_alone(async {
-        for (feature, _, needs) in FEATURES.into_iter().filter(|(_, is_in, _)| !is_in) {
+        let told: Value = serde_json::from_str(&commands::done(&["version", "--json"], &[]).await).unwrap();
+        let is_in = |feature: &str| items(&told["features"]).iter().any(|name| name == feature);
+        for (feature, needs) in FEATURES.into_iter().filter(|(feature, _)| !is_in(feature)) {
             let data = Scratch::new();
             let mut process = SingleProcess::launch(data.path(), &[needs]);
             assert!(!process.exit().await.success(), "{feature}");

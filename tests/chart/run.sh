@@ -142,7 +142,7 @@ lint_values() {
     return "$status"
 }
 
-shell_files() { git ls-files 'tests/chart/*.sh' 'deploy/dist/*.sh' '.ci/run'; }
+shell_files() { git ls-files 'tests/chart/*.sh' 'tests/fuzz/*.sh' 'deploy/dist/*.sh' '.ci/run'; }
 
 if have_python_packages; then
     # The packages of the cache come first for all that follows.

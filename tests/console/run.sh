@@ -3,7 +3,7 @@
 # and axe into a temporary folder, starts a server of its own on a free port, and walks the pages; with a folder it only
 # writes pictures of every page and state there, with --paint it measures first paints. Without a browser it says
 # `skipped: …`, which is a failure when CAIRN_REQUIRE_ENGINES names chromium. CAIRN_CONSOLE_TEST=PATTERN runs the tests whose
-# names match.
+# names match, CAIRN_CONSOLE_JOBS=3 walks so many parts at once instead of two.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 cairn=$(realpath "${1:-target/debug/cairn}")
@@ -103,6 +103,6 @@ parts=(pages "files memories" "journeys without_script media" "databases keyboar
 export -f walk run_tests failed_tests
 export here work npm
 failed=0
-printf '%s\n' "${parts[@]}" | xargs -P 2 -I{} bash -c 'walk "{}"' || failed=1
+printf '%s\n' "${parts[@]}" | xargs -P "${CAIRN_CONSOLE_JOBS:-2}" -I{} bash -c 'walk "{}"' || failed=1
 echo "the console was walked in $SECONDS s"
 exit "$failed"

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 
 use super::wait::eventually;
@@ -24,7 +24,12 @@ const ENVIRONMENT: [(&str, &str); 4] = [
 /// How much of a log a failed test shows.
 const SHOWN_LINES: usize = 200;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_cairn");
+/// Names another binary than the one of this build, such as one that was built without some of its features.
+const OTHER_BINARY: &str = "CAIRN_TEST_BINARY";
+
+/// The binary that tests start.
+static BINARY: LazyLock<String> =
+    LazyLock::new(|| std::env::var(OTHER_BINARY).unwrap_or_else(|_| env!("CARGO_BIN_EXE_cairn").to_owned()));
 
 /// A `cairn` process with what it said.
 #[derive(Debug)]
@@ -48,12 +53,12 @@ struct Output {
 impl Process {
     /// Starts `cairn` with these arguments and environment variables.
     pub(crate) fn start(name: &str, arguments: &[String], environment: &[(&str, &str)]) -> Self {
-        Self::run(name, Command::new(BINARY), arguments, environment, Stdio::null())
+        Self::run(name, Command::new(BINARY.as_str()), arguments, environment, Stdio::null())
     }
 
     /// As [`Self::start`], with somebody who may type to it.
     pub(crate) fn start_with_input(name: &str, arguments: &[String], environment: &[(&str, &str)]) -> Self {
-        Self::run(name, Command::new(BINARY), arguments, environment, Stdio::piped())
+        Self::run(name, Command::new(BINARY.as_str()), arguments, environment, Stdio::piped())
     }
 
     /// Types a line to it.
@@ -65,7 +70,7 @@ impl Process {
     pub(crate) fn start_on_full_disk(name: &str, arguments: &[String], blocks: u32) -> Self {
         let mut shell = Command::new("sh");
         // The signal would end the process before it sees the error that a full disk gives.
-        shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""), BINARY]);
+        shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""), BINARY.as_str()]);
         Self::run(name, shell, arguments, &[], Stdio::null())
     }
 
@@ -73,7 +78,7 @@ impl Process {
     pub(crate) fn start_on_terminal(name: &str, arguments: &[String]) -> Option<Self> {
         Command::new("script").arg("--version").output().ok()?;
         let mut terminal = Command::new("script");
-        let command = std::iter::once(BINARY).chain(arguments.iter().map(String::as_str));
+        let command = std::iter::once(BINARY.as_str()).chain(arguments.iter().map(String::as_str));
         let quoted: Vec<String> = command.map(|word| format!("'{word}'")).collect();
         let command = format!("exec {}", quoted.join(" "));
         terminal.args(["--quiet", "--flush", "--return", "--command", &command, "/dev/null"]);
@@ -88,7 +93,7 @@ impl Process {
         files: u32,
     ) -> Self {
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("ulimit -S -n {files}; exec \"$0\" \"$@\""), BINARY]);
+        shell.args(["-c", &format!("ulimit -S -n {files}; exec \"$0\" \"$@\""), BINARY.as_str()]);
         Self::run(name, shell, arguments, environment, Stdio::null())
     }
 

@@ -1,6 +1,6 @@
 //! Imports any archive as a vault of Obsidian and as an export of Notion: ZIP, front matter, Markdown, wiki links, tables, HTML.
 //!
-//! With cargo-fuzz: `cargo +nightly fuzz run archives --fuzz-dir tests/fuzz`.
+//! To run it: `tests/fuzz/run.sh archives`.
 #![no_main]
 
 use std::io::Cursor;

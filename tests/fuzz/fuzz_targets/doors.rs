@@ -1,7 +1,7 @@
 //! Sends any bytes through every door that stands open without an identity: each operation over HTTP, each RPC.
 //!
-//! What the services check stands behind an identity: `inside.rs` has one. With cargo-fuzz:
-//! `cargo +nightly fuzz run doors --fuzz-dir tests/fuzz`.
+//! What the services check stands behind an identity: `inside.rs` has one. To run it:
+//! `tests/fuzz/run.sh doors`.
 #![no_main]
 
 use cairn_fuzz::doors::DOORS;

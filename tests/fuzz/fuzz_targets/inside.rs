@@ -1,7 +1,7 @@
 //! Sends any bytes through every door as somebody who may do everything: bodies, queries, filters, tables, batches, tools of MCP,
 //! messages of gRPC.
 //!
-//! With cargo-fuzz: `cargo +nightly fuzz run inside --fuzz-dir tests/fuzz`.
+//! To run it: `tests/fuzz/run.sh inside`.
 #![no_main]
 
 use cairn_fuzz::doors::DOORS;

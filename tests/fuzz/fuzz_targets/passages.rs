@@ -1,6 +1,6 @@
 //! Cuts any document into passages and reads any text as a search: Markdown, JSON, YAML, the syntax of queries, words.
 //!
-//! With cargo-fuzz: `cargo +nightly fuzz run passages --fuzz-dir tests/fuzz`.
+//! To run it: `tests/fuzz/run.sh passages`.
 #![no_main]
 
 use cairn_index::ParsedQuery;

@@ -1,8 +1,8 @@
 //! Answers the requests of every provider with any bytes: feeds, sitemaps, pages, listings of buckets, JSON of services, events of MCP
-//! servers, packs of git.
+//! servers, packets and packs of git. And connects each with any settings.
 //!
-//! A server on loopback answers, so that nothing of a provider is stepped over; what it costs is speed. With cargo-fuzz:
-//! `cargo +nightly fuzz run providers --fuzz-dir tests/fuzz`.
+//! A server on loopback answers, so that nothing of a provider is stepped over; what it costs is speed. To run it:
+//! `tests/fuzz/run.sh providers`.
 #![no_main]
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -13,6 +13,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use cairn_chassis::clock::{Clock, ManualClock, Timestamp};
 use cairn_chassis::outbound::Guard;
+use cairn_chassis::status::Violation;
 use cairn_fuzz::{pack, parts};
 use cairn_providers::testing::MemoryLedger;
 use cairn_providers::{
@@ -67,12 +68,19 @@ fn script() -> MutexGuard<'static, Script> {
     SCRIPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How many are connected below.
+const CONNECTIONS: usize = 15;
+/// The number of the connection that has a repository made of an input.
+const PACKED: u8 = 13;
+/// The number of the inputs that are settings, behind those of all connections.
+const SETTINGS: u8 = 15;
+
 /// What can be connected, with settings that lead to the server.
 fn connection(number: usize, base: &str) -> (ProviderKind, Value, Value) {
     let token = json!({ "token": "t" });
     let person = json!({ "email": "ada@acme.example", "token": "t" });
     let web = |kind: &str| json!({ "kind": kind, "url": format!("{base}/a") });
-    match number % 14 {
+    match number % CONNECTIONS {
         0 => (ProviderKind::Web, web("feed"), Value::Null),
         1 => (ProviderKind::Web, web("sitemap"), Value::Null),
         2 => (ProviderKind::Web, web("page"), Value::Null),
@@ -92,6 +100,8 @@ fn connection(number: usize, base: &str) -> (ProviderKind, Value, Value) {
         10 => (ProviderKind::Linear, json!({ "baseUrl": base }), token),
         11 => (ProviderKind::GoogleDrive, json!({ "baseUrl": base }), json!({ "accessToken": "t" })),
         12 => (ProviderKind::Slack, json!({ "baseUrl": base }), token),
+        // Its answers are those of the input, as they are.
+        14 => (ProviderKind::Git, json!({ "url": format!("{base}/raw") }), Value::Null),
         _ => (ProviderKind::Git, json!({ "url": format!("{base}/r.git") }), Value::Null),
     }
 }
@@ -99,13 +109,35 @@ fn connection(number: usize, base: &str) -> (ProviderKind, Value, Value) {
 fuzz_target!(|input: &[u8]| {
     let [number, rest @ ..] = input else { return };
     let stage: &Stage = &STAGE;
-    let (kind, settings, credentials) = connection(usize::from(*number), &stage.base);
-    let git = (kind == ProviderKind::Git).then(|| pack::repository(rest));
+    let number = number % (SETTINGS + 1);
+    if number == SETTINGS {
+        return settle(rest, &stage.reach);
+    }
+    let (kind, settings, credentials) = connection(usize::from(number), &stage.base);
+    let git = (number == PACKED).then(|| pack::repository(rest));
     *script() = Script { answers: parts::divided(rest).map(<[u8]>::to_vec).collect(), next: 0, git };
     let made = connect(kind, &settings, Some(&credentials), None, &stage.reach);
     let provider = made.unwrap_or_else(|violations| panic!("{kind:?}: {violations:?}"));
     stage.runtime.block_on(ask(provider.as_ref(), &stage.guard));
 });
+
+/// Connects a provider, which the first byte chooses, with any settings and credentials, JSON both: what is wrong is told, with where.
+/// Nothing is asked.
+fn settle(input: &[u8], reach: &Reach) {
+    let [kind, rest @ ..] = input else { return };
+    let kind = ProviderKind::ALL[usize::from(*kind) % ProviderKind::ALL.len()];
+    let mut sent = parts::divided(rest).map(|part| serde_json::from_slice::<Value>(part).ok());
+    let (Some(Some(settings)), credentials) = (sent.next(), sent.next().flatten()) else { return };
+    let Err(violations) = connect(kind, &settings, credentials.as_ref(), None, reach) else { return };
+    assert!(!violations.is_empty());
+    for violation in violations {
+        let Violation { path, code, message } = violation;
+        assert!(
+            !path.is_empty() && !code.is_empty() && !message.is_empty() && message.len() < 4096,
+            "{path}"
+        );
+    }
+}
 
 async fn ask(provider: &dyn Provider, guard: &Guard) {
     let call = || {

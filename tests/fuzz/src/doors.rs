@@ -1,21 +1,17 @@
-//! Every operation over HTTP and every RPC, in this process: auth, content and the gateway run here, the other services are out
-//! of reach. A panic ends a run, also one that the services catch.
+//! Every operation over HTTP, every page and every RPC, in this process, with all services. A panic ends a run, also one that the
+//! services catch.
+//!
+//! Nothing goes on beside the requests (runs, deliveries, the feeds' followers), and what would ask addresses that an input names is left
+//! out: `providers` reads what these answer.
 
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use cairn_chassis::channel::ServiceChannel;
-use cairn_chassis::clock::SystemClock;
-use cairn_chassis::entropy::OsEntropy;
-use cairn_chassis::identity::ServiceIdentitySource;
-use cairn_chassis::{server, sql};
 use cairn_proto::auth::v1::{ExchangeRequest, ExchangeResponse};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use prost::Message as _;
 use serde_json::{Value, json};
@@ -24,9 +20,17 @@ use tokio::runtime::Runtime;
 use tonic::service::Routes;
 use tower::ServiceExt as _;
 
-const MESH_SECRET: &str = "a secret of this run alone";
-/// Nothing listens there.
-const NOWHERE: &str = "http://127.0.0.1:9";
+use crate::requests::{Caller, HOST, PEER, address, filled, over_grpc, over_http};
+use crate::services::{Account, Served, open};
+
+/// Bits of an input's first byte: it is a call over gRPC, and not a request over HTTP.
+const OVER_GRPC: u8 = 1;
+/// Over gRPC: the message frames itself. Over HTTP: it comes from a person in a browser.
+const OTHERWISE: u8 = 2;
+/// Over gRPC: the first line behind the door is the credential.
+const OWN_CREDENTIAL: u8 = 4;
+/// A line names the door, such as `POST /api/v1/files`, instead of a number in two bytes.
+const NAMED: u8 = 0x80;
 /// An answer that has not ended by then waits for news (`Health/Watch`, an event stream).
 const READING_LIMIT: Duration = Duration::from_millis(50);
 /// An answer that has not begun by then waits for news, or for a service that is out of reach.
@@ -60,6 +64,13 @@ const FURTHER: &[(Method, &str)] = &[
     (Method::GET, "/"),
 ];
 
+/// Parts of paths behind which an address is asked that the input names.
+const ASKS_ADDRESSES: &[&str] =
+    &["/sources", "/webhooks", "v1.SourceService/", "v1.LiveService/", "v1.WebhookService/"];
+/// What would end the workspace that all inputs have.
+const ENDS_ALL: &[(Method, &str)] =
+    &[(Method::POST, "/w/{id}/settings/delete"), (Method::DELETE, "/api/workspaces/{id}")];
+
 /// What is open beside the contracts: health and reflection, in both versions that are spoken.
 const FURTHER_METHODS: &[&str] = &[
     "/grpc.health.v1.Health/Check",
@@ -74,12 +85,13 @@ const FURTHER_METHODS: &[&str] = &[
 pub struct Doors {
     runtime: Runtime,
     http: Router,
-    grpc: Routes,
+    grpc: Vec<Served>,
     /// With the parameters of paths in braces.
     operations: Vec<(Method, String)>,
     methods: Vec<String>,
-    /// An API token with every permission.
-    token: String,
+    account: Account,
+    /// An OAuth client.
+    client: String,
     known: Mutex<Known>,
     _folder: TempDir,
 }
@@ -90,10 +102,13 @@ struct Known {
     uses: usize,
     /// The signed identity of the token.
     identity: String,
+    /// The cookie of a session.
+    cookie: String,
     /// Ids, by what stands before them in paths.
     ids: Vec<(&'static str, String)>,
 }
 
+const EXCHANGE: &str = "/cairn.auth.v1.TokenService/Exchange";
 /// After so many inputs everything is made anew.
 const MOST_USES: usize = 256;
 
@@ -101,76 +116,15 @@ const MOST_USES: usize = 256;
 pub static DOORS: LazyLock<Doors> = LazyLock::new(|| {
     let runtime = Runtime::new().expect("a runtime");
     let folder = TempDir::new().expect("a folder");
-    let (http, grpc, token) = runtime.block_on(open(&folder));
+    let (http, grpc, account) = runtime.block_on(open(&folder, None));
     let documents = DOCUMENTS.map(|path| runtime.block_on(answer(&http, Request::get(path))));
     let documents = documents.map(|text| serde_json::from_slice(&text).expect("an OpenAPI document"));
     let operations = operations(&documents);
-    let known = Mutex::default();
-    Doors { runtime, http, grpc, operations, methods: methods(), token, known, _folder: folder }
+    let (client, known) = (runtime.block_on(register(&http)), Mutex::default());
+    Doors { runtime, http, grpc, operations, methods: methods(), account, client, known, _folder: folder }
 });
 
-async fn open(folder: &TempDir) -> (Router, Routes, String) {
-    let database = |name: &str| sql::Config::sqlite(folder.path().join(name));
-    let (clock, entropy) = (std::sync::Arc::new(SystemClock), std::sync::Arc::new(OsEntropy));
-    let auth = cairn_auth::Config {
-        storage: database("auth.db"),
-        mesh_secret: MESH_SECRET.to_owned(),
-        default_plan: "selfhosted".to_owned(),
-        plan_changes: cairn_auth::PlanChanges::default(),
-        workspaces_per_person: 50,
-        base_url: None,
-        workspace_grace: Duration::from_secs(60),
-        outbound_allowed: Vec::new(),
-        mail: None,
-        oidc: None,
-        oauth_clients: 100,
-        sealing: None,
-        key_rotation: cairn_auth::Rotation::default(),
-    };
-    let auth = cairn_auth::Service::open(auth, clock.clone(), entropy).await.expect("auth");
-    let ambient = auth.ambient();
-    let content = cairn_content::Config {
-        storage: database("content.db"),
-        trash_retention: None,
-        assets: cairn_content::AssetLocation::Memory,
-        limits: cairn_chassis::limits::PlanLimits::default(),
-        columns_bytes: 16 << 20,
-        names_bytes: 16 << 20,
-    };
-    let content = cairn_content::Service::open(content, ambient.clone()).await.expect("content");
-
-    let names = [cairn_auth::SERVICE_NAMES, cairn_content::SERVICE_NAMES].concat();
-    let access = [cairn_auth::ACCESS, cairn_content::ACCESS];
-    let routes = auth.routes().into_axum_router().reset_fallback().merge(content.routes().into_axum_router());
-    let composed = server::compose(Routes::from(routes), &names, &access, &ambient.verifier).await;
-    let routes = composed.expect("the contracts' descriptors").routes;
-    let here = ServiceChannel::local(routes.clone());
-    auth.connect(here.clone());
-    let wanted =
-        cairn_auth::Bootstrap { workspace_name: "Fuzz".to_owned(), ..cairn_auth::Bootstrap::default() };
-    let made = auth.bootstrap(wanted, |_| Ok(())).await.expect("an account").expect("the first account");
-
-    let nowhere = || ServiceChannel::remote_over(NOWHERE, None).expect("an address");
-    let identity = ServiceIdentitySource::new("gateway", MESH_SECRET.to_owned(), here.clone(), clock);
-    let upstreams = cairn_gateway::Upstreams {
-        auth: here.clone().presenting(identity.clone()),
-        content_feed: here.clone().presenting(identity),
-        ingest_feed: nowhere(),
-        content: here,
-        ingest: nowhere(),
-        retrieval: nowhere(),
-        sync: nowhere(),
-    };
-    // Every input comes from an address of its own, so that none is turned away for what others did.
-    let config = cairn_gateway::Config {
-        trusted_proxies: vec!["127.0.0.1".to_owned()],
-        ..cairn_gateway::Config::default()
-    };
-    let gateway = cairn_gateway::Gateway::build(&config).expect("a configuration");
-    (gateway.connect(upstreams, ambient).router(), routes, made.token)
-}
-
-/// Every operation of the OpenAPI documents, and those that they do not name.
+/// Every operation of the OpenAPI documents, and those that they do not name: pages, MCP, OAuth.
 fn operations(documents: &[Value]) -> Vec<(Method, String)> {
     let mut operations: Vec<(Method, String)> =
         FURTHER.iter().map(|(method, path)| (method.clone(), (*path).to_owned())).collect();
@@ -181,6 +135,15 @@ fn operations(documents: &[Value]) -> Vec<(Method, String)> {
             }
         }
     }
+    let mut routes: Vec<(Method, String)> = Vec::new();
+    for (method, path) in cairn_gateway::paths() {
+        let methods = method.map_or_else(|| vec![Method::GET, Method::POST], |method| vec![method]);
+        routes.extend(methods.into_iter().map(|method| (method, path.clone())));
+    }
+    routes.retain(|route| !operations.contains(route));
+    // Last, since numbers of inputs count the others.
+    routes.sort_by(|one, other| (&one.1, one.0.as_str()).cmp(&(&other.1, other.0.as_str())));
+    operations.extend(routes);
     operations
 }
 
@@ -203,59 +166,145 @@ async fn answer(router: &Router, request: http::request::Builder) -> Vec<u8> {
     response.expect("an answer").into_body().collect().await.expect("a body").to_bytes().to_vec()
 }
 
-static COUNT: AtomicU32 = AtomicU32::new(0);
+/// Registers an OAuth client, which tells its id.
+async fn register(router: &Router) -> String {
+    let client = json!({
+        "client_name": "Fuzz",
+        "redirect_uris": ["http://127.0.0.1:3000/callback"],
+        "token_endpoint_auth_method": "none",
+    });
+    let request = Request::post("/oauth/register")
+        .header(header::HOST, HOST)
+        .header(header::CONTENT_TYPE, "application/json")
+        .header("x-forwarded-for", address())
+        .extension(ConnectInfo(PEER));
+    let request = request.body(Body::from(client.to_string())).expect("a request");
+    let response = router.clone().oneshot(request).await.expect("an answer");
+    assert_eq!(response.status(), StatusCode::CREATED, "a client");
+    let body = response.into_body().collect().await.expect("a body").to_bytes();
+    let made: Value = serde_json::from_slice(&body).expect("JSON");
+    made["client_id"].as_str().expect("an id").to_owned()
+}
 
-fn address() -> HeaderValue {
-    let [a, b, c, d] = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-    HeaderValue::try_from(format!("2001:db8:{a:x}:{b:x}:{c:x}:{d:x}::1")).expect("an address")
+/// The number of the door that an input names or counts, among so many, and what is behind that.
+fn door(
+    kind: u8,
+    rest: &[u8],
+    count: usize,
+    is_called: impl Fn(usize, &[u8]) -> bool,
+) -> Option<(usize, &[u8])> {
+    if kind & NAMED == 0 {
+        let [high, low, rest @ ..] = rest else { return None };
+        return Some((usize::from(u16::from_be_bytes([*high, *low])) % count, rest));
+    }
+    let (name, rest) = first_line(rest);
+    (0..count).find(|number| is_called(*number, name)).map(|number| (number, rest))
+}
+
+fn first_line(input: &[u8]) -> (&[u8], &[u8]) {
+    let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
+    (&input[..end], input.get(end + 1..).unwrap_or_default())
+}
+
+/// Whether a line is `POST /api/v1/files`, for that operation.
+fn is_operation(line: &[u8], (method, path): &(Method, String)) -> bool {
+    let behind = line.strip_prefix(method.as_str().as_bytes());
+    behind.and_then(|behind| behind.strip_prefix(b" ")) == Some(path.as_bytes())
+}
+
+fn asks_addresses(path: &str) -> bool {
+    ASKS_ADDRESSES.iter().any(|part| path.contains(part))
 }
 
 impl Doors {
     /// Sends an input through the door that its first bytes name, with a credential of its own or none.
     pub fn knock(&self, input: &[u8]) {
-        self.send(input, &Known::default(), None);
+        self.send(input, &Known::default(), false);
     }
 
-    /// The same as somebody inside: without a credential of its own it has the token or its identity, `{…}` in paths are ids of what
-    /// there is, and so is `$file` in bodies, as `$folder`, `$database`, `$record` and `$memory`.
+    /// The same as somebody inside: without a credential of its own it has the token or its identity, or the cookie of a session;
+    /// `{…}` in paths are ids of what there is, and so is `$file` in queries and bodies, as `$folder`, `$database`, `$record`, `$memory` and `$client`.
     pub fn enter(&self, input: &[u8]) {
         let mut known = self.known();
         if known.uses % MOST_USES == 0 {
             let number = known.uses / MOST_USES;
-            let made = async { (self.identity().await, self.fill(number).await) };
-            let (identity, ids) = self.runtime.block_on(made);
-            (known.identity, known.ids) = (identity, ids);
+            let made = async { (self.identity().await, self.sign_in().await, self.fill(number).await) };
+            let (identity, cookie, ids) = self.runtime.block_on(made);
+            (known.identity, known.cookie, known.ids) = (identity, cookie, ids);
         }
         known.uses += 1;
-        self.send(input, &known, Some(&self.token));
+        self.send(input, &known, true);
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send(&self, input: &[u8], known: &Known, token: Option<&str>) {
-        let [kind, high, low, rest @ ..] = input else { return };
-        let number = usize::from(u16::from_be_bytes([*high, *low]));
-        if kind % 2 == 0 {
-            let (method, path) = &self.operations[number % self.operations.len()];
-            if let Some(request) = over_http(method, &filled(path, &known.ids), rest, token, &known.ids) {
-                self.runtime.block_on(check_http(self.http.clone(), request));
-            }
+    fn send(&self, input: &[u8], known: &Known, is_inside: bool) {
+        let [kind, rest @ ..] = input else { return };
+        if kind & OVER_GRPC != 0 {
+            return self.call(*kind, rest, known);
+        }
+        let count = self.operations.len();
+        let is_called = |number: usize, line: &[u8]| is_operation(line, &self.operations[number]);
+        let Some((number, rest)) = door(*kind, rest, count, is_called) else { return };
+        let (method, path) = &self.operations[number];
+        let ends_all = ENDS_ALL.iter().any(|(ends, at)| ends == method && at == path);
+        if is_inside && (asks_addresses(path) || ends_all) {
             return;
         }
-        let method = &self.methods[number % self.methods.len()];
-        let identity = Some(known.identity.as_str()).filter(|identity| !identity.is_empty());
-        let request = over_grpc(method, kind % 4 == 1, rest, identity);
-        self.runtime.block_on(check_grpc(self.grpc.clone(), request));
+        let caller = match (is_inside, kind & OTHERWISE) {
+            (false, _) => Caller::Nobody,
+            (true, 0) => Caller::Agent(&self.account.token),
+            (true, _) => Caller::Person(&known.cookie),
+        };
+        if let Some(request) = over_http(method, &filled(path, &known.ids), rest, caller, &known.ids) {
+            self.runtime.block_on(check_http(self.http.clone(), request));
+        }
+    }
+
+    fn call(&self, kind: u8, rest: &[u8], known: &Known) {
+        let is_called = |number: usize, line: &[u8]| line == self.methods[number].as_bytes();
+        let Some((number, rest)) = door(kind, rest, self.methods.len(), is_called) else { return };
+        let method = &self.methods[number];
+        if asks_addresses(method) {
+            return;
+        }
+        let (own, rest) = if kind & OWN_CREDENTIAL == 0 { (&b""[..], rest) } else { first_line(rest) };
+        let usual = Some(known.identity.as_str()).filter(|identity| !identity.is_empty());
+        let usual = usual.map(|identity| format!("Bearer {identity}")).unwrap_or_default();
+        let credential = if own.is_empty() { usual.as_bytes() } else { own };
+        let request = over_grpc(method, kind & OTHERWISE == 0, rest, credential);
+        self.runtime.block_on(check_grpc(self.service(method), request));
+    }
+
+    /// The service that a method is of; the first for what all of them have.
+    fn service(&self, method: &str) -> Routes {
+        let service = method.trim_start_matches('/').split('/').next().unwrap_or_default();
+        let found = self.grpc.iter().find(|served| served.names.contains(&service));
+        found.or(self.grpc.first()).expect("services").routes.clone()
+    }
+
+    /// The cookie of a new session.
+    async fn sign_in(&self) -> String {
+        let body = json!({ "email": self.account.email, "password": self.account.password });
+        let request = Request::post("/api/session")
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("x-forwarded-for", address())
+            .extension(ConnectInfo(PEER));
+        let request = request.body(Body::from(body.to_string())).expect("a request");
+        let response = self.http.clone().oneshot(request).await.expect("an answer");
+        assert_eq!(response.status(), StatusCode::OK, "a sign-in");
+        let cookie = response.headers()[header::SET_COOKIE].to_str().expect("a cookie");
+        cookie.split(';').next().unwrap_or_default().to_owned()
     }
 
     /// What the token is exchanged for.
     async fn identity(&self) -> String {
-        let message = ExchangeRequest { api_token: self.token.clone() }.encode_to_vec();
-        let request = over_grpc("/cairn.auth.v1.TokenService/Exchange", true, &message, None);
-        let response =
-            self.grpc.clone().into_axum_router().oneshot(request.map(Body::new)).await.expect("an answer");
+        let message = ExchangeRequest { api_token: self.account.token.clone() }.encode_to_vec();
+        let request = over_grpc(EXCHANGE, true, &message, b"");
+        let routes = self.service(EXCHANGE).into_axum_router();
+        let response = routes.oneshot(request.map(Body::new)).await.expect("an answer");
         let body = response.into_body().collect().await.expect("a body").to_bytes();
         // The flag and the length stand before the message.
         let exchanged = ExchangeResponse::decode(body.slice(5..)).expect("an identity");
@@ -272,22 +321,27 @@ impl Doors {
         let records = format!("/api/v1/databases/{database}/records");
         let record = self.make(&records, &json!({ "values": {} })).await;
         let memory = self.make("/api/v1/memories", &json!({ "name": format!("Memory {number}") })).await;
-        [
+        let workspace = &self.account.workspace;
+        vec![
             ("folders", folder),
+            // Before a page of a file there stands `file`.
+            ("file", file.clone()),
             ("files", file),
             ("databases", database),
             ("records", record),
             ("memories", memory),
+            ("versions", "1".to_owned()),
+            ("clients", self.client.clone()),
+            ("workspaces", workspace.clone()),
+            // As before the pages of a workspace.
+            ("w", workspace.clone()),
         ]
-        .into_iter()
-        .chain([("versions", "1".to_owned())])
-        .collect()
     }
 
     async fn make(&self, path: &str, body: &Value) -> String {
         let request = Request::post(path)
             .header(header::CONTENT_TYPE, "application/json")
-            .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.account.token))
             .extension(ConnectInfo(PEER));
         let request = request.body(Body::from(body.to_string())).expect("a request");
         let response = self.http.clone().oneshot(request).await.expect("an answer");
@@ -296,72 +350,6 @@ impl Doors {
         let made: Value = serde_json::from_slice(&body).expect("JSON");
         made["id"].as_str().unwrap_or_else(|| panic!("{path} answers {made}")).to_owned()
     }
-}
-
-const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4711);
-
-/// A path with the ids of what there is in the place of its parameters, else with their names.
-fn filled(path: &str, ids: &[(&'static str, String)]) -> String {
-    let mut segments: Vec<&str> = Vec::new();
-    for segment in path.split('/') {
-        let before = segments.last().copied().unwrap_or_default();
-        let id = ids.iter().find(|(kind, _)| *kind == before).map(|(_, id)| id.as_str());
-        let name = segment.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
-        segments.push(name.map_or(segment, |name| id.unwrap_or(name)));
-    }
-    segments.join("/")
-}
-
-/// The first line goes behind the path, the second one is the type of the body, the third a credential.
-fn over_http(
-    method: &Method,
-    path: &str,
-    rest: &[u8],
-    token: Option<&str>,
-    ids: &[(&'static str, String)],
-) -> Option<Request<Body>> {
-    let mut parts = rest.splitn(4, |byte| *byte == b'\n');
-    let behind = parts.next().unwrap_or_default();
-    let uri = Uri::try_from([path.as_bytes(), behind].concat()).ok()?;
-    let mut request = Request::builder().method(method).uri(uri);
-    let bearer = token.map(|token| format!("Bearer {token}")).unwrap_or_default();
-    for (name, usual) in [(header::CONTENT_TYPE, ""), (header::AUTHORIZATION, bearer.as_str())] {
-        let sent = Some(parts.next().unwrap_or_default()).filter(|sent| !sent.is_empty());
-        let sent = sent.unwrap_or(usual.as_bytes());
-        if let Some(value) = HeaderValue::from_bytes(sent).ok().filter(|_| !sent.is_empty()) {
-            request = request.header(name, value);
-        }
-    }
-    let mut body = parts.next().unwrap_or_default().to_vec();
-    if let Some(text) = std::str::from_utf8(&body).ok().filter(|text| text.contains('$')) {
-        let named = |text: String, (kind, id): &(&'static str, String)| {
-            let singular = kind.strip_suffix("ies").map(|stem| format!("{stem}y"));
-            let singular = singular.unwrap_or_else(|| kind.trim_end_matches('s').to_owned());
-            text.replace(&format!("${singular}"), id)
-        };
-        body = ids.iter().fold(text.to_owned(), named).into_bytes();
-    }
-    let request = request.header("x-forwarded-for", address()).extension(ConnectInfo(PEER));
-    request.body(Body::from(body)).ok()
-}
-
-fn over_grpc(
-    method: &str,
-    is_framed: bool,
-    rest: &[u8],
-    identity: Option<&str>,
-) -> Request<tonic::body::Body> {
-    let mut body = Vec::new();
-    if is_framed {
-        body.push(0);
-        body.extend(u32::try_from(rest.len()).unwrap_or(u32::MAX).to_be_bytes());
-    }
-    body.extend(rest);
-    let mut request = Request::post(method).header(header::CONTENT_TYPE, "application/grpc");
-    if let Some(identity) = identity {
-        request = request.header(header::AUTHORIZATION, format!("Bearer {identity}"));
-    }
-    request.body(tonic::body::Body::new(http_body_util::Full::from(body))).expect("a request")
 }
 
 async fn check_http(router: Router, request: Request<Body>) {

@@ -1,4 +1,4 @@
-//! Archives out of inputs: a fuzzer finds texts by itself, and no checksum.
+//! Archives and PDFs out of inputs: a fuzzer finds texts by itself, and no checksum or place.
 
 use std::io::{Cursor, Write as _};
 
@@ -30,6 +30,25 @@ pub fn archive_of(names: &[&str], input: &[u8]) -> Vec<u8> {
         add(&mut zip, name, bytes);
     }
     finish(zip)
+}
+
+/// A PDF of the objects in an input, which lines of `%%%%` divide: the first is the catalog. Where each begins is right, which no input
+/// finds by chance.
+pub fn pdf(input: &[u8]) -> Vec<u8> {
+    let mut bytes = b"%PDF-1.7\n".to_vec();
+    let mut table = String::new();
+    let mut size = 1;
+    for object in divided(input).take(MOST_ENTRIES) {
+        table.push_str(&format!("{:010} 00000 n \n", bytes.len()));
+        bytes.extend(format!("{size} 0 obj\n").as_bytes());
+        bytes.extend(object);
+        bytes.extend(b"\nendobj\n");
+        size += 1;
+    }
+    let start = bytes.len();
+    let end = format!("trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n");
+    bytes.extend(format!("xref\n0 {size}\n0000000000 65535 f \n{table}{end}").as_bytes());
+    bytes
 }
 
 fn add(zip: &mut ZipWriter<Cursor<Vec<u8>>>, name: &str, bytes: &[u8]) {

@@ -1,10 +1,9 @@
 //! Shows any text as the console does: as Markdown, as source, and beside another text.
 //!
-//! The module is compiled as it stands in the gateway, without the rest of it: a build takes seconds. With cargo-fuzz:
-//! `cargo +nightly fuzz run markdown --fuzz-dir gateway/fuzz`.
+//! The module is compiled as it stands in the gateway, which shows it to nobody: `tests/fuzz/run.sh markdown`.
 #![no_main]
 
-#[path = "../../src/pages"]
+#[path = "../../../gateway/src/pages"]
 mod pages {
     #![allow(dead_code, unused_imports, reason = "the gateway uses what is not used here")]
 
@@ -118,7 +117,10 @@ mod pages {
     }
 
     fn is_of_text(error: &html5gum::Error) -> bool {
-        matches!(error, html5gum::Error::ControlCharacterInInputStream | html5gum::Error::NoncharacterInInputStream)
+        matches!(
+            error,
+            html5gum::Error::ControlCharacterInInputStream | html5gum::Error::NoncharacterInInputStream
+        )
     }
 
     fn is_harmless(address: &[u8], relative: Relative<'_>) -> bool {

@@ -1,10 +1,9 @@
 //! Reads any bytes as a client's message and judges it by the rules of both eras.
 //!
-//! The three modules are compiled as they stand in the gateway, without the rest of it: a build takes seconds. With
-//! cargo-fuzz: `cargo +nightly fuzz run envelope --fuzz-dir gateway/fuzz`.
+//! The three modules are compiled as they stand in the gateway, which shows them to nobody: `tests/fuzz/run.sh envelope`.
 #![no_main]
 
-#[path = "../../src/mcp"]
+#[path = "../../../gateway/src/mcp"]
 mod mcp {
     #![allow(dead_code, reason = "the gateway uses what is not used here")]
 
