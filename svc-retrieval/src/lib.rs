@@ -26,7 +26,6 @@ use std::sync::Arc;
 use cairn_browse::Browser;
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
-use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::jobs::Leases;
 use cairn_chassis::lifecycle;
@@ -147,7 +146,7 @@ impl Service {
             }
             None => Turns::default(),
         };
-        let generations = open_generations(&config, owners, turns, clock()).await?;
+        let generations = open_generations(&config, owners, turns, &ambient).await?;
         let browser = Browser::new(
             browsing,
             (content.clone(), ingest.clone()),
@@ -228,14 +227,14 @@ async fn open_generations(
     config: &Config,
     owners: Vec<Owner>,
     turns: Turns,
-    clock: Arc<dyn Clock>,
+    ambient: &Ambient,
 ) -> Result<Generations, Error> {
-    let (embedding, embedding_clock) = (config.embedding.clone(), Arc::clone(&clock));
+    let (embedding, embedding_clock) = (config.embedding.clone(), Arc::clone(&ambient.clock));
     // A model's files are read.
     let opened = tokio::task::spawn_blocking(move || Embedders::open(embedding, embedding_clock));
     let embedders = opened.await??;
     let factory: Arc<dyn EngineFactory> = match &config.qdrant {
-        Some(config) => qdrant::open(config, clock)?,
+        Some(config) => qdrant::open(config, Arc::clone(&ambient.clock), ambient.ids.clone())?,
         None => Arc::new(FolderFactory::open(&config.index_folder)?),
     };
     Generations::open(factory, embedders, owners, turns).await

@@ -238,8 +238,9 @@ fn titles(list: &[Value], field: &str) -> Vec<String> {
     list.iter().filter_map(|item| item[field].as_str()).map(str::to_owned).collect()
 }
 
-/// Scripts go on without the index: whatever else is wrong at this moment, one is answered before the index is back.
-pub(crate) async fn scripts(access: &Access, violations: &Violations) {
+/// Scripts go on without the index and without Redis: whatever else is wrong at this moment, one is answered before what is away
+/// is back.
+pub(crate) async fn scripts(access: &Access, away: &str, violations: &Violations) {
     let (token, end) = (access.token(), Instant::now() + SCRIPT_LIMIT);
     loop {
         let asked = token.post(SCRIPT).json(json!({"script": "ls /files | wc -l"})).attempt().await;
@@ -249,7 +250,7 @@ pub(crate) async fn scripts(access: &Access, violations: &Violations) {
             Err(why) => why,
         };
         if Instant::now() >= end {
-            return violations.note(format!("no script is answered while Qdrant is away: {said}"));
+            return violations.note(format!("no script is answered while {away} is away: {said}"));
         }
         tokio::time::sleep(PAUSE).await;
     }

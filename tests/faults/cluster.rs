@@ -12,6 +12,7 @@ use cairn_chassis::testing::{ports, postgres, redis};
 use cairn_chassis::token_format;
 use reqwest::Method;
 use tokio::net::TcpSocket;
+use tokio::sync::Mutex;
 
 use crate::access::{Absences, Access};
 use crate::ledger::Violations;
@@ -75,7 +76,7 @@ pub(crate) struct Cluster {
     tables: Tables,
     /// What is ordered of the disk of PostgreSQL; nothing where no library can be built.
     tables_orders: Option<Orders>,
-    redis: Option<redis::Server>,
+    redis: Option<Mutex<redis::Server>>,
     /// Where the index is in it.
     qdrant: Option<Qdrant>,
     _folder: Scratch,
@@ -169,7 +170,7 @@ impl Cluster {
             access,
             tables,
             tables_orders,
-            redis,
+            redis: redis.map(Mutex::new),
             qdrant,
             _folder: folder,
             _held: held,
@@ -298,11 +299,9 @@ impl Cluster {
         }
     }
 
-    /// Has Redis forget everything, where there is one.
-    pub(crate) async fn flush_redis(&self) {
-        if let Some(redis) = &self.redis {
-            redis.flush().await.unwrap();
-        }
+    /// Where gateways count, where there is such.
+    pub(crate) fn redis(&self) -> Option<&Mutex<redis::Server>> {
+        self.redis.as_ref()
     }
 
     /// Has the clock of a service jump so far from the true time.

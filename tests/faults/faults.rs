@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use cairn_chassis::testing::redis::Server as Redis;
 use tokio::time::Instant;
 
 use crate::audit;
@@ -49,6 +50,10 @@ pub(crate) enum Fault {
     DiskOfTables { refusal: Refusal, lasting: Duration },
     /// Redis forgets all that gateways have counted.
     FlushRedis,
+    /// `kill -9` of Redis, and a start some time later: it has lost everything.
+    KillRedis { away: Duration },
+    /// SIGSTOP of Redis, and SIGCONT some time later.
+    HangRedis { lasting: Duration },
     /// The clock of a service jumps, and back some time later.
     Clock { service: &'static str, millis: i64, lasting: Duration },
     /// `kill -9` of Qdrant, and a start some time later: it has lost everything.
@@ -78,7 +83,12 @@ impl Fault {
             8 => Self::Partition { link, lasting },
             9 => Self::Slow { link, delay, lasting },
             10 => Self::KillTables,
-            11 => Self::FlushRedis,
+            // From a stream beside: these came later, and seeds that are kept stand for what they did.
+            11 => match numbers.aside().below(4) {
+                0 => Self::FlushRedis,
+                1 | 2 => Self::KillRedis { away },
+                _ => Self::HangRedis { lasting },
+            },
             12 => Self::DiskOfTables { refusal, lasting },
             13 => Self::Clock { service, millis, lasting },
             14 => Self::TurnAway { link, lasting },
@@ -100,7 +110,7 @@ impl Fault {
             | Self::Slow { link, .. }
             | Self::TurnAway { link, .. } => vec![*link],
             Self::KillTables | Self::DiskOfTables { .. } => vec![POSTGRES],
-            Self::FlushRedis => vec![REDIS],
+            Self::FlushRedis | Self::KillRedis { .. } | Self::HangRedis { .. } => vec![REDIS],
             Self::Clock { service, .. } => vec![*service, CLOCKS],
             Self::KillQdrant { .. } | Self::HangQdrant { .. } => vec![QDRANT],
         }
@@ -152,7 +162,23 @@ impl Fault {
                 tokio::time::sleep(*lasting).await;
                 cluster.refuse_writes_of_tables(None);
             }
-            Self::FlushRedis => cluster.flush_redis().await,
+            Self::FlushRedis => {
+                let Some(redis) = cluster.redis() else { return };
+                redis.lock().await.flush().await.unwrap();
+            }
+            Self::KillRedis { away } => {
+                let Some(redis) = cluster.redis() else { return };
+                let mut redis = redis.lock().await;
+                kill_redis(cluster, &mut redis, *away, violations).await;
+            }
+            Self::HangRedis { lasting } => {
+                let Some(redis) = cluster.redis() else { return };
+                let (redis, end) = (redis.lock().await, Instant::now() + *lasting);
+                redis.hang().unwrap();
+                audit::scripts(cluster.access(), REDIS, violations).await;
+                tokio::time::sleep_until(end).await;
+                redis.resume().unwrap();
+            }
             Self::Clock { service, millis, lasting } => {
                 cluster.shift_clock(service, *millis);
                 tokio::time::sleep(*lasting).await;
@@ -166,12 +192,21 @@ impl Fault {
                 let Some(qdrant) = cluster.qdrant() else { return };
                 let end = Instant::now() + *lasting;
                 qdrant.signal("STOP");
-                audit::scripts(cluster.access(), violations).await;
+                audit::scripts(cluster.access(), QDRANT, violations).await;
                 tokio::time::sleep_until(end).await;
                 qdrant.signal("CONT");
             }
         }
     }
+}
+
+/// Without Redis requests go on: each gateway counts for itself.
+async fn kill_redis(cluster: &Cluster, redis: &mut Redis, away: Duration, violations: &Violations) {
+    let back = Instant::now() + away;
+    redis.kill().unwrap();
+    audit::scripts(cluster.access(), REDIS, violations).await;
+    tokio::time::sleep_until(back).await;
+    redis.start_again().await.unwrap();
 }
 
 /// Starts a service again some time later.
@@ -186,7 +221,7 @@ async fn kill_qdrant(cluster: &Cluster, qdrant: &Qdrant, away: Duration, violati
     let back = Instant::now() + away;
     qdrant.kill();
     audit::search_without_index(cluster.access(), violations).await;
-    audit::scripts(cluster.access(), violations).await;
+    audit::scripts(cluster.access(), QDRANT, violations).await;
     tokio::time::sleep_until(back).await;
     qdrant.start_again();
 }
@@ -212,6 +247,10 @@ impl fmt::Display for Fault {
                 write!(formatter, "the disk of PostgreSQL is {refusal:?} for {lasting:?}")
             }
             Self::FlushRedis => write!(formatter, "Redis forgets everything"),
+            Self::KillRedis { away } => {
+                write!(formatter, "kill -9 Redis, back with nothing after {away:?}")
+            }
+            Self::HangRedis { lasting } => write!(formatter, "Redis hangs for {lasting:?}"),
             Self::Clock { service, millis, lasting } => {
                 write!(formatter, "the clock of {service} is {millis} ms off for {lasting:?}")
             }

@@ -14,6 +14,11 @@ impl Numbers {
         Self(self.next())
     }
 
+    /// A stream beside this one, which goes on as if nothing had been drawn: what is drawn anew leaves the other choices of a seed.
+    pub(crate) fn aside(&self) -> Self {
+        Self(!self.0)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

@@ -35,5 +35,5 @@ fn simulation_of_units_of_work_that_share_a_commit() {
 
 #[test]
 fn simulation_of_leases_on_clocks_that_differ() {
-    simulation::run("leases", 218, leases::walk);
+    simulation::run("leases", 212, leases::walk);
 }

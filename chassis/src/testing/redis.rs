@@ -1,9 +1,9 @@
 //! A throw-away Redis for each test that asks. It stops with the value that names it, or with the test process.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -30,6 +30,8 @@ pub enum Mode {
 pub struct Server {
     /// Closing the pipe to it ends the script, which ends the server.
     script: Child,
+    /// What the script says.
+    said: BufReader<ChildStdout>,
     folder: String,
     process: String,
     port: u16,
@@ -55,6 +57,23 @@ impl Server {
     /// When the signal cannot be sent.
     pub fn kill(&self) -> Result<(), String> {
         self.signal("KILL")
+    }
+
+    /// Starts it again where it was, with nothing in it, and waits until it answers; one that still runs is ended.
+    ///
+    /// # Errors
+    /// When it cannot be started, or does not answer.
+    pub async fn start_again(&mut self) -> Result<(), String> {
+        let input = self.script.stdin.as_mut().ok_or("nobody reads what the script is told")?;
+        input.write_all(b"again\n").map_err(|error| error.to_string())?;
+        let mut line = String::new();
+        self.said.read_line(&mut line).map_err(|error| error.to_string())?;
+        if line.is_empty() {
+            return Err("the script has ended".to_owned());
+        }
+        line.trim().clone_into(&mut self.process);
+        let mode = if self.port == 0 { Mode::Alone } else { Mode::Cluster };
+        wait(self, mode).await
     }
 
     /// Lets it hang: connections stay open and nothing answers.
@@ -192,17 +211,16 @@ fn run_script(mode: Mode) -> Result<Server, String> {
         .process_group(0)
         .spawn()
         .map_err(|error| format!("no shell: {error}"))?;
+    let mut said = BufReader::new(script.stdout.take().ok_or("the shell says nothing")?);
     let mut line = String::new();
-    if let Some(stdout) = script.stdout.take() {
-        BufReader::new(stdout).read_line(&mut line).map_err(|error| error.to_string())?;
-    }
+    said.read_line(&mut line).map_err(|error| error.to_string())?;
     let Some((folder, process)) = line.trim().split_once(' ') else {
-        let mut said = String::new();
+        let mut complaint = String::new();
         if let Some(mut stderr) = script.stderr.take() {
-            stderr.read_to_string(&mut said).map_err(|error| error.to_string())?;
+            stderr.read_to_string(&mut complaint).map_err(|error| error.to_string())?;
         }
         script.wait().map_err(|error| error.to_string())?;
-        return Err(said.trim().to_owned());
+        return Err(complaint.trim().to_owned());
     };
-    Ok(Server { folder: folder.to_owned(), process: process.to_owned(), script, port })
+    Ok(Server { folder: folder.to_owned(), process: process.to_owned(), script, said, port })
 }

@@ -1,6 +1,7 @@
 # Runs a throw-away Redis until standard input ends, which is when the test ends, however it ends.
 # Prints its folder, where the socket is `s`, and its process id. Arguments: the TCP port (0: none), and the port of the
-# cluster bus (0: no cluster).
+# cluster bus (0: no cluster). Each line of the input ends it and starts it again where it was, with nothing in it; the new process
+# id is printed.
 set -eu
 command -v redis-server >/dev/null 2>&1 || {
     echo "redis-server is not installed" >&2
@@ -28,7 +29,15 @@ if [ "$2" != 0 ]; then
     set -- "$@" --cluster-enabled yes --cluster-config-file nodes.conf --cluster-port "$2"
 fi
 shift 2
-redis-server "$@" </dev/null >"$dir/redis.log" 2>&1 &
-server=$!
+start() {
+    redis-server "$@" </dev/null >>"$dir/redis.log" 2>&1 &
+    server=$!
+}
+start "$@"
 echo "$dir $server"
-cat >/dev/null
+while read -r _; do
+    kill -KILL "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+    start "$@"
+    echo "$server"
+done

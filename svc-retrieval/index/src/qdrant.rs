@@ -11,6 +11,7 @@ pub mod stand_in;
 use std::sync::Arc;
 
 use cairn_chassis::clock::Clock;
+use cairn_chassis::ids::IdSource;
 
 pub use self::config::Config;
 use crate::{EngineFactory, Error};
@@ -20,8 +21,8 @@ use crate::{EngineFactory, Error};
 /// # Errors
 /// [`Error::Config`] when an option cannot be used, or the feature `qdrant` is not in this binary.
 #[cfg(feature = "qdrant")]
-pub fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Arc<dyn EngineFactory>, Error> {
-    Ok(Arc::new(engine::QdrantFactory::open(config, clock)?))
+pub fn open(config: &Config, clock: Arc<dyn Clock>, ids: IdSource) -> Result<Arc<dyn EngineFactory>, Error> {
+    Ok(Arc::new(engine::QdrantFactory::open(config, clock, ids)?))
 }
 
 /// Says that the feature `qdrant` is not in this binary.
@@ -29,7 +30,7 @@ pub fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Arc<dyn EngineFact
 /// # Errors
 /// Always.
 #[cfg(not(feature = "qdrant"))]
-pub fn open(_: &Config, _: Arc<dyn Clock>) -> Result<Arc<dyn EngineFactory>, Error> {
+pub fn open(_: &Config, _: Arc<dyn Clock>, _: IdSource) -> Result<Arc<dyn EngineFactory>, Error> {
     Err(Error::Config(
         "Qdrant is configured, and this binary was built without the feature `qdrant`".to_owned(),
     ))

@@ -92,6 +92,8 @@ pub(super) struct Held<'a> {
     pub(super) done: Vec<Step>,
     pub(super) stills: Vec<Still>,
     pub(super) kept: Vec<Kept>,
+    /// What stays noted though the workspace does not show it: a worker that was lost may have its call still on its way.
+    open: Vec<Batch>,
     next_place: i64,
 }
 
@@ -111,6 +113,7 @@ impl<'a> Held<'a> {
             done: Vec::new(),
             stills: Vec::new(),
             kept: Vec::new(),
+            open: Vec::new(),
             next_place: 0,
         }
     }
@@ -145,19 +148,39 @@ impl<'a> Held<'a> {
         if phase == Phase::Sync {
             self.recall(opened).await?;
         }
-        for batch in store::batches::list(db, self.run.workspace, self.run.id, phase).await? {
-            self.next_place = self.next_place.max(batch.place + 1);
+        let batches = store::batches::list(db, self.run.workspace, self.run.id, phase).await?;
+        self.next_place = batches.iter().map(|batch| batch.place + 1).max().unwrap_or(0);
+        for batch in batches {
             if batch.is_settled {
                 self.done.extend(batch.steps);
                 continue;
             }
             let states = opened.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
-            let mut steps: Vec<Step> =
-                batch.steps.into_iter().filter(|step| settle::is_over(step, &states)).collect();
+            let (mut steps, open): (Vec<Step>, Vec<Step>) =
+                batch.steps.into_iter().partition(|step| settle::is_over(step, &states));
             settle::learn_versions(&mut steps, &states);
-            self.settle(batch.place, steps).await?;
+            self.settle_but(batch.place, steps, open).await?;
         }
         Ok(())
+    }
+
+    /// Settles what has arrived of a worker that was lost since this one looked first, as these states show it, by which the rest is
+    /// about to be planned: that would take it for what somebody else did. What arrives after them meets the same write of this
+    /// worker, and the second of the two is refused.
+    pub(super) async fn settle_late(&mut self, states: &States) -> Result<(), Halt> {
+        let mut late = Vec::new();
+        for batch in &mut self.open {
+            let steps = std::mem::take(&mut batch.steps).into_iter();
+            let (arrived, open): (Vec<Step>, Vec<Step>) =
+                steps.partition(|step| settle::has_arrived(step, states));
+            late.extend(arrived);
+            batch.steps = open;
+        }
+        if late.is_empty() {
+            return Ok(());
+        }
+        let place = self.take_place();
+        self.settle(place, late).await
     }
 
     /// Remembers what earlier runs of the sync wrote and did not settle, since they were cancelled or failed right then, and what their
@@ -232,6 +255,7 @@ impl<'a> Held<'a> {
         let did: Vec<Step> =
             batches.into_iter().filter(|batch| batch.is_settled).flat_map(|batch| batch.steps).collect();
         let states = opened.states(did.iter().map(|step| (step.kind, step.id))).await?;
+        self.settle_late(&states).await?;
         let reverted: HashSet<Uuid> = self.done.iter().map(|step| step.id).collect();
         let plan = reversal(self.run.origin, &did, &reverted, &states);
         self.kept = plan.kept;
@@ -241,7 +265,7 @@ impl<'a> Held<'a> {
         for batch in cut(plan.steps.into_iter().map(|step| (step, Payload::None)).collect()) {
             self.carry_out(batch).await?;
         }
-        Ok(())
+        self.close().await
     }
 
     /// Notes steps, has them written, and settles them. What the workspace refuses is left alone, and the rest is written.
@@ -267,13 +291,46 @@ impl<'a> Held<'a> {
 
     /// Notes steps that are about to be written; answers the place of their batch.
     pub(super) async fn note(&mut self, steps: Vec<Step>) -> Result<i64, Halt> {
-        let place = self.next_place;
-        self.next_place += 1;
+        let place = self.take_place();
+        // Of what a worker that was lost may have on its way as well, one note is enough.
+        let key = |step: &Step| (step.id, step.write == Write::Relate);
+        let again: HashSet<(Uuid, bool)> = steps.iter().map(key).collect();
+        for batch in &mut self.open {
+            batch.steps.retain(|step| !again.contains(&key(step)));
+        }
         let batch = Batch { place, is_settled: false, steps };
         let mut tx = self.context.db.begin_write().await?;
         store::batches::put(&mut tx, self.run.workspace, self.run.id, self.run.phase, &batch).await?;
+        self.keep_open(&mut tx).await?;
         self.save(tx).await?;
         Ok(place)
+    }
+
+    fn take_place(&mut self) -> i64 {
+        let place = self.next_place;
+        self.next_place += 1;
+        place
+    }
+
+    /// Writes down what is still open, and lets go of what no longer is.
+    async fn keep_open(&mut self, tx: &mut sql::Tx) -> Result<(), Halt> {
+        let (workspace, id, phase) = (self.run.workspace, self.run.id, self.run.phase);
+        for batch in &self.open {
+            store::batches::put(tx, workspace, id, phase, batch).await?;
+        }
+        self.open.retain(|batch| !batch.steps.is_empty());
+        Ok(())
+    }
+
+    /// Lets go of what is still open, when all is done.
+    pub(super) async fn close(&mut self) -> Result<(), Halt> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        self.open.iter_mut().for_each(|batch| batch.steps.clear());
+        let mut tx = self.context.db.begin_write().await?;
+        self.keep_open(&mut tx).await?;
+        self.save(tx).await
     }
 
     /// Takes out of a batch what was refused, and answers what of it is done already: a worker that was lost may have had its
@@ -318,6 +375,21 @@ impl<'a> Held<'a> {
         }
     }
 
+    /// Settles some of the steps that are noted at a place, and keeps the others noted.
+    pub(super) async fn settle_but(
+        &mut self,
+        place: i64,
+        steps: Vec<Step>,
+        open: Vec<Step>,
+    ) -> Result<(), Halt> {
+        if open.is_empty() {
+            return self.settle(place, steps).await;
+        }
+        self.open.push(Batch { place, is_settled: false, steps: open });
+        let other = self.take_place();
+        self.settle(other, steps).await
+    }
+
     /// Writes down that these steps are done, with what they leave to remember.
     pub(super) async fn settle(&mut self, place: i64, steps: Vec<Step>) -> Result<(), Halt> {
         let (workspace, id, phase) = (self.run.workspace, self.run.id, self.run.phase);
@@ -328,6 +400,7 @@ impl<'a> Held<'a> {
         let batch = Batch { place, is_settled: true, steps };
         let mut tx = self.context.db.begin_write().await?;
         store::batches::put(&mut tx, workspace, id, phase, &batch).await?;
+        self.keep_open(&mut tx).await?;
         store::entries::remove(&mut tx, self.run.sync(), &forgets).await?;
         store::entries::put(&mut tx, self.run.sync(), &puts).await?;
         self.remember(puts, forgets);

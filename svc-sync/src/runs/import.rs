@@ -56,6 +56,7 @@ pub(super) async fn import(
         import.report().await?;
     }
     let has_warnings = outcome?;
+    held.close().await?;
     held.complete(has_warnings);
     Ok(())
 }
@@ -110,6 +111,7 @@ impl<'h, 'c> Import<'h, 'c> {
         let planned = held.unless_unwanted(imports::plan(&scratch, &context.reader, &source)).await?;
         let known = held.memory.0.values().map(|entry| (entry.kind, entry.id)).collect::<Vec<_>>();
         let states = opened.states(known).await?;
+        held.settle_late(&states).await?;
         let decisions = decide(&held.run, &planned.items, &held.memory, &states);
         Ok(Self { held, scratch, source, planned, decisions, states, failed: HashSet::new() })
     }
@@ -205,8 +207,11 @@ impl<'h, 'c> Import<'h, 'c> {
             let steps: Vec<Step> = some.iter().filter_map(|place| self.step_at(*place, create)).collect();
             let batch = self.held.note(steps.clone()).await?;
             let sent = self.send_noted(opened, some, &steps).await?;
-            let done = steps.into_iter().filter(|step| sent.contains(&step.id)).collect();
-            self.held.settle(batch, done).await?;
+            let (done, rest): (Vec<Step>, Vec<Step>) =
+                steps.into_iter().partition(|step| sent.contains(&step.id));
+            // Of an upload that was cut, or that a worker which was lost has on its way, nobody knows yet.
+            let open = if self.held.unwanted.is_cancelled() { rest } else { Vec::new() };
+            self.held.settle_but(batch, done, open).await?;
         }
         Ok(())
     }

@@ -29,6 +29,17 @@ pub(super) fn is_surely_done(step: &Step, states: &States) -> bool {
     matches!(step.kind, Kind::File | Kind::Folder) && is_known(step) && is_done(step, states)
 }
 
+/// Whether the call of a worker that was lost has had its effect on what these states tell of. What it was to take away is gone,
+/// whoever took it.
+pub(super) fn has_arrived(step: &Step, states: &States) -> bool {
+    match step.write {
+        Write::Trash => is_done(step, states),
+        // It has an id of its own, which states of what was known before do not tell of.
+        Write::Create { .. } => false,
+        Write::Update | Write::Relate | Write::Revert { .. } | Write::Restore => is_surely_done(step, states),
+    }
+}
+
 /// Whether the content that a file gets is known.
 fn is_known(step: &Step) -> bool {
     let has_content = matches!(step.write, Write::Update | Write::Revert { .. });
@@ -168,6 +179,19 @@ mod tests {
         assert!(is_surely_done(&known, &ours) && !is_surely_done(&known, &states(4, "theirs", false)));
         let record = Step { kind: Kind::Record, ..step(Write::Update) };
         assert!(!is_surely_done(&record, &ours));
+    }
+
+    #[test]
+    fn what_arrives_late_is_known_by_its_effect() {
+        let ours = states(4, "new", false);
+        assert!(has_arrived(&step(Write::Update), &ours));
+        assert!(!has_arrived(&step(Write::Update), &states(4, "theirs", false)));
+        let unknown = Step { hash: String::new(), ..step(Write::Revert { to: 1 }) };
+        assert!(!has_arrived(&unknown, &ours));
+        let asset = Step { kind: Kind::Asset, ..step(Write::Trash) };
+        assert!(has_arrived(&asset, &States::new()) && !has_arrived(&asset, &ours));
+        let create = step(Write::Create { name: "a".into(), folder: None, file_type: None });
+        assert!(!has_arrived(&create, &ours));
     }
 
     #[test]

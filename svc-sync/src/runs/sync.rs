@@ -20,8 +20,10 @@ pub(super) async fn sync(held: &mut Held<'_>, opened: &Opened) -> Result<(), Hal
     let db = &held.context.db;
     let found = store::details::get(db, held.run.workspace, held.run.id).await?;
     let Some(details): Option<Details> = found else { return Err(Halt::Lost) };
+    let known: Vec<_> = held.memory.0.values().map(|entry| (entry.kind, entry.id)).collect();
+    let states = opened.states(known).await?;
+    held.settle_late(&states).await?;
     let memory = held.memory.clone();
-    let states = opened.states(memory.0.values().map(|entry| (entry.kind, entry.id))).await?;
     let rules = Rules { run: held.run.id, policy: held.run.policy, prune: held.run.prune };
     let plan = plan::plan(rules, &details, &memory, &states);
     let ids = Ids::of(held);
@@ -48,6 +50,7 @@ pub(super) async fn sync(held: &mut Held<'_>, opened: &Opened) -> Result<(), Hal
         let payloads = texts.of(held, &batch).await?;
         held.carry_out(batch.into_iter().zip(payloads).collect()).await?;
     }
+    held.close().await?;
     held.complete(!is_clean(&details, &held.stills));
     Ok(())
 }

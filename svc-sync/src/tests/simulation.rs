@@ -6,19 +6,21 @@
 //! there once, as the manifest has it, but for what people touched. A rollback leaves what was there before. And a worker that
 //! lost its run writes nothing about it.
 
+mod crew;
 mod gate;
+mod imports;
 mod people;
 
 use std::path::Path;
 use std::pin::Pin;
-use std::time::Duration;
 
 use cairn_chassis::bodies::content_hash;
 use cairn_chassis::clock::{Clock, ManualClock, Timestamp};
 use cairn_chassis::entropy::SeededEntropy;
-use cairn_chassis::testing::simulation::{self, SkewedClock, World};
+use cairn_chassis::testing::simulation::{self, World};
 use cairn_proto::ids::SyncRunId;
 
+use self::crew::Crew;
 use self::gate::Gate;
 use self::people::People;
 use super::*;
@@ -26,13 +28,6 @@ use crate::context::Context;
 use crate::model::{Phase, Run, SyncAction};
 use crate::runs::Machine;
 
-/// For how long a claim holds.
-const TERM: Duration = Duration::from_secs(30);
-/// By how much a clock is wrong at most.
-const ERROR: Duration = Duration::from_secs(10);
-/// For how long a claim holds, less what two clocks differ by.
-const SURE: Duration = Duration::from_secs(TERM.as_secs() - 2 * ERROR.as_secs());
-const PROCESSES: usize = 2;
 const PATHS: [&str; 5] = ["a.md", "b.md", "d/c.md", "d/e.md", "d/f/g.md"];
 /// A folder in memory, where the system has one.
 const IN_MEMORY: &str = "/dev/shm";
@@ -40,14 +35,7 @@ const CONTENT: &str = "content.db";
 
 #[test]
 fn runs_end_as_if_nobody_had_disturbed_them() {
-    // Its tables are made once, which takes longer than a walk.
-    let template = folder();
-    simulation::block_on(async {
-        let issuer = Issuer::new().unwrap();
-        let storage = sql::Config::sqlite(template.path().join(CONTENT));
-        let config = config_of_content(storage, &template);
-        cairn_content::Service::open(config, issuer.ambient()).await.unwrap().close().await;
-    });
+    let template = template();
     simulation::run("runs of syncs", 12, |world| simulation::block_on(walk(world, template.path())));
 }
 
@@ -123,6 +111,32 @@ impl Bench {
     }
 }
 
+/// A folder in which svc-content has its tables, which are made once: that takes longer than a walk.
+fn template() -> TempDir {
+    let template = folder();
+    simulation::block_on(async {
+        let issuer = Issuer::new().unwrap();
+        let storage = sql::Config::sqlite(template.path().join(CONTENT));
+        let config = config_of_content(storage, &template);
+        cairn_content::Service::open(config, issuer.ambient()).await.unwrap().close().await;
+    });
+    template
+}
+
+/// A fresh workspace, and the processes that work for it.
+async fn opened(world: &World, template: &Path) -> (Bench, Crew) {
+    let folder = folder();
+    std::fs::copy(template.join(CONTENT), folder.path().join(CONTENT)).unwrap();
+    let issuer = Arc::new(Issuer::new().unwrap());
+    let time = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+    let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&time);
+    let entropy = Arc::new(SeededEntropy::new(world.seed()));
+    let ambient = Ambient::new(shared, entropy, issuer.ambient().verifier);
+    let bench = Box::pin(Bench::of(TestDb::in_memory(), folder, issuer, ambient)).await;
+    let crew = Crew::start(&bench, time);
+    (bench, crew)
+}
+
 fn folder() -> TempDir {
     let is_there = Path::new(IN_MEMORY).is_dir();
     if is_there { TempDir::new_in(IN_MEMORY).unwrap() } else { TempDir::new().unwrap() }
@@ -134,32 +148,6 @@ async fn walk(world: &mut World, template: &Path) {
         Box::pin(walk.step()).await;
     }
     Box::pin(walk.end()).await;
-}
-
-/// One process of sync, with a worker or without.
-struct Process {
-    machine: Machine,
-    clock: Arc<SkewedClock>,
-    gate: Arc<Gate>,
-    worker: Option<Worker>,
-}
-
-struct Worker {
-    run: SyncRunId,
-    /// How far the walk was when it took its run.
-    epoch: u64,
-    work: Working,
-}
-
-impl Process {
-    fn start(bench: &Bench, time: &Arc<ManualClock>) -> Self {
-        let clock = Arc::new(SkewedClock::new(Arc::clone(time)));
-        let shared: Arc<dyn Clock> = Arc::<SkewedClock>::clone(&clock);
-        let gate = Arc::new(Gate::default());
-        let content = gate.guard(&bench.content, &bench.rights);
-        let context = Context { clock: shared, content, ..bench.service.context().clone() };
-        Self { machine: Machine::new(context), clock, gate, worker: None }
-    }
 }
 
 /// The run that was started last.
@@ -175,12 +163,7 @@ struct Latest {
 struct Walk<'a> {
     world: &'a mut World,
     bench: Bench,
-    time: Arc<ManualClock>,
-    processes: Vec<Process>,
-    /// Whose the newest claim is, and when it was made.
-    held: Option<(usize, Timestamp)>,
-    /// Counts what a call must not arrive behind: such a call would have been on its way for longer than any may be.
-    epoch: u64,
+    crew: Crew,
     directory: BTreeMap<String, String>,
     latest: Option<Latest>,
     people: People,
@@ -188,17 +171,9 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     async fn begin(world: &'a mut World, template: &Path) -> Self {
-        let folder = folder();
-        std::fs::copy(template.join(CONTENT), folder.path().join(CONTENT)).unwrap();
-        let issuer = Arc::new(Issuer::new().unwrap());
-        let time = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
-        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&time);
-        let entropy = Arc::new(SeededEntropy::new(world.seed()));
-        let ambient = Ambient::new(shared, entropy, issuer.ambient().verifier);
-        let bench = Box::pin(Bench::of(TestDb::in_memory(), folder, issuer, ambient)).await;
-        let processes = (0..PROCESSES).map(|_| Process::start(&bench, &time)).collect();
+        let (bench, crew) = Box::pin(opened(world, template)).await;
         let (directory, people) = (BTreeMap::new(), People::default());
-        Self { world, bench, time, processes, held: None, epoch: 0, directory, latest: None, people }
+        Self { world, bench, crew, directory, latest: None, people }
     }
 
     async fn step(&mut self) {
@@ -210,18 +185,16 @@ impl<'a> Walk<'a> {
             5 => self.edit().await,
             6 => self.make_or_delete().await,
             7..=12 => self.work().await,
-            13 => self.disturb(),
-            _ => self.pass(),
+            13 => self.crew.disturb(self.world, &self.bench),
+            _ => self.crew.pass(self.world),
         }
     }
 
     /// Nobody disturbs any more: what is under way ends, and what is sent then is there, each document once.
     async fn end(&mut self) {
-        for process in &mut self.processes {
-            process.worker = None;
-        }
+        self.crew.leave();
         while self.is_busy().await {
-            self.time.advance(2 * TERM + 2 * ERROR);
+            self.crew.expire();
             self.bench.work().await;
         }
         Box::pin(self.check()).await;
@@ -245,18 +218,13 @@ impl<'a> Walk<'a> {
         self.latest.as_ref().map(|latest| latest.id)
     }
 
-    async fn find(&self, id: SyncRunId) -> Run {
-        let db = &self.bench.service.context().db;
-        store::runs::get(db, workspace(), id).await.unwrap().unwrap()
-    }
-
     async fn run(&self) -> Run {
-        self.find(self.id().unwrap()).await
+        self.bench.find(self.id().unwrap()).await
     }
 
     async fn is_busy(&self) -> bool {
         match self.id() {
-            Some(id) => self.find(id).await.state.is_busy(),
+            Some(id) => self.bench.find(id).await.state.is_busy(),
             None => false,
         }
     }
@@ -289,7 +257,7 @@ impl<'a> Walk<'a> {
         self.bench.start(&shown).await.unwrap();
         let hashed = |(path, text): (&String, &String)| (path.clone(), content_hash(text));
         let manifest = self.directory.iter().map(hashed).collect();
-        self.epoch += 1;
+        self.crew.forbid_later_calls();
         self.latest = Some(Latest { id: shown.run.id, manifest, prunes, before });
     }
 
@@ -298,14 +266,18 @@ impl<'a> Walk<'a> {
         let Some(id) = self.id() else { return };
         let is_started = self.bench.syncs.start(&self.bench.caller, &id.to_string()).await.is_ok();
         self.world.note(format_args!("started again: {is_started}"));
-        self.epoch += u64::from(is_started);
+        if is_started {
+            self.crew.forbid_later_calls();
+        }
     }
 
     async fn roll_back(&mut self) {
         let Some(id) = self.id() else { return };
         let is_queued = self.bench.syncs.roll_back(&self.bench.caller, &id.to_string()).await.is_ok();
         self.world.note(format_args!("rolled back: {is_queued}"));
-        self.epoch += u64::from(is_queued);
+        if is_queued {
+            self.crew.forbid_later_calls();
+        }
     }
 
     async fn cancel(&mut self) {
@@ -324,14 +296,14 @@ impl<'a> Walk<'a> {
     async fn make_or_delete(&mut self) {
         let may_delete = match self.id() {
             Some(id) => {
-                let run = self.find(id).await;
+                let run = self.bench.find(id).await;
                 run.state == RunStatus::RolledBack || run.phase == Phase::Sync && run.state.is_completed()
             }
             None => true,
         };
         let files = self.bench.live().await;
         let told = if may_delete && self.world.one_in(2) {
-            self.epoch += 1;
+            self.crew.forbid_later_calls();
             self.people.delete(&self.bench, self.world, &files).await
         } else {
             self.people.make(&self.bench, self.world, &files).await
@@ -339,82 +311,11 @@ impl<'a> Walk<'a> {
         self.world.note(told);
     }
 
-    /// A process takes a run, or goes on with the one that it has, for some calls.
+    /// A process takes a run, or goes on with the one that it has.
     async fn work(&mut self) {
-        let number = self.world.place_in(PROCESSES);
-        if self.processes[number].worker.is_none() {
-            self.claim(number).await;
-        }
-        let is_holder = self.held.is_some_and(|(holder, _)| holder == number);
-        let Some(worker) = &self.processes[number].worker else { return };
-        let (run, epoch) = (worker.run, worker.epoch);
-        if !is_holder && epoch < self.epoch {
-            self.world.note(format_args!("{number} is lost, and what it had on its way"));
-            self.processes[number] = Process::start(&self.bench, &self.time);
-            return;
-        }
-        let (passes, is_refused) = (self.world.between(1, 9), self.world.one_in(4));
-        self.world
-            .note(format_args!("{number} goes on for {passes}, holder: {is_holder}, refused: {is_refused}"));
-        let before = self.find(run).await;
-        Box::pin(self.go_on(number, passes, is_refused)).await;
-        if !is_holder {
-            assert_eq!(self.find(run).await, before, "{number} writes about what is no longer its own");
-        } else if self.processes[number].worker.is_none() {
-            self.held = None;
+        if Box::pin(self.crew.work(self.world, &self.bench)).await {
             Box::pin(self.check()).await;
         }
-    }
-
-    async fn claim(&mut self, number: usize) {
-        let (db, now) = (&self.bench.service.context().db, self.processes[number].clock.now());
-        let Some(run) = store::runs::claimable(db, now, 1).await.unwrap().pop() else { return };
-        let at = self.time.now();
-        if let (RunStatus::Running, Some((holder, claimed_at))) = (run.state, self.held) {
-            assert!(at >= claimed_at.plus(SURE), "{number} may take the run that {holder} is sure of");
-        }
-        let machine = self.processes[number].machine.clone();
-        let run = machine.claim(run).await.unwrap().expect("it is to be had");
-        self.world.note(format_args!("{number} has the run, {:?}", run.phase));
-        self.held = Some((number, at));
-        let (id, epoch) = (run.id, self.epoch);
-        let work: Working = Box::pin(async move { machine.perform(run, &CancellationToken::new()).await });
-        self.processes[number].worker = Some(Worker { run: id, epoch, work });
-    }
-
-    async fn go_on(&mut self, number: usize, passes: u64, is_refused: bool) {
-        let Process { gate, worker, .. } = &mut self.processes[number];
-        gate.open_for(passes, is_refused);
-        let Some(Worker { work, .. }) = worker else { return };
-        let is_done = tokio::select! {
-            biased;
-            () = work => true,
-            () = gate.stopped() => false,
-        };
-        if is_done {
-            self.world.note(format_args!("{number} is done"));
-            *worker = None;
-        }
-    }
-
-    /// A process is lost between two calls and another takes its place, or its clock is set.
-    fn disturb(&mut self) {
-        let number = self.world.place_in(PROCESSES);
-        if self.world.one_in(2) {
-            self.world.note(format_args!("{number} is lost"));
-            self.processes[number] = Process::start(&self.bench, &self.time);
-        }
-        let most = i64::try_from(ERROR.as_micros()).unwrap();
-        let error = i64::try_from(self.world.below(2 * ERROR.as_micros() as u64)).unwrap() - most;
-        self.world.note(format_args!("the clock of {number} is wrong by {error} µs"));
-        self.processes[number].clock.set_error(error);
-    }
-
-    fn pass(&mut self) {
-        let longest = if self.world.one_in(3) { TERM / 6 } else { 3 * TERM };
-        let time = Duration::from_millis(self.world.below(u64::try_from(longest.as_millis()).unwrap()));
-        self.world.note(format_args!("{time:?} pass"));
-        self.time.advance(time);
     }
 
     /// What must hold whenever a run has ended or paused.
@@ -430,7 +331,7 @@ impl<'a> Walk<'a> {
         paths.dedup();
         assert_eq!(paths.len(), count, "something is there twice: {files:#?}");
         let Some(latest) = &self.latest else { return };
-        let run = self.find(latest.id).await;
+        let run = self.bench.find(latest.id).await;
         match (run.state, run.phase) {
             (RunStatus::RolledBack, _) => self.check_rolled_back(latest, &files),
             (state, Phase::Sync) if state.is_completed() => {

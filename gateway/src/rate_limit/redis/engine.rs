@@ -215,6 +215,26 @@ mod tests {
         assert!((second.second - system).abs() < 600, "{} is not about {system}", second.second);
     }
 
+    #[tokio::test(flavor = "multi_thread")]
+    async fn one_that_was_killed_is_found_again() {
+        let Some(mut server) = throwaway::server(Mode::Alone).await else { return };
+        let engine = Redis::new(&RedisUrl::from(server.url()), PATIENCE).unwrap();
+        let (key, quota) = (Key::new("token", "again"), Quota::new(None, None, Some(2)));
+        assert_eq!(engine.take(&key, quota, 2).await.unwrap().used, [0, 0, 2]);
+        server.kill().unwrap();
+        assert!(engine.take(&key, quota, 1).await.is_err());
+        server.start_again().await.unwrap();
+        let found = async {
+            loop {
+                match engine.take(&key, quota, 1).await {
+                    Ok(counted) => break counted,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                }
+            }
+        };
+        assert_eq!(timeout(PATIENCE, found).await.unwrap().used, [0, 0, 1]);
+    }
+
     #[tokio::test]
     async fn nobody_there_is_an_error() {
         let nowhere = RedisUrl::from("redis://127.0.0.1:1".to_owned());

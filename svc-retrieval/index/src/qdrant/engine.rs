@@ -15,6 +15,7 @@ mod factory;
 mod filters;
 mod instead;
 mod look;
+mod mark;
 mod nearness;
 mod points;
 mod read;
@@ -32,6 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use cairn_chassis::ids::IdSource;
 use uuid::Uuid;
 
 pub(super) use self::factory::QdrantFactory;
@@ -66,7 +68,7 @@ pub(crate) enum Error {
     /// It wants another API key.
     #[error("Qdrant refuses the API key: set CAIRN_QDRANT_API_KEY to one that may read and write")]
     Refused,
-    /// The collection was removed while this process ran.
+    /// The collection was removed while this process ran; another replica may have made it again.
     #[error("the collection is no longer in Qdrant; it is made again and filled from the feeds")]
     Gone,
     /// The collection of that name was not made by this version of Cairn for this embedder.
@@ -112,6 +114,10 @@ struct Inner {
     is_ready: AtomicBool,
     /// Held by whoever makes it so.
     preparing: tokio::sync::Mutex<()>,
+    /// What tells the collection from one of that name that is made later ([`mark`]).
+    mark: RwLock<Option<Uuid>>,
+    /// Makes marks.
+    ids: IdSource,
     /// The cursors as this process knew them last.
     cursors: RwLock<Cursors>,
     /// Those that somebody goes on from.
@@ -132,13 +138,15 @@ impl fmt::Debug for Index {
 
 impl Index {
     /// The index in a collection. Nothing is contacted before it is used.
-    fn on(client: Client, collection: String, dimensions: usize) -> Self {
+    fn on(client: Client, collection: String, dimensions: usize, ids: IdSource) -> Self {
         Self(Arc::new(Inner {
             client,
             collection,
             dimensions,
             is_ready: AtomicBool::new(false),
             preparing: tokio::sync::Mutex::default(),
+            mark: RwLock::default(),
+            ids,
             cursors: RwLock::default(),
             asked: Asked::default(),
             losses: AtomicU64::new(0),
@@ -180,7 +188,10 @@ impl Inner {
         let _preparing = self.preparing.lock().await;
         if !self.is_ready.load(Ordering::Acquire) {
             collection::ensure(&self.client, &self.collection, self.dimensions).await?;
+            // Before the cursors: those of a collection that takes the place of this one meanwhile do not count.
+            let mark = self.leave_mark().await?;
             let cursors = self.read_cursors().await?;
+            *self.mark.write().unwrap_or_else(PoisonError::into_inner) = mark;
             *self.cursors.write().unwrap_or_else(PoisonError::into_inner) = cursors;
             self.is_ready.store(true, Ordering::Release);
         }
@@ -204,7 +215,7 @@ impl Inner {
     /// Asks Qdrant whether it answers, and says so where that is new.
     async fn look(&self) -> Result<(), Error> {
         let looked = match self.client.api.health_check().await {
-            Ok(_) => self.ready().await,
+            Ok(_) => self.recover().await,
             Err(error) => Err(error.into()),
         };
         let answered = looked.is_ok();
@@ -223,6 +234,7 @@ impl Inner {
     fn lose(&self) {
         self.asked.lose();
         self.losses.fetch_add(1, Ordering::AcqRel);
+        *self.mark.write().unwrap_or_else(PoisonError::into_inner) = None;
         self.cursors.write().unwrap_or_else(PoisonError::into_inner).clear();
         // The last: whoever sees it reads the cursors of the next collection.
         self.is_ready.store(false, Ordering::Release);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::status::Problem;
+use cairn_proto::content::v1::asset_service_server::AssetServiceServer;
 use cairn_proto::content::v1::batch_service_server::BatchServiceServer;
 use cairn_proto::content::v1::file_service_server::FileServiceServer;
 use cairn_proto::content::v1::folder_service_server::FolderServiceServer;
@@ -85,7 +86,8 @@ impl Gate {
     pub(super) fn guard(self: &Arc<Self>, content: &ServiceChannel, rights: &Arc<Rights>) -> Content {
         let routes = Routes::new(Gated::<BatchServiceServer<()>>::new(self, content))
             .add_service(Gated::<FolderServiceServer<()>>::new(self, content))
-            .add_service(Gated::<FileServiceServer<()>>::new(self, content));
+            .add_service(Gated::<FileServiceServer<()>>::new(self, content))
+            .add_service(Gated::<AssetServiceServer<()>>::new(self, content));
         let delegates = Arc::new(GatedRights { rights: Arc::clone(rights), gate: Arc::clone(self) });
         Content { channel: ServiceChannel::local(routes), delegates }
     }

@@ -280,17 +280,21 @@ impl Inner {
     }
 
     /// What each of the queries found.
-    async fn batch(&self, query_points: Vec<QueryPoints>) -> Result<Vec<Vec<ScoredPoint>>, Error> {
+    async fn batch(&self, mut query_points: Vec<QueryPoints>) -> Result<Vec<Vec<ScoredPoint>>, Error> {
         if query_points.is_empty() {
             return Ok(Vec::new());
         }
+        let mark = self.mark();
+        query_points.push(self.query_of_mark());
         let asked = query_points.len();
         let collection_name = self.collection.clone();
         let request = QueryBatchPoints { collection_name, query_points, ..QueryBatchPoints::default() };
-        let answers = self.answered(self.client.api.query_batch(request).await)?.result;
+        let mut answers = self.answered(self.client.api.query_batch(request).await)?.result;
         if answers.len() != asked {
             return Err(Error::Answer("a batch of queries has another number of answers"));
         }
+        let told = answers.pop().and_then(|answer| Self::told_mark(&answer.result));
+        self.recognize(mark, told)?;
         Ok(answers.into_iter().map(|answer| answer.result).collect())
     }
 

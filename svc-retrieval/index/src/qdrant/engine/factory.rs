@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cairn_chassis::clock::{Clock, Timestamp};
+use cairn_chassis::ids::IdSource;
 use cairn_embed::EmbedderIdentity;
 use qdrant_client::qdrant::points_update_operation::{Operation, PointStructList};
 use qdrant_client::qdrant::{CreateAlias, GetPoints};
@@ -30,6 +31,7 @@ pub(crate) struct QdrantFactory {
     client: Client,
     prefix: String,
     clock: Arc<dyn Clock>,
+    ids: IdSource,
 }
 
 cairn_chassis::debug_fields!(QdrantFactory { prefix });
@@ -39,12 +41,12 @@ impl QdrantFactory {
     ///
     /// # Errors
     /// [`crate::Error::Config`] when an option cannot be used.
-    pub(crate) fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Self, crate::Error> {
-        Ok(Self { client: Client::new(config)?, prefix: config.prefix.clone(), clock })
+    pub(crate) fn open(config: &Config, clock: Arc<dyn Clock>, ids: IdSource) -> Result<Self, crate::Error> {
+        Ok(Self { client: Client::new(config)?, prefix: config.prefix.clone(), clock, ids })
     }
 
     fn index(&self, identity: &EmbedderIdentity) -> Index {
-        Index::on(self.client.clone(), self.name(identity), identity.dimensions)
+        Index::on(self.client.clone(), self.name(identity), identity.dimensions, self.ids.clone())
     }
 
     fn name(&self, identity: &EmbedderIdentity) -> String {

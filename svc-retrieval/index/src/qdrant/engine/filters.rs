@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::points::{
     CONTAINER, DOCUMENT, FORMS, Head, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, Role, TOKENS,
-    WORKSPACE, chunk_point, point_id,
+    WORKSPACE, chunk_point, mark_point, point_id,
 };
 use super::words;
 use crate::ChunkId;
@@ -83,6 +83,11 @@ pub(super) fn searched(
     }
     must.extend(phrases.iter().map(holds));
     Filter { must, must_not: excluded.iter().map(holds).collect(), ..Filter::default() }
+}
+
+/// The mark of the collection.
+pub(super) fn is_mark() -> Condition {
+    Condition::has_id([point_id(mark_point())])
 }
 
 /// The chunks themselves.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::instead::Drafts;
 use super::points::{self, STORED_FIELDS, chunk_point};
-use super::read::{fields, meaning, no_vectors};
+use super::read::{meaning, no_vectors};
 use super::tuning::COUNTED_AT_ONCE;
 use super::words::dimension;
 use super::{Error, Inner, filters};
@@ -41,7 +41,7 @@ impl Inner {
         }
         let ids: Vec<Uuid> = look.chunks.iter().map(|id| chunk_point(look.workspace, *id)).collect();
         let vectors = if look.pieces.is_some() { meaning() } else { no_vectors() };
-        let mut found = self.get_with(ids, fields(STORED_FIELDS), vectors).await?;
+        let mut found = self.get_with(ids, STORED_FIELDS, vectors).await?;
         for id in &look.chunks {
             let Some(point) = found.remove(&chunk_point(look.workspace, *id)) else { continue };
             chunks.push(points::read_chunk(*id, &point.payload));

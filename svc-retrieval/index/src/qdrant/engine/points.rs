@@ -2,8 +2,8 @@
 //!
 //! A chunk's point has its vector, its words and all that is returned of it. A document's point says which revision of
 //! the document is whole and how many chunks it has, also none; it outlives the document, so that a late writer cannot
-//! bring an older revision back. A cursor's point says how far a feed has been applied for a workspace, and one point
-//! what made the collection's vectors.
+//! bring an older revision back. A cursor's point says how far a feed has been applied for a workspace, one point
+//! what made the collection's vectors, and one tells the collection from others of its name ([`super::mark`]).
 
 use std::collections::HashMap;
 
@@ -57,6 +57,8 @@ pub(super) const UPDATED_AT: &str = "updated_at";
 /// What made the vectors of the collection, and since when it is the current one.
 pub(super) const IDENTITY: &str = "maker";
 pub(super) const SINCE: &str = "since";
+/// What tells the collection from one of the same name that is made later.
+pub(super) const MARK: &str = "mark";
 
 /// What of a payload a [`StoredChunk`] is read from.
 pub(super) const STORED_FIELDS: &[&str] =
@@ -75,6 +77,7 @@ pub(super) enum Role {
     Gone,
     Cursor,
     Identity,
+    Mark,
 }
 
 impl Role {
@@ -85,6 +88,7 @@ impl Role {
             Self::Gone => "gone",
             Self::Cursor => "cursor",
             Self::Identity => "maker",
+            Self::Mark => "mark",
         }
     }
 }
@@ -113,6 +117,11 @@ fn named(parts: &[&[u8]]) -> Uuid {
 /// The point that tells what made the collection's vectors.
 pub(super) fn identity_point() -> Uuid {
     named(&[b"maker"])
+}
+
+/// The point that marks the collection.
+pub(super) fn mark_point() -> Uuid {
+    named(&[b"mark"])
 }
 
 /// The id in the API's form.
@@ -262,6 +271,20 @@ pub(super) fn identity(identity: String, since: i64) -> PointStruct {
 /// The identity as it was written, and since when it is the current one.
 pub(super) fn read_identity(payload: &Payload) -> (String, i64) {
     (text(payload, IDENTITY), integer(payload, SINCE))
+}
+
+/// The point that marks the collection.
+pub(super) fn mark(mark: Uuid) -> PointStruct {
+    let payload = Payload::from([
+        (ROLE.to_owned(), Value::from(Role::Mark.as_str())),
+        (MARK.to_owned(), Value::from(mark.hyphenated().to_string())),
+    ]);
+    point(mark_point(), payload, HashMap::new())
+}
+
+/// The mark in its point.
+pub(super) fn read_mark(payload: &Payload) -> Option<Uuid> {
+    uuid(payload, MARK)
 }
 
 /// The feed, the workspace and the position of a cursor's point.

@@ -10,7 +10,8 @@ use qdrant_client::qdrant::{
 use uuid::Uuid;
 
 use super::points::{
-    self, HEADINGS, LANGUAGE, MEANING, Role, STORED_FIELDS, TABLE_HEADER, TEXT, TITLE, chunk_point, point_id,
+    self, HEADINGS, LANGUAGE, MARK, MEANING, Role, STORED_FIELDS, TABLE_HEADER, TEXT, TITLE, chunk_point,
+    mark_point, point_id,
 };
 use super::tuning::{MOST_LANGUAGES, PAGE};
 use super::{Error, Inner, filters};
@@ -44,7 +45,7 @@ impl Inner {
     pub(super) async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error> {
         self.ready().await?;
         let points = ids.iter().map(|id| chunk_point(workspace, *id)).collect();
-        let found = self.get(points, fields(STORED_FIELDS)).await?;
+        let found = self.get(points, STORED_FIELDS).await?;
         let chunk = |id: &ChunkId| {
             let point = found.get(&chunk_point(workspace, *id))?;
             Some(points::read_chunk(*id, &point.payload))
@@ -104,11 +105,11 @@ impl Inner {
         Ok(answer.result.map(|result| result.count).unwrap_or_default())
     }
 
-    /// The points of these ids that are there.
+    /// The points of these ids that are there, with these fields.
     pub(super) async fn get(
         &self,
         ids: Vec<Uuid>,
-        with: WithPayloadSelector,
+        with: &[&str],
     ) -> Result<HashMap<Uuid, RetrievedPoint>, Error> {
         self.get_with(ids, with, no_vectors()).await
     }
@@ -116,18 +117,24 @@ impl Inner {
     pub(super) async fn get_with(
         &self,
         ids: Vec<Uuid>,
-        with: WithPayloadSelector,
+        with: &[&str],
         vectors: WithVectorsSelector,
     ) -> Result<HashMap<Uuid, RetrievedPoint>, Error> {
+        let with: Vec<&str> = with.iter().copied().chain([MARK]).collect();
+        let mark = self.mark();
         let request = GetPoints {
             collection_name: self.collection.clone(),
-            ids: ids.into_iter().map(point_id).collect(),
-            with_payload: Some(with),
+            ids: ids.into_iter().chain([mark_point()]).map(point_id).collect(),
+            with_payload: Some(fields(&with)),
             with_vectors: Some(vectors),
             ..GetPoints::default()
         };
         let found = self.answered(self.client.api.get_points(request).await)?.result;
-        Ok(found.into_iter().filter_map(|point| Some((points::uuid_of(point.id.as_ref())?, point))).collect())
+        let by_id = |point: RetrievedPoint| Some((points::uuid_of(point.id.as_ref())?, point));
+        let mut found: HashMap<Uuid, RetrievedPoint> = found.into_iter().filter_map(by_id).collect();
+        let told = found.remove(&mark_point()).and_then(|point| points::read_mark(&point.payload));
+        self.recognize(mark, told)?;
+        Ok(found)
     }
 
     /// All points that a filter lets through.

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cairn_chassis::clock::{Clock as _, ManualClock, SystemClock, Timestamp};
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::ids::IdSource;
 use cairn_chassis::testing::certificates::Authority;
 use cairn_embed::EmbedderIdentity;
 use tokio::net::TcpListener;
@@ -62,6 +64,11 @@ impl Place {
     }
 }
 
+/// Of another replica each time.
+fn ids() -> IdSource {
+    IdSource::new(Arc::new(SystemClock), Arc::new(OsEntropy))
+}
+
 async fn stand_in(door: Door) -> StandIn {
     StandIn::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), door).unwrap()
 }
@@ -71,13 +78,13 @@ impl Fixture {
         let place = Place::find().await;
         let client = Client::new(&place.config).unwrap();
         let collection = place.config.prefix.clone();
-        let index = Index::on(client.clone(), collection.clone(), dimensions);
+        let index = Index::on(client.clone(), collection.clone(), dimensions, ids());
         Self { index, client, place, collection, dimensions }
     }
 
     /// Another replica on the same collection.
     fn replica(&self) -> Index {
-        Index::on(self.client.clone(), self.collection.clone(), self.dimensions)
+        Index::on(self.client.clone(), self.collection.clone(), self.dimensions, ids())
     }
 
     async fn remove(&self) -> Result<(), Error> {
@@ -251,6 +258,68 @@ async fn what_was_read_before_a_collection_was_lost_is_not_written_into_the_next
     assert_eq!(found(index, "alpha beta").await.len(), 2);
 }
 
+/// Two replicas that know an applied position of a collection, which is then lost, found to be so by the first, and made again.
+async fn lost_behind_the_second() -> (Fixture, Index) {
+    let fixture = Fixture::new(2).await;
+    let second = fixture.replica();
+    applied(&fixture.index, document(1, &["alpha"]), 5).await.unwrap();
+    assert_eq!(found(&second, "alpha").await, [id(1, 0)]);
+    assert_eq!(second.refresh(FEED, WORKSPACE).await.unwrap(), 5);
+    fixture.remove().await.unwrap();
+    assert!(fixture.index.counts(WORKSPACE).await.is_err());
+    assert_eq!(fixture.index.counts(WORKSPACE).await.unwrap(), Counts::default());
+    assert_eq!((second.losses(), second.cursor(FEED, WORKSPACE)), (0, 5));
+    (fixture, second)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_slept_through_a_loss_answers_nothing_from_the_next_collection() {
+    let (fixture, second) = lost_behind_the_second().await;
+    let error = second.candidates(query(by_words("alpha"))).await.map(|_| ()).unwrap_err();
+    assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
+    // From here on it says how far the index is behind, and fills it.
+    assert_eq!((second.losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
+    assert_eq!(second.refresh(FEED, WORKSPACE).await.unwrap(), 0);
+    applied(&second, document(1, &["alpha"]), 5).await.unwrap();
+    for index in [&fixture.index, &second] {
+        assert_eq!(found(index, "alpha").await, [id(1, 0)]);
+        assert_eq!((index.refresh(FEED, WORKSPACE).await.unwrap(), index.losses()), (5, 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_slept_through_a_loss_writes_nothing_as_if_all_before_were_there() {
+    let (fixture, second) = lost_behind_the_second().await;
+    let error = applied(&second, document(2, &["beta"]), 6).await.unwrap_err();
+    assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
+    assert_eq!((second.losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
+    applied(&second, document(1, &["alpha"]), 5).await.unwrap();
+    applied(&second, document(2, &["beta"]), 6).await.unwrap();
+    assert_eq!(found(&fixture.index, "alpha beta").await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_slept_through_a_loss_finds_out_though_nobody_asks() {
+    let (_fixture, second) = lost_behind_the_second().await;
+    second.maintain().await.unwrap();
+    assert_eq!((second.losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
+    assert!(second.answers());
+    // Once.
+    second.maintain().await.unwrap();
+    assert_eq!(second.losses(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_that_is_gone_is_made_again_though_nobody_asks() {
+    let fixture = Fixture::new(2).await;
+    applied(&fixture.index, document(1, &["alpha"]), 5).await.unwrap();
+    fixture.remove().await.unwrap();
+    fixture.index.maintain().await.unwrap();
+    assert!(fixture.index.answers());
+    assert_eq!((fixture.index.losses(), fixture.index.cursor(FEED, WORKSPACE)), (1, 0));
+    assert_eq!(fixture.index.counts(WORKSPACE).await.unwrap(), Counts::default());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_that_write_at_once_end_with_the_newest() {
     let fixture = Fixture::new(2).await;
@@ -317,7 +386,7 @@ async fn generations_have_collections_and_one_is_current() {
     let config = place.config.clone();
     let client = Client::new(&config).unwrap();
     let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_000_000)));
-    let open = || QdrantFactory::open(&config, Arc::<ManualClock>::clone(&clock)).unwrap();
+    let open = || QdrantFactory::open(&config, Arc::<ManualClock>::clone(&clock), ids()).unwrap();
     let identity = |embedder: &str, dimensions| EmbedderIdentity {
         embedder: embedder.to_owned(),
         dimensions,
@@ -363,7 +432,7 @@ async fn without_qdrant_every_call_says_so_and_none_panics() {
         api_key: Some("secret".to_owned()),
         prefix: "x".to_owned(),
     };
-    let index = Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2);
+    let index = Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2, ids());
     assert_eq!((index.cursor(FEED, WORKSPACE), index.cursors().len()), (0, 0));
     let errors = [
         index.candidates(query(by_words("alpha"))).await.map(|_| ()).unwrap_err(),
@@ -392,7 +461,7 @@ async fn speaks_tls_with_the_authorities_and_the_key_that_it_is_given() {
     let open = |ca: PathBuf, api_key: &str| {
         let url = format!("https://{}", stand_in.address());
         let config = Config { url, ca: Some(ca), api_key: Some(api_key.to_owned()), prefix: "x".to_owned() };
-        Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2)
+        Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2, ids())
     };
     let index = open(authority.ca(), "right-key");
     applied(&index, document(1, &["alpha"]), 1).await.unwrap();
@@ -427,7 +496,7 @@ async fn a_client_without_the_key_is_refused() {
     let stand_in = stand_in(door).await;
     let url = format!("http://{}", stand_in.address());
     let config = Config { url, ca: None, api_key: None, prefix: "x".to_owned() };
-    let index = Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2);
+    let index = Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2, ids());
     let refused = index.counts(WORKSPACE).await.unwrap_err();
     assert!(refused.to_string().contains("CAIRN_QDRANT_API_KEY"), "{refused}");
 }

@@ -154,7 +154,7 @@ impl Inner {
 
     async fn heads(&self, workspace: Uuid, documents: &[Uuid]) -> Result<HashMap<Uuid, Head>, Error> {
         let ids = documents.iter().map(|document| points::document_point(workspace, *document)).collect();
-        let found = self.get(ids, fields(&[DOCUMENT, REVISION, CHUNKS])).await?;
+        let found = self.get(ids, &[DOCUMENT, REVISION, CHUNKS]).await?;
         let heads = found.into_values().map(|point| Head::read(&point.payload));
         heads.map(|head| head.map(|head| (head.document, head))).collect()
     }
@@ -192,7 +192,7 @@ impl Inner {
     pub(super) async fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, Error> {
         self.ready().await?;
         let id = points::cursor_point(workspace, feed);
-        let found = self.get(vec![id], fields(&[FEED, WORKSPACE, POSITION])).await?;
+        let found = self.get(vec![id], &[FEED, WORKSPACE, POSITION]).await?;
         let position = found.get(&id).and_then(|point| points::read_cursor(&point.payload));
         let position = position.map_or(0, |(_, _, position)| position);
         self.remember(feed, workspace, position);

@@ -64,12 +64,17 @@ impl Collection {
     }
 
     fn best<'a>(&'a self, stage: &Stage<'_>) -> Result<Vec<(f32, &'a str, &'a Point)>, Status> {
-        let Some(Variant::Nearest(input)) = stage.query.and_then(|query| query.variant.as_ref()) else {
+        let most = usize::try_from(stage.limit.unwrap_or(USUAL_LIMIT)).unwrap_or(usize::MAX);
+        let mut points = self.passing(stage.filter)?;
+        points.retain(|(id, _)| stage.among.as_ref().is_none_or(|among| among.contains(id)));
+        let Some(query) = stage.query else {
+            // In the order of their ids.
+            return Ok(points.into_iter().take(most).map(|(id, point)| (0.0, id, point)).collect());
+        };
+        let Some(Variant::Nearest(input)) = query.variant.as_ref() else {
             return Err(unspoken("this kind of query"));
         };
         let name = stage.using.unwrap_or_default();
-        let mut points = self.passing(stage.filter)?;
-        points.retain(|(id, _)| stage.among.as_ref().is_none_or(|among| among.contains(id)));
         let scored = points.into_iter().map(|(id, point)| (id, point, point.vectors.get(name)));
         let mut best: Vec<(f32, &str, &Point)> = if let Some(Input::Dense(wanted)) = &input.variant {
             let score = |(id, point, held): (_, _, Option<&vector::Vector>)| {
@@ -88,7 +93,7 @@ impl Collection {
             return Err(unspoken("this kind of vector"));
         };
         best.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal));
-        best.truncate(usize::try_from(stage.limit.unwrap_or(USUAL_LIMIT)).unwrap_or(usize::MAX));
+        best.truncate(most);
         Ok(best)
     }
 
