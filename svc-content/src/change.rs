@@ -179,12 +179,35 @@ impl Change {
     /// Ends the change; answers the positions that it has in the feed, and the feed's head when it told nothing.
     pub(crate) async fn commit(mut self) -> Result<Positions, Error> {
         self.publish_bodied_records().await?;
+        let is_entry = |publication: &Publication| matches!(publication, Publication::Entry(_));
+        if self.publications.iter().all(is_entry) && !self.publications.is_empty() {
+            self.end_at_once().await?;
+        } else {
+            self.end_step_by_step().await?;
+        }
+        Ok(self.work.commit().await?)
+    }
+
+    /// Ends a change that tells of items one by one, as most do.
+    async fn end_at_once(&mut self) -> Result<(), Error> {
+        for publication in std::mem::take(&mut self.publications) {
+            self.append(publication).await?;
+        }
+        let Some(told) = self.work.unappended() else { return Ok(()) };
+        let (workspace, at, growth) = (self.workspace(), self.now(), self.growth);
+        let (actor, done) = (&self.actor, &self.done);
+        let ending = store::ending::Ending { at, told: &told, growth, actor, done };
+        let ended = store::ending::write(self.work.tx(), workspace, &ending).await?;
+        self.work.note_appended(ended.position);
+        if growth == Growth::default() { Ok(()) } else { self.require_room(ended.used) }
+    }
+
+    async fn end_step_by_step(&mut self) -> Result<(), Error> {
         self.count_growth().await?;
         for publication in std::mem::take(&mut self.publications) {
             self.append(publication).await?;
         }
-        self.journal().await?;
-        Ok(self.work.commit().await?)
+        self.journal().await
     }
 
     /// Ends the change that made an item what it is.
@@ -235,15 +258,20 @@ impl Change {
         Ok(())
     }
 
-    /// Counts what is kept more or less, and refuses what the plan has no room for. What takes away, or adds nothing, is
-    /// never refused, however full the workspace is.
+    /// Counts what is kept more or less, and refuses what the plan has no room for.
     async fn count_growth(&mut self) -> Result<(), Error> {
         let (growth, workspace) = (self.growth, self.workspace());
         if growth == Growth::default() {
             return Ok(());
         }
         let used = store::usage::add(self.tx(), workspace, growth).await?;
-        let elsewhere = self.elsewhere;
+        self.require_room(used)
+    }
+
+    /// Refuses what the plan has no room for; `used` is what the workspace keeps with it. What takes away, or adds nothing, is
+    /// never refused, however full the workspace is.
+    fn require_room(&self, used: Usage) -> Result<(), Error> {
+        let (growth, elsewhere) = (self.growth, self.elsewhere);
         self.allowance.map_or(Ok(()), |allowance| require_room(allowance, growth, used, elsewhere))
     }
 

@@ -2,7 +2,7 @@
 
 use cairn_proto::ids::WorkspaceId;
 
-use super::{Entry, Feed, Head, Reserved, append, head, reserve};
+use super::{Entry, Feed, Head, Reserved, append, from_column, head, listed, reserve, to_column};
 use crate::clock::Timestamp;
 use crate::sql::{Error, Tx};
 
@@ -13,6 +13,15 @@ pub struct Positions {
     pub first: u64,
     /// The newest position of the workspace when nothing was published.
     pub last: u64,
+}
+
+/// What was published and is not appended, as [`append_entries!`](crate::append_entries) takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unappended {
+    /// How many entries.
+    pub count: i64,
+    /// A JSON array of `[kind, id, op]`.
+    pub list: String,
 }
 
 /// A transaction that changes one workspace. Dropped without [`commit`](Self::commit) it rolls back.
@@ -81,6 +90,22 @@ impl UnitOfWork {
     pub async fn append(&mut self) -> Result<Option<Positions>, Error> {
         self.flush().await?;
         Ok(self.appended)
+    }
+
+    /// What was published so far and is not appended, for a statement that appends it together with other rows; none when there
+    /// is nothing.
+    pub fn unappended(&self) -> Option<Unappended> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        Some(Unappended { count: to_column(self.entries.len() as u64), list: listed(&self.entries) })
+    }
+
+    /// Takes note that what was [`unappended`](Self::unappended) is appended, and that the feed is at that position since.
+    pub fn note_appended(&mut self, last: i64) {
+        let count = std::mem::take(&mut self.entries).len() as u64;
+        let last = from_column(last);
+        self.extend_to(last.saturating_sub(count), last);
     }
 
     /// Appends what is left to be appended, commits, and wakes who watches the feed.
