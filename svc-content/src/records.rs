@@ -105,11 +105,10 @@ impl Records {
             let database = databases::readable(&self.context.db, caller, database_id).await?;
             let prepared = self.prepare(caller, &database, &draft).await?;
             let mut change = Change::begin(&self.context, caller).await?;
-            if !hold(&mut change, &database).await? {
+            let Some(record) = self.create_in(&mut change, caller, &database, prepared).await? else {
                 change.rollback().await?;
                 continue;
-            }
-            let record = self.create_in(&mut change, caller, &database, prepared).await?;
+            };
             return self.finish(change, caller, &database, record).await;
         }
         Err(schema_in_flux())
@@ -261,13 +260,14 @@ impl Records {
         Ok(Prepared { changes, content_file_id: Some(body), new_id: None })
     }
 
+    /// Makes a record; none when the database is not any more what was read.
     async fn create_in(
         &self,
         change: &mut Change,
         caller: &Caller,
         database: &Database,
         prepared: Prepared,
-    ) -> Result<Record, Error> {
+    ) -> Result<Option<Record>, Error> {
         let now = change.now();
         let mut record = Record {
             id: prepared.new_id.unwrap_or_else(|| self.context.ids.next()),
@@ -280,11 +280,25 @@ impl Records {
         };
         prepared.changes.merge(&mut record.values);
         let author = Author::of_record(&caller.principal);
-        store::records::insert(change.tx(), database, &record, &author).await?;
+        if !store::records::insert(change.tx(), database, &record, &author).await? {
+            return Ok(None);
+        }
         change.grow(Growth::of_change(0, store::records::size_of(&record)?));
         change.note(trash::noted(Operation::Create, database, &record).versions(None, Some(record.version)));
         change.publish_upsert(Kind::Record, record.id);
-        Ok(record)
+        Ok(Some(record))
+    }
+
+    /// Makes a record of a database that the change holds, or has made.
+    async fn create_held(
+        &self,
+        change: &mut Change,
+        caller: &Caller,
+        database: &Database,
+        prepared: Prepared,
+    ) -> Result<Record, Error> {
+        let record = self.create_in(change, caller, database, prepared).await?;
+        record.ok_or_else(schema_in_flux)
     }
 
     /// Makes a record what it becomes, as a new version, unless that is what it is.

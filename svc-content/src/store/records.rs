@@ -50,27 +50,50 @@ macro_rules! version_columns {
     };
 }
 
-macro_rules! insert_record {
+/// The database, as long as it is what it was at the time `$15`.
+macro_rules! held_database {
     () => {
-        "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, version, \
-         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+        "SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $3 AND updated_at = $15 AND deleted_at IS NULL"
+    };
+}
+
+/// What holds of a row that is written only where the database is what it was.
+macro_rules! if_held {
+    (sqlite) => {
+        concat!(" WHERE EXISTS (", held_database!(), ")")
+    };
+    (postgres) => {
+        " WHERE EXISTS (SELECT 1 FROM held)"
+    };
+}
+
+macro_rules! insert_record {
+    ($engine:ident) => {
+        concat!(
+            "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, version, \
+             created_at, updated_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10",
+            if_held!($engine)
+        )
     };
 }
 
 macro_rules! insert_first_version {
-    () => {
-        "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
-         author_kind, author_id, author_name) VALUES ($1, $2, $8, $4, $5, $9, $11, $12, $13)"
+    ($engine:ident) => {
+        concat!(
+            "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+             author_kind, author_id, author_name) SELECT $1, $2, $8, $4, $5, $9, $11, $12, $13",
+            if_held!($engine)
+        )
     };
 }
 
 /// Which database has how many live records more.
 macro_rules! count {
-    ($more:literal) => {
+    ($rows:expr) => {
         concat!(
-            "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, ",
-            $more,
-            ") ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live"
+            "INSERT INTO record_counts (workspace_id, database_id, live) ",
+            $rows,
+            " ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live"
         )
     };
 }
@@ -104,33 +127,41 @@ statements! {
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM records WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
 
-    /// A record with its first version and its cells, and that the database has one more: SQLite takes all in one message.
+    /// A record with its first version and its cells, and that the database has one more, where the database is what it was at
+    /// $15: SQLite takes all in one message. Nothing is answered where it is not.
     const INSERT: Dialect = Dialect {
         sqlite: concat!(
-            insert_record!(),
+            insert_record!(sqlite),
             "; ",
-            insert_first_version!(),
+            insert_first_version!(sqlite),
             "; ",
             insert_cells!(sqlite, "$14"),
+            if_held!(sqlite),
             "; ",
-            count!("$3, 1")
+            count!(concat!("SELECT $1, $3, 1", if_held!(sqlite))),
+            " RETURNING live"
         ),
+        // A change of the database is waited for, and then looked at.
         postgres: concat!(
-            "WITH record AS (",
-            insert_record!(),
+            "WITH held AS (",
+            held_database!(),
+            " FOR SHARE), record AS (",
+            insert_record!(postgres),
             "), version AS (",
-            insert_first_version!(),
+            insert_first_version!(postgres),
             "), cells AS (",
             insert_cells!(postgres, "$14"),
+            if_held!(postgres),
             ") ",
-            count!("$3, 1")
+            count!(concat!("SELECT $1, $3, 1", if_held!(postgres))),
+            " RETURNING live"
         ),
     };
 
     const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4, title = $5, searched = $6, \
          version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
 
-    const COUNT: &str = count!("$2, $3");
+    const COUNT: &str = count!("VALUES ($1, $2, $3)");
 
     const INSERT_VERSION: &str = "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, \
          created_at, author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
@@ -374,16 +405,17 @@ pub(crate) fn size_of(record: &Record) -> Result<u64, Error> {
     Ok(values_column(record)?.len() as u64)
 }
 
-/// Stores a new record as its author's version, with what it is found by, and counts it. Until the transaction ends, other
-/// writers of the database wait.
+/// Stores a new record as its author's version, with what it is found by, and counts it. Until the transaction ends, the database
+/// stays what it is, and its other writers wait. `false`, and nothing is stored, where it is not any more what was read.
 pub(crate) async fn insert(
     tx: &mut Tx,
     database: &Database,
     record: &Record,
     author: &Author,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let (values, made) = (values_column(record)?, cells(database, &record.values));
-    execute!(
+    let live: Option<i64> = fetch!(
+        optional_scalar,
         tx,
         INSERT,
         Text(database.workspace_id),
@@ -399,9 +431,10 @@ pub(crate) async fn insert(
         &author.kind,
         &author.id,
         &author.name,
-        super::cells::list(&made)
-    )
-    .map(drop)
+        super::cells::list(&made),
+        database.updated_at
+    )?;
+    Ok(live.is_some())
 }
 
 /// Stores what may change of a record.
