@@ -15,6 +15,7 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{DatabaseId, DeletionId, RecordId, WorkspaceId};
 
 use crate::context::Context;
+use crate::known::KnownDatabases;
 use crate::model::{Activity, Actor, Author, Deletion, Growth, Operation, Usage, Written};
 use crate::scope::Caller;
 use crate::store::folders::Taken;
@@ -30,11 +31,22 @@ enum Publication {
     TakenBy(DeletionId, Taken),
 }
 
+impl Publication {
+    /// Whether it tells of more than what is in a folder or a database: of where databases stand, or what they are.
+    fn is_of_databases(&self) -> bool {
+        match self {
+            Self::Entry(entry) => !matches!(entry.kind, Kind::File | Kind::Memory | Kind::Record),
+            Self::RecordsOf(..) | Self::TakenBy(..) => true,
+        }
+    }
+}
+
 /// A change of one workspace. Dropped without [`commit`](Self::commit), it changes nothing.
 #[derive(Debug)]
 pub(crate) struct Change {
     work: UnitOfWork,
     ids: IdSource,
+    known: KnownDatabases,
     /// What the workspace may keep; absent when that is not asked.
     allowance: Option<Allowance>,
     /// Bytes that another service keeps of it.
@@ -66,6 +78,7 @@ impl Change {
         Ok(Self {
             work: context.feed.begin(caller.workspace).await?,
             ids: context.ids.clone(),
+            known: context.known.clone(),
             allowance: None,
             elsewhere: 0,
             growth: Growth::default(),
@@ -179,13 +192,17 @@ impl Change {
     /// Ends the change; answers the positions that it has in the feed, and the feed's head when it told nothing.
     pub(crate) async fn commit(mut self) -> Result<Positions, Error> {
         self.publish_bodied_records().await?;
+        let forgotten =
+            self.publications.iter().any(Publication::is_of_databases).then_some(self.workspace());
         let is_entry = |publication: &Publication| matches!(publication, Publication::Entry(_));
         if self.publications.iter().all(is_entry) && !self.publications.is_empty() {
             self.end_at_once().await?;
         } else {
             self.end_step_by_step().await?;
         }
-        Ok(self.work.commit().await?)
+        let Some(workspace) = forgotten else { return Ok(self.work.commit().await?) };
+        let known = self.known;
+        Ok(self.work.commit_then(move || known.forget(workspace)).await?)
     }
 
     /// Ends a change that tells of items one by one, as most do.

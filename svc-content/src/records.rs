@@ -19,9 +19,10 @@ mod trash;
 pub(crate) mod values;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cairn_chassis::feed::Kind;
-use cairn_proto::ids::{FileId, RecordId};
+use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 
 pub(crate) use self::batched::{CheckedRecord, RecordWrite, RecordsOfBatch};
 pub(crate) use self::documents::{Rendered, documents, readable};
@@ -102,11 +103,12 @@ impl Records {
         draft: RecordDraft,
     ) -> Result<Written<Shown>, Error> {
         for _ in 0..MAX_TRIES {
-            let database = databases::readable(&self.context.db, caller, database_id).await?;
+            let database = self.known(caller, database_id).await?;
             let prepared = self.prepare(caller, &database, &draft).await?;
             let mut change = Change::begin(&self.context, caller).await?;
             let Some(record) = self.create_in(&mut change, caller, &database, prepared).await? else {
                 change.rollback().await?;
+                self.context.known.forget(caller.workspace);
                 continue;
             };
             return self.finish(change, caller, &database, record).await;
@@ -258,6 +260,23 @@ impl Records {
         checked.map_err(without_ids)?;
         checks.finish()?;
         Ok(Prepared { changes, content_file_id: Some(body), new_id: None })
+    }
+
+    /// A database to which a record is to be written. What it is by then is looked at when the record is stored; what the scope
+    /// of a caller covers is never told from memory.
+    async fn known(&self, caller: &Caller, id: &str) -> Result<Arc<Database>, Error> {
+        let Context { db, known, .. } = &self.context;
+        let parsed: Option<DatabaseId> = id.parse().ok();
+        let Some(database) = parsed.filter(|_| !db.is_shared() && caller.listed().is_none()) else {
+            return databases::readable(db, caller, id).await.map(Arc::new);
+        };
+        if let Some(database) = known.get(caller.workspace, database) {
+            return Ok(database);
+        }
+        let begun = known.begin();
+        let database = Arc::new(databases::readable(db, caller, id).await?);
+        known.keep(begun, &database);
+        Ok(database)
     }
 
     /// Makes a record; none when the database is not any more what was read.

@@ -112,17 +112,30 @@ impl UnitOfWork {
     ///
     /// # Errors
     /// When the database fails; nothing was written then, unless the connection broke on the way.
-    pub async fn commit(mut self) -> Result<Positions, Error> {
+    pub async fn commit(self) -> Result<Positions, Error> {
+        self.commit_then(|| {}).await
+    }
+
+    /// The same, and then does something that takes no time, before anybody is told; see [`Tx::commit_then`].
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit); nothing is done then.
+    pub async fn commit_then(mut self, then: impl FnOnce() + Send + 'static) -> Result<Positions, Error> {
         self.flush().await?;
         let Some(positions) = self.appended else {
             let last = head(&mut self.tx, self.workspace).await?;
-            self.tx.commit().await?;
+            self.tx.commit_then(then).await?;
             return Ok(Positions { first: 0, last });
         };
         let head = Head { workspace: self.workspace, position: positions.last };
         let notices = self.feed.notices;
-        // Nobody listening is no failure.
-        self.tx.commit_then(move || drop(notices.send(head))).await?;
+        self.tx
+            .commit_then(move || {
+                then();
+                // Nobody listening is no failure.
+                drop(notices.send(head));
+            })
+            .await?;
         Ok(positions)
     }
 
