@@ -178,21 +178,32 @@ macro_rules! tell_again {
     };
 }
 
-/// Statements that append entries, as a part of one of a service's own that writes other rows along: `$1` is the workspace, `$2`
-/// the time, and `$3` and `$4` are the count and the list of [`Unappended`](crate::feed::Unappended). The service tells the unit
-/// of work the position that `feed_heads` has then ([`UnitOfWork::note_appended`](crate::feed::UnitOfWork::note_appended)).
+/// Statements that append entries, as a part of one of a service's own that writes other rows along, for the workspace `$1`. The
+/// service tells the unit of work the position that `feed_heads` has then
+/// ([`UnitOfWork::note_appended`](crate::feed::UnitOfWork::note_appended)).
 ///
-/// For SQLite they are statements that stand behind each other. For PostgreSQL they are common table expressions, of which `head`
-/// has the position; they lock the head when the rows of the expression that is named were written.
+/// For SQLite they are statements that stand behind each other, with the parameters of the time and of the count and the list of
+/// [`Unappended`](crate::feed::Unappended). For PostgreSQL they are common table expressions, of which `head` has the position, and
+/// the parameters are `$2` to `$4`; they lock the head when the rows of the expression that is named were written.
 #[macro_export]
 macro_rules! append_entries {
-    (sqlite) => {
-        "INSERT INTO feed_heads (workspace_id, position, updated_at) VALUES ($1, $3, $2) \
-         ON CONFLICT (workspace_id) DO UPDATE \
-         SET position = feed_heads.position + excluded.position, updated_at = excluded.updated_at; \
-         INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
-         SELECT $1, (SELECT position FROM feed_heads WHERE workspace_id = $1) - $3 + 1 + key, value ->> 0, value ->> 1, \
-         value ->> 2, $2 FROM json_each($4)"
+    (sqlite, $at:literal, $count:literal, $list:literal) => {
+        concat!(
+            "INSERT INTO feed_heads (workspace_id, position, updated_at) VALUES ($1, ",
+            $count,
+            ", ",
+            $at,
+            ") ON CONFLICT (workspace_id) DO UPDATE \
+             SET position = feed_heads.position + excluded.position, updated_at = excluded.updated_at; \
+             INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+             SELECT $1, (SELECT position FROM feed_heads WHERE workspace_id = $1) - ",
+            $count,
+            " + 1 + key, value ->> 0, value ->> 1, value ->> 2, ",
+            $at,
+            " FROM json_each(",
+            $list,
+            ")"
+        )
     };
     (postgres, $behind:literal) => {
         concat!(

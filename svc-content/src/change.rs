@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{Entry, Kind, Op, Positions, UnitOfWork};
+use cairn_chassis::feed::{Entry, Kind, Op, Positions, Unappended, UnitOfWork};
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::limits::{Allowance, Grown};
 use cairn_chassis::sql::Tx;
@@ -16,8 +16,9 @@ use cairn_proto::ids::{DatabaseId, DeletionId, RecordId, WorkspaceId};
 
 use crate::context::Context;
 use crate::known::KnownDatabases;
-use crate::model::{Activity, Actor, Author, Deletion, Growth, Operation, Usage, Written};
+use crate::model::{Activity, Actor, Author, Database, Deletion, Growth, Operation, Record, Usage, Written};
 use crate::scope::Caller;
+use crate::store::ending::{Ended, Ending};
 use crate::store::folders::Taken;
 use crate::{Error, store};
 
@@ -205,18 +206,51 @@ impl Change {
         Ok(self.work.commit_then(move || known.forget(workspace)).await?)
     }
 
+    /// Ends a change that makes a record and nothing else, with the statement that stores it. None, and all is taken back, when the
+    /// database is not any more what was read.
+    pub(crate) async fn commit_record(
+        mut self,
+        database: &Database,
+        record: &Record,
+    ) -> Result<Option<Positions>, Error> {
+        let told = self.told();
+        let (tx, ending) = self.ending(&told);
+        let Some(ended) = store::records::insert_and_end(tx, database, record, &ending).await? else {
+            self.rollback().await?;
+            return Ok(None);
+        };
+        self.note_ended(ended)?;
+        Ok(Some(self.work.commit().await?))
+    }
+
     /// Ends a change that tells of items one by one, as most do.
     async fn end_at_once(&mut self) -> Result<(), Error> {
+        let (workspace, told) = (self.workspace(), self.told());
+        let (tx, ending) = self.ending(&told);
+        let ended = store::ending::write(tx, workspace, &ending).await?;
+        self.note_ended(ended)
+    }
+
+    /// What such a change tells.
+    fn told(&mut self) -> Unappended {
         for publication in std::mem::take(&mut self.publications) {
-            self.append(publication).await?;
+            if let Publication::Entry(entry) = publication {
+                self.work.publish(entry);
+            }
         }
-        let Some(told) = self.work.unappended() else { return Ok(()) };
-        let (workspace, at, growth) = (self.workspace(), self.now(), self.growth);
-        let (actor, done) = (&self.actor, &self.done);
-        let ending = store::ending::Ending { at, told: &told, growth, actor, done };
-        let ended = store::ending::write(self.work.tx(), workspace, &ending).await?;
+        self.work.unappended().unwrap_or_default()
+    }
+
+    /// The transaction, and what ends it.
+    fn ending<'a>(&'a mut self, told: &'a Unappended) -> (&'a mut Tx, Ending<'a>) {
+        let at = self.work.now();
+        let ending = Ending { at, told, growth: self.growth, actor: &self.actor, done: &self.done };
+        (self.work.tx(), ending)
+    }
+
+    fn note_ended(&mut self, ended: Ended) -> Result<(), Error> {
         self.work.note_appended(ended.position);
-        if growth == Growth::default() { Ok(()) } else { self.require_room(ended.used) }
+        if self.growth == Growth::default() { Ok(()) } else { self.require_room(ended.used) }
     }
 
     async fn end_step_by_step(&mut self) -> Result<(), Error> {

@@ -106,12 +106,13 @@ impl Records {
             let database = self.known(caller, database_id).await?;
             let prepared = self.prepare(caller, &database, &draft).await?;
             let mut change = Change::begin(&self.context, caller).await?;
-            let Some(record) = self.create_in(&mut change, caller, &database, prepared).await? else {
-                change.rollback().await?;
+            let record = self.new_record(&mut change, &database, prepared)?;
+            let Some(positions) = change.commit_record(&database, &record).await? else {
                 self.context.known.forget(caller.workspace);
                 continue;
             };
-            return self.finish(change, caller, &database, record).await;
+            let item = self.show_one(caller, &database, record).await?;
+            return Ok(Written { item, position: positions.last });
         }
         Err(schema_in_flux())
     }
@@ -279,14 +280,27 @@ impl Records {
         Ok(database)
     }
 
-    /// Makes a record; none when the database is not any more what was read.
+    /// Makes a record of a database that the change holds, or has made.
     async fn create_in(
         &self,
         change: &mut Change,
         caller: &Caller,
         database: &Database,
         prepared: Prepared,
-    ) -> Result<Option<Record>, Error> {
+    ) -> Result<Record, Error> {
+        let record = self.new_record(change, database, prepared)?;
+        let author = Author::of_record(&caller.principal);
+        let is_stored = store::records::insert(change.tx(), database, &record, &author).await?;
+        if is_stored { Ok(record) } else { Err(schema_in_flux()) }
+    }
+
+    /// A record that is to be stored, of which the change tells.
+    fn new_record(
+        &self,
+        change: &mut Change,
+        database: &Database,
+        prepared: Prepared,
+    ) -> Result<Record, Error> {
         let now = change.now();
         let mut record = Record {
             id: prepared.new_id.unwrap_or_else(|| self.context.ids.next()),
@@ -298,26 +312,10 @@ impl Records {
             updated_at: now,
         };
         prepared.changes.merge(&mut record.values);
-        let author = Author::of_record(&caller.principal);
-        if !store::records::insert(change.tx(), database, &record, &author).await? {
-            return Ok(None);
-        }
         change.grow(Growth::of_change(0, store::records::size_of(&record)?));
         change.note(trash::noted(Operation::Create, database, &record).versions(None, Some(record.version)));
         change.publish_upsert(Kind::Record, record.id);
-        Ok(Some(record))
-    }
-
-    /// Makes a record of a database that the change holds, or has made.
-    async fn create_held(
-        &self,
-        change: &mut Change,
-        caller: &Caller,
-        database: &Database,
-        prepared: Prepared,
-    ) -> Result<Record, Error> {
-        let record = self.create_in(change, caller, database, prepared).await?;
-        record.ok_or_else(schema_in_flux)
+        Ok(record)
     }
 
     /// Makes a record what it becomes, as a new version, unless that is what it is.

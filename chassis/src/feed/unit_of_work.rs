@@ -16,7 +16,7 @@ pub struct Positions {
 }
 
 /// What was published and is not appended, as [`append_entries!`](crate::append_entries) takes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unappended {
     /// How many entries.
     pub count: i64,

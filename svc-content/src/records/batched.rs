@@ -121,7 +121,7 @@ impl Records {
     ) -> Result<(RecordId, Option<u64>), Error> {
         let CheckedRecord { database, write, if_version } = checked;
         let record = match write {
-            Checked::Create(prepared) => self.create_held(change, caller, &database, prepared).await?,
+            Checked::Create(prepared) => self.create_in(change, caller, &database, prepared).await?,
             Checked::Update(id, prepared) => {
                 let before = guarded(change, caller, &database, id, &if_version).await?;
                 self.save_in(change, caller, &database, &before, prepared.merged(&before)).await?

@@ -102,7 +102,7 @@ impl Records {
                 continue;
             }
             for prepared in prepared {
-                self.create_held(&mut change, caller, &database, prepared).await?;
+                self.create_in(&mut change, caller, &database, prepared).await?;
                 imported.created += 1;
             }
             imported.position = change.commit().await?.last;

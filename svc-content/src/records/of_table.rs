@@ -88,7 +88,7 @@ impl Records {
         let mut change = Change::begin(&self.context, caller).await?;
         let mut database = databases::insert(&mut change, caller, planned).await?;
         for prepared in prepared {
-            self.create_held(&mut change, caller, &database, prepared).await?;
+            self.create_in(&mut change, caller, &database, prepared).await?;
             imported.created += 1;
         }
         database.record_count = imported.created;

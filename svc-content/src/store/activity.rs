@@ -18,13 +18,15 @@ macro_rules! columns {
 }
 
 /// Notes what is in a JSON array of `[place, operation, kind, item, folder, database, name, path, version before, version
-/// after, items, former]`, at `$2`. The author is the kind, the id, the name and the channel.
+/// after, items, former]`, on PostgreSQL at `$2`. The author is the kind, the id, the name and the channel.
 macro_rules! insert_activity {
-    (sqlite, $position:literal, $author:literal, $undoes:literal, $list:literal) => {
+    (sqlite, $at:literal, $position:literal, $author:literal, $undoes:literal, $list:literal) => {
         concat!(
             "INSERT INTO activity (workspace_id, happened_at, position, principal_kind, principal_id, principal_name, \
              channel, undoes, place, operation, kind, item_id, folder_id, database_id, name, path, version_before, \
-             version_after, items, former) SELECT $1, $2, ",
+             version_after, items, former) SELECT $1, ",
+            $at,
+            ", ",
             $position,
             ", ",
             $author,
@@ -77,7 +79,7 @@ statements! {
     pub(super) fn statements;
 
     const INSERT: Dialect = Dialect {
-        sqlite: insert_activity!(sqlite, "$3", "$4, $5, $6, $7", "$9", "$8"),
+        sqlite: insert_activity!(sqlite, "$2", "$3", "$4, $5, $6, $7", "$9", "$8"),
         postgres: insert_activity!(postgres, "CAST($3 AS BIGINT)", "$4, $5, $6, $7", "$9", "", "$8"),
     };
 

@@ -3,14 +3,19 @@
 use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list, json_rows};
-use cairn_chassis::{execute, fetch, list_statement, statements};
+use cairn_chassis::sql::{
+    Db, Dialect, Engine, Error, PostgresOnly, SqliteOnly, Text, Tx, json_list, json_rows,
+};
+use cairn_chassis::{append_entries, execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
 use serde_json::value::RawValue;
 use sqlx::{Executor, Postgres, Sqlite};
 
+use super::activity::{self, insert_activity};
 use super::cells::insert_cells;
+use super::ending::{self, Ended, Ending, end};
 use super::page::{to_column, to_count};
+use super::usage::add_usage;
 use crate::model::{Author, Database, Kept, Record, RecordVersion, Values, cells, searched};
 
 macro_rules! columns {
@@ -64,6 +69,22 @@ macro_rules! if_held {
     };
     (postgres) => {
         " WHERE EXISTS (SELECT 1 FROM held)"
+    };
+}
+
+/// On SQLite, a record with its first version and its cells, and that the database has one more.
+macro_rules! insert_whole {
+    () => {
+        concat!(
+            insert_record!(sqlite),
+            "; ",
+            insert_first_version!(sqlite),
+            "; ",
+            insert_cells!(sqlite, "$14"),
+            if_held!(sqlite),
+            "; ",
+            count!(concat!("SELECT $1, $3, 1", if_held!(sqlite)))
+        )
     };
 }
 
@@ -130,17 +151,7 @@ statements! {
     /// A record with its first version and its cells, and that the database has one more, where the database is what it was at
     /// $15: SQLite takes all in one message. Nothing is answered where it is not.
     const INSERT: Dialect = Dialect {
-        sqlite: concat!(
-            insert_record!(sqlite),
-            "; ",
-            insert_first_version!(sqlite),
-            "; ",
-            insert_cells!(sqlite, "$14"),
-            if_held!(sqlite),
-            "; ",
-            count!(concat!("SELECT $1, $3, 1", if_held!(sqlite))),
-            " RETURNING live"
-        ),
+        sqlite: concat!(insert_whole!(), " RETURNING live"),
         // A change of the database is waited for, and then looked at.
         postgres: concat!(
             "WITH held AS (",
@@ -157,6 +168,17 @@ statements! {
             " RETURNING live"
         ),
     };
+
+    /// The same with what the change ends with. On PostgreSQL rows that refer to others lock these last of all in a statement,
+    /// behind the feed's head, which others wait for who hold them.
+    const INSERT_AND_END: SqliteOnly = SqliteOnly(concat!(
+        insert_whole!(),
+        "; ",
+        end!("$9", "$16", "$17", "$18", "$19", "$11, $12, $13, $20", "$21", "$22"),
+        " AND EXISTS (",
+        held_database!(),
+        ")"
+    ));
 
     const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4, title = $5, searched = $6, \
          version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
@@ -435,6 +457,50 @@ pub(crate) async fn insert(
         database.updated_at
     )?;
     Ok(live.is_some())
+}
+
+/// Stores a new record as [`insert`] does and ends the change that made it, at the record's time: on SQLite in one message. None,
+/// where the database is not any more what was read: the change is to be taken back then.
+pub(crate) async fn insert_and_end(
+    tx: &mut Tx,
+    database: &Database,
+    record: &Record,
+    end: &Ending<'_>,
+) -> Result<Option<Ended>, Error> {
+    let (workspace, author) = (database.workspace_id, &end.actor.author);
+    let Engine::Sqlite(connection) = tx.engine() else {
+        if !insert(tx, database, record, author).await? {
+            return Ok(None);
+        }
+        return ending::write(tx, workspace, end).await.map(Some);
+    };
+    let made = cells(database, &record.values);
+    let row: Option<ending::Row> = sqlx::query_as(INSERT_AND_END.0)
+        .bind(Text(workspace))
+        .bind(Text(record.id))
+        .bind(Text(record.database_id))
+        .bind(values_column(record)?)
+        .bind(record.content_file_id.map(Text))
+        .bind(database.title_of(&record.values))
+        .bind(searched(&made))
+        .bind(to_column(record.version))
+        .bind(record.created_at)
+        .bind(record.updated_at)
+        .bind(&author.kind)
+        .bind(&author.id)
+        .bind(&author.name)
+        .bind(super::cells::list(&made))
+        .bind(database.updated_at)
+        .bind(end.told.count)
+        .bind(&end.told.list)
+        .bind(end.growth.files)
+        .bind(end.growth.bytes)
+        .bind(end.actor.channel)
+        .bind(activity::rows(end.done)?)
+        .bind(activity::undone(end.actor))
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.map(Ended::read))
 }
 
 /// Stores what may change of a record.

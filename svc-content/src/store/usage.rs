@@ -9,7 +9,7 @@ use crate::model::{Growth, Usage};
 
 /// Counts what rows of a workspace, files and bytes say more, or less.
 macro_rules! add_usage {
-    ($rows:literal) => {
+    ($rows:expr) => {
         concat!(
             "INSERT INTO workspace_usage (workspace_id, files, bytes) ",
             $rows,
