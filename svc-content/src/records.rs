@@ -332,10 +332,8 @@ impl Records {
         }
         record.version += 1;
         record.updated_at = change.now();
-        store::records::update(change.tx(), database, &record).await?;
-        keep_version(change, caller, &record).await?;
-        store::cells::forget_record(change.tx(), caller.workspace, record.id).await?;
-        store::cells::insert(change.tx(), database, &record).await?;
+        let author = Author::of_record(&caller.principal);
+        store::records::replace(change.tx(), database, &record, &author).await?;
         let (size, size_before) = (store::records::size_of(&record)?, store::records::size_of(before)?);
         change.grow(Growth::of_change(size_before, size));
         let update = trash::noted(Operation::Update, database, &record);
@@ -374,11 +372,6 @@ impl Prepared {
     fn alone(&self, before: &Record) -> Record {
         self.merged(&Record { values: Values::new(), ..before.clone() })
     }
-}
-
-async fn keep_version(change: &mut Change, caller: &Caller, record: &Record) -> Result<(), Error> {
-    let (author, now) = (Author::of_record(&caller.principal), change.now());
-    Ok(store::records::insert_version(change.tx(), caller.workspace, record, &author, now).await?)
 }
 
 /// Checks that a record has one of these versions; none: any.

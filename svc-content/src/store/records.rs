@@ -183,6 +183,17 @@ statements! {
     const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4, title = $5, searched = $6, \
          version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
 
+    /// The same with the version that it is then and its cells. PostgreSQL would store the new cells before it removes the old
+    /// ones, or after.
+    const REPLACE: SqliteOnly = SqliteOnly(concat!(
+        "UPDATE records SET field_values = $4, content_file_id = $5, title = $6, searched = $7, version = $8, \
+         updated_at = $9 WHERE workspace_id = $1 AND id = $2; \
+         INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+         author_kind, author_id, author_name) VALUES ($1, $2, $8, $4, $5, $9, $10, $11, $12); \
+         DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2; ",
+        insert_cells!(sqlite, "$13")
+    ));
+
     const COUNT: &str = count!("VALUES ($1, $2, $3)");
 
     const INSERT_VERSION: &str = "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, \
@@ -504,7 +515,7 @@ pub(crate) async fn insert_and_end(
 }
 
 /// Stores what may change of a record.
-pub(crate) async fn update(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
+async fn update(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
     let values = values_column(record)?;
     execute!(
         tx,
@@ -521,6 +532,40 @@ pub(crate) async fn update(tx: &mut Tx, database: &Database, record: &Record) ->
     .map(drop)
 }
 
+/// Stores what a record is now, as its author's new version, with what it is found by.
+pub(crate) async fn replace(
+    tx: &mut Tx,
+    database: &Database,
+    record: &Record,
+    author: &Author,
+) -> Result<(), Error> {
+    let workspace = database.workspace_id;
+    let Engine::Sqlite(connection) = tx.engine() else {
+        update(tx, database, record).await?;
+        insert_version(tx, workspace, record, author, record.updated_at).await?;
+        super::cells::forget_record(tx, workspace, record.id).await?;
+        return super::cells::insert(tx, database, record).await;
+    };
+    let made = cells(database, &record.values);
+    sqlx::query(REPLACE.0)
+        .bind(Text(workspace))
+        .bind(Text(record.id))
+        .bind(Text(record.database_id))
+        .bind(values_column(record)?)
+        .bind(record.content_file_id.map(Text))
+        .bind(database.title_of(&record.values))
+        .bind(searched(&made))
+        .bind(to_column(record.version))
+        .bind(record.updated_at)
+        .bind(&author.kind)
+        .bind(&author.id)
+        .bind(&author.name)
+        .bind(super::cells::list(&made))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Counts a live record more or less. Late in a transaction: until its end, other writers of the database wait.
 pub(crate) async fn count(
     tx: &mut Tx,
@@ -532,7 +577,7 @@ pub(crate) async fn count(
 }
 
 /// Keeps what a record is now as a version.
-pub(crate) async fn insert_version(
+async fn insert_version(
     tx: &mut Tx,
     workspace: WorkspaceId,
     record: &Record,

@@ -87,13 +87,21 @@ impl Bench {
 
 /// To hand a message over to the connection's thread and back costs more than the small statements that it holds.
 #[tokio::test]
-async fn a_record_is_made_in_two_messages() {
+async fn a_record_is_made_in_two_messages_and_changed_in_five() {
     for bench in benches().await {
         let table = Table::new(&bench, None).await;
         let making = table.make(json!({"Name": "one", "Points": 1, "Tags": ["Todo", "Doing"]}));
         let (made, of_writing) = bench.messages(making).await;
         // The record, behind the beginning and with what the change ends with; and the commit.
         assert_eq!(of_writing, of_writing.map(|_| 2), "{}", bench.engine());
+        let id = made.record.id.to_string();
+        let changing = table.change(&id, json!({"Points": 2, "Tags": ["Finished"]}));
+        let (changed, of_changing) = bench.messages(changing).await;
+        // Whether the database is still what it was, the record as it was, what it becomes, what the change ends with; the commit.
+        assert_eq!(of_changing, of_changing.map(|_| 5), "{}", bench.engine());
+        assert_eq!(changed.unwrap().record.version, 2, "{}", bench.engine());
+        let former = json!({"fieldId": "Points", "operator": "lt", "value": 2});
+        assert_eq!(table.filtered(former).await, "", "{}", bench.engine());
         let (_, of_reading) = bench.statements(table.make(json!({"Name": "two"}))).await;
         // The database is known by then.
         assert_eq!(of_reading, of_reading.map(|_| 0), "{}", bench.engine());

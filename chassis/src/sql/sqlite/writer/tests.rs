@@ -161,9 +161,6 @@ async fn a_caller_without_a_savepoint_takes_back_nothing() {
         let (second, mut third) = bench.behind(second).await;
         if is_begun {
             let _gone = insert(&mut third, 3).now_or_never();
-        } else {
-            // Nobody waits for it, so it is not sent.
-            drop(insert(&mut third, 3));
         }
         let mut fourth = bench.behind_gone(third).await;
         insert(&mut fourth, 4).await.unwrap();
