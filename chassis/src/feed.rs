@@ -25,7 +25,7 @@ pub use cairn_proto::feed::v1::{Kind, Op};
 
 pub use self::rpc::Rpc;
 pub use self::token::{ChangeToken, InvalidToken, Source};
-pub use self::unit_of_work::{Positions, UnitOfWork};
+pub use self::unit_of_work::{Positions, Unappended, UnitOfWork};
 use crate::clock::{Clock, Timestamp};
 use crate::doctor::{Check, Mend};
 use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
@@ -178,6 +178,48 @@ macro_rules! tell_again {
     };
 }
 
+/// Statements that append entries, as a part of one of a service's own that writes other rows along, for the workspace `$1`. The
+/// service tells the unit of work the position that `feed_heads` has then
+/// ([`UnitOfWork::note_appended`](crate::feed::UnitOfWork::note_appended)).
+///
+/// For SQLite they are statements that stand behind each other, with the parameters of the time and of the count and the list of
+/// [`Unappended`](crate::feed::Unappended). For PostgreSQL they are common table expressions, of which `head` has the position, and
+/// the parameters are `$2` to `$4`; they lock the head when the rows of the expression that is named were written.
+#[macro_export]
+macro_rules! append_entries {
+    (sqlite, $at:literal, $count:literal, $list:literal) => {
+        concat!(
+            "INSERT INTO feed_heads (workspace_id, position, updated_at) VALUES ($1, ",
+            $count,
+            ", ",
+            $at,
+            ") ON CONFLICT (workspace_id) DO UPDATE \
+             SET position = feed_heads.position + excluded.position, updated_at = excluded.updated_at; \
+             INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+             SELECT $1, (SELECT position FROM feed_heads WHERE workspace_id = $1) - ",
+            $count,
+            " + 1 + key, value ->> 0, value ->> 1, value ->> 2, ",
+            $at,
+            " FROM json_each(",
+            $list,
+            ")"
+        )
+    };
+    (postgres, $behind:literal) => {
+        concat!(
+            "head AS (INSERT INTO feed_heads (workspace_id, position, updated_at) \
+             SELECT CAST($1 AS TEXT), CAST($3 AS BIGINT), CAST($2 AS BIGINT) FROM (SELECT COUNT(*) AS written FROM ",
+            $behind,
+            ") AS earlier WHERE earlier.written >= 0 ON CONFLICT (workspace_id) DO UPDATE \
+             SET position = feed_heads.position + excluded.position, updated_at = excluded.updated_at RETURNING position), \
+             changes AS (INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+             SELECT CAST($1 AS TEXT), head.position - CAST($3 AS BIGINT) + place, CAST(entry ->> 0 AS BIGINT), entry ->> 1, \
+             CAST(entry ->> 2 AS BIGINT), CAST($2 AS BIGINT) FROM head, \
+             jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) WITH ORDINALITY AS list (entry, place))"
+        )
+    };
+}
+
 /// Every statement of the feed, for [`sql::prepare_all`].
 pub fn statements() -> Vec<Statement> {
     let mut all = own_statements();
@@ -280,11 +322,15 @@ async fn append(
         return Ok(from_column(last));
     }
     let reserved = reserve(tx, workspace, entries.len() as u64, at).await?;
+    execute!(tx, INSERT_MANY, Text(workspace), to_column(reserved.before), listed(entries), at)?;
+    Ok(reserved.last)
+}
+
+/// Entries as a JSON array of `[kind, id, op]`.
+fn listed(entries: &[Entry]) -> String {
     let list: Vec<_> =
         entries.iter().map(|entry| (i32::from(entry.kind), &entry.item_id, i32::from(entry.op))).collect();
-    let json = serde_json::json!(list).to_string();
-    execute!(tx, INSERT_MANY, Text(workspace), to_column(reserved.before), &json, at)?;
-    Ok(reserved.last)
+    serde_json::json!(list).to_string()
 }
 
 /// The newest position that the transaction sees; 0 when nothing was ever written.

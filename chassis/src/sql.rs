@@ -38,7 +38,7 @@ pub use self::migrate::{Migration, Step};
 pub use self::queries::Sql;
 pub use self::sqlite::{Pool as SqlitePool, PooledConnection, Transaction as SqliteTransaction};
 pub use self::standing::{Applied, Standing, Tables};
-pub use self::statements::{PostgresOnly, Statement, Statements, prepare_all};
+pub use self::statements::{PostgresOnly, SqliteOnly, Statement, Statements, prepare_all};
 pub use self::types::Text;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{Entry, Kind, Op, Positions, UnitOfWork};
+use cairn_chassis::feed::{Entry, Kind, Op, Positions, Unappended, UnitOfWork};
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::limits::{Allowance, Grown};
 use cairn_chassis::sql::Tx;
@@ -15,8 +15,10 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{DatabaseId, DeletionId, RecordId, WorkspaceId};
 
 use crate::context::Context;
-use crate::model::{Activity, Actor, Author, Deletion, Growth, Operation, Usage, Written};
+use crate::known::KnownDatabases;
+use crate::model::{Activity, Actor, Author, Database, Deletion, Growth, Operation, Record, Usage, Written};
 use crate::scope::Caller;
+use crate::store::ending::{Ended, Ending};
 use crate::store::folders::Taken;
 use crate::{Error, store};
 
@@ -30,11 +32,22 @@ enum Publication {
     TakenBy(DeletionId, Taken),
 }
 
+impl Publication {
+    /// Whether it tells of more than what is in a folder or a database: of where databases stand, or what they are.
+    fn is_of_databases(&self) -> bool {
+        match self {
+            Self::Entry(entry) => !matches!(entry.kind, Kind::File | Kind::Memory | Kind::Record),
+            Self::RecordsOf(..) | Self::TakenBy(..) => true,
+        }
+    }
+}
+
 /// A change of one workspace. Dropped without [`commit`](Self::commit), it changes nothing.
 #[derive(Debug)]
 pub(crate) struct Change {
     work: UnitOfWork,
     ids: IdSource,
+    known: KnownDatabases,
     /// What the workspace may keep; absent when that is not asked.
     allowance: Option<Allowance>,
     /// Bytes that another service keeps of it.
@@ -66,6 +79,7 @@ impl Change {
         Ok(Self {
             work: context.feed.begin(caller.workspace).await?,
             ids: context.ids.clone(),
+            known: context.known.clone(),
             allowance: None,
             elsewhere: 0,
             growth: Growth::default(),
@@ -179,12 +193,72 @@ impl Change {
     /// Ends the change; answers the positions that it has in the feed, and the feed's head when it told nothing.
     pub(crate) async fn commit(mut self) -> Result<Positions, Error> {
         self.publish_bodied_records().await?;
+        let forgotten =
+            self.publications.iter().any(Publication::is_of_databases).then_some(self.workspace());
+        let is_entry = |publication: &Publication| matches!(publication, Publication::Entry(_));
+        if self.publications.iter().all(is_entry) && !self.publications.is_empty() {
+            self.end_at_once().await?;
+        } else {
+            self.end_step_by_step().await?;
+        }
+        let Some(workspace) = forgotten else { return Ok(self.work.commit().await?) };
+        let known = self.known;
+        Ok(self.work.commit_then(move || known.forget(workspace)).await?)
+    }
+
+    /// Ends a change that makes a record and nothing else, with the statement that stores it. None, and all is taken back, when the
+    /// database is not any more what was read.
+    pub(crate) async fn commit_record(
+        mut self,
+        database: &Database,
+        record: &Record,
+    ) -> Result<Option<Positions>, Error> {
+        let told = self.told();
+        let (tx, ending) = self.ending(&told);
+        let Some(ended) = store::records::insert_and_end(tx, database, record, &ending).await? else {
+            self.rollback().await?;
+            return Ok(None);
+        };
+        self.note_ended(ended)?;
+        Ok(Some(self.work.commit().await?))
+    }
+
+    /// Ends a change that tells of items one by one, as most do.
+    async fn end_at_once(&mut self) -> Result<(), Error> {
+        let (workspace, told) = (self.workspace(), self.told());
+        let (tx, ending) = self.ending(&told);
+        let ended = store::ending::write(tx, workspace, &ending).await?;
+        self.note_ended(ended)
+    }
+
+    /// What such a change tells.
+    fn told(&mut self) -> Unappended {
+        for publication in std::mem::take(&mut self.publications) {
+            if let Publication::Entry(entry) = publication {
+                self.work.publish(entry);
+            }
+        }
+        self.work.unappended().unwrap_or_default()
+    }
+
+    /// The transaction, and what ends it.
+    fn ending<'a>(&'a mut self, told: &'a Unappended) -> (&'a mut Tx, Ending<'a>) {
+        let at = self.work.now();
+        let ending = Ending { at, told, growth: self.growth, actor: &self.actor, done: &self.done };
+        (self.work.tx(), ending)
+    }
+
+    fn note_ended(&mut self, ended: Ended) -> Result<(), Error> {
+        self.work.note_appended(ended.position);
+        if self.growth == Growth::default() { Ok(()) } else { self.require_room(ended.used) }
+    }
+
+    async fn end_step_by_step(&mut self) -> Result<(), Error> {
         self.count_growth().await?;
         for publication in std::mem::take(&mut self.publications) {
             self.append(publication).await?;
         }
-        self.journal().await?;
-        Ok(self.work.commit().await?)
+        self.journal().await
     }
 
     /// Ends the change that made an item what it is.
@@ -235,15 +309,20 @@ impl Change {
         Ok(())
     }
 
-    /// Counts what is kept more or less, and refuses what the plan has no room for. What takes away, or adds nothing, is
-    /// never refused, however full the workspace is.
+    /// Counts what is kept more or less, and refuses what the plan has no room for.
     async fn count_growth(&mut self) -> Result<(), Error> {
         let (growth, workspace) = (self.growth, self.workspace());
         if growth == Growth::default() {
             return Ok(());
         }
         let used = store::usage::add(self.tx(), workspace, growth).await?;
-        let elsewhere = self.elsewhere;
+        self.require_room(used)
+    }
+
+    /// Refuses what the plan has no room for; `used` is what the workspace keeps with it. What takes away, or adds nothing, is
+    /// never refused, however full the workspace is.
+    fn require_room(&self, used: Usage) -> Result<(), Error> {
+        let (growth, elsewhere) = (self.growth, self.elsewhere);
         self.allowance.map_or(Ok(()), |allowance| require_room(allowance, growth, used, elsewhere))
     }
 

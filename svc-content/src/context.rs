@@ -11,6 +11,7 @@ use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::Db;
 
 use crate::columns::{Columns, Names, Shelf};
+use crate::known::KnownDatabases;
 use crate::outside::Outside;
 
 /// What every rule stands on; cheap to clone.
@@ -30,4 +31,6 @@ pub(crate) struct Context {
     pub(crate) columns: Shelf<Columns>,
     /// Names of files of workspaces in which they are looked for, in memory.
     pub(crate) names: Shelf<Names>,
+    /// Databases to which records are written.
+    pub(crate) known: KnownDatabases,
 }

@@ -19,6 +19,7 @@ mod error;
 mod files;
 mod filter;
 mod folders;
+mod known;
 mod locations;
 mod memories;
 mod model;

@@ -19,9 +19,10 @@ mod trash;
 pub(crate) mod values;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cairn_chassis::feed::Kind;
-use cairn_proto::ids::{FileId, RecordId};
+use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 
 pub(crate) use self::batched::{CheckedRecord, RecordWrite, RecordsOfBatch};
 pub(crate) use self::documents::{Rendered, documents, readable};
@@ -102,15 +103,16 @@ impl Records {
         draft: RecordDraft,
     ) -> Result<Written<Shown>, Error> {
         for _ in 0..MAX_TRIES {
-            let database = databases::readable(&self.context.db, caller, database_id).await?;
+            let database = self.known(caller, database_id).await?;
             let prepared = self.prepare(caller, &database, &draft).await?;
             let mut change = Change::begin(&self.context, caller).await?;
-            if !hold(&mut change, &database).await? {
-                change.rollback().await?;
+            let record = self.new_record(&mut change, &database, prepared)?;
+            let Some(positions) = change.commit_record(&database, &record).await? else {
+                self.context.known.forget(caller.workspace);
                 continue;
-            }
-            let record = self.create_in(&mut change, caller, &database, prepared).await?;
-            return self.finish(change, caller, &database, record).await;
+            };
+            let item = self.show_one(caller, &database, record).await?;
+            return Ok(Written { item, position: positions.last });
         }
         Err(schema_in_flux())
     }
@@ -261,10 +263,41 @@ impl Records {
         Ok(Prepared { changes, content_file_id: Some(body), new_id: None })
     }
 
+    /// A database to which a record is to be written. What it is by then is looked at when the record is stored; what the scope
+    /// of a caller covers is never told from memory.
+    async fn known(&self, caller: &Caller, id: &str) -> Result<Arc<Database>, Error> {
+        let Context { db, known, .. } = &self.context;
+        let parsed: Option<DatabaseId> = id.parse().ok();
+        let Some(database) = parsed.filter(|_| !db.is_shared() && caller.listed().is_none()) else {
+            return databases::readable(db, caller, id).await.map(Arc::new);
+        };
+        if let Some(database) = known.get(caller.workspace, database) {
+            return Ok(database);
+        }
+        let begun = known.begin();
+        let database = Arc::new(databases::readable(db, caller, id).await?);
+        known.keep(begun, &database);
+        Ok(database)
+    }
+
+    /// Makes a record of a database that the change holds, or has made.
     async fn create_in(
         &self,
         change: &mut Change,
         caller: &Caller,
+        database: &Database,
+        prepared: Prepared,
+    ) -> Result<Record, Error> {
+        let record = self.new_record(change, database, prepared)?;
+        let author = Author::of_record(&caller.principal);
+        let is_stored = store::records::insert(change.tx(), database, &record, &author).await?;
+        if is_stored { Ok(record) } else { Err(schema_in_flux()) }
+    }
+
+    /// A record that is to be stored, of which the change tells.
+    fn new_record(
+        &self,
+        change: &mut Change,
         database: &Database,
         prepared: Prepared,
     ) -> Result<Record, Error> {
@@ -279,8 +312,6 @@ impl Records {
             updated_at: now,
         };
         prepared.changes.merge(&mut record.values);
-        let author = Author::of_record(&caller.principal);
-        store::records::insert(change.tx(), database, &record, &author).await?;
         change.grow(Growth::of_change(0, store::records::size_of(&record)?));
         change.note(trash::noted(Operation::Create, database, &record).versions(None, Some(record.version)));
         change.publish_upsert(Kind::Record, record.id);
@@ -301,10 +332,8 @@ impl Records {
         }
         record.version += 1;
         record.updated_at = change.now();
-        store::records::update(change.tx(), database, &record).await?;
-        keep_version(change, caller, &record).await?;
-        store::cells::forget_record(change.tx(), caller.workspace, record.id).await?;
-        store::cells::insert(change.tx(), database, &record).await?;
+        let author = Author::of_record(&caller.principal);
+        store::records::replace(change.tx(), database, &record, &author).await?;
         let (size, size_before) = (store::records::size_of(&record)?, store::records::size_of(before)?);
         change.grow(Growth::of_change(size_before, size));
         let update = trash::noted(Operation::Update, database, &record);
@@ -343,11 +372,6 @@ impl Prepared {
     fn alone(&self, before: &Record) -> Record {
         self.merged(&Record { values: Values::new(), ..before.clone() })
     }
-}
-
-async fn keep_version(change: &mut Change, caller: &Caller, record: &Record) -> Result<(), Error> {
-    let (author, now) = (Author::of_record(&caller.principal), change.now());
-    Ok(store::records::insert_version(change.tx(), caller.workspace, record, &author, now).await?)
 }
 
 /// Checks that a record has one of these versions; none: any.

@@ -26,6 +26,7 @@ use crate::databases::Databases;
 use crate::documents::Documents;
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::known::KnownDatabases;
 use crate::locations::Locations;
 use crate::memories::Memories;
 use crate::names::Finder;
@@ -221,5 +222,6 @@ async fn open(config: &Config, ambient: &Ambient) -> Result<Context, Error> {
     let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
     let (outside, storage) = (Outside::default(), SharedStorage::new(Arc::clone(&clock)));
     let (columns, names) = (Shelf::new(config.columns_bytes), Shelf::new(config.names_bytes));
-    Ok(Context { db, feed, suspensions, clock, ids, limits, storage, outside, columns, names })
+    let known = KnownDatabases::default();
+    Ok(Context { db, feed, suspensions, clock, ids, limits, storage, outside, columns, names, known })
 }

@@ -8,6 +8,7 @@ pub(crate) mod columns;
 pub(crate) mod databases;
 pub(crate) mod doctor;
 pub(crate) mod documents;
+pub(crate) mod ending;
 pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod former;
@@ -78,6 +79,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(databases::statements());
     all.extend(doctor::statements());
     all.extend(documents::statements());
+    all.extend(ending::statements());
     all.extend(records::statements());
     all.extend(files::statements());
     all.extend(folders::statements());

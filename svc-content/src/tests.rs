@@ -136,10 +136,11 @@ impl Bench {
         let ids = IdSource::new(Arc::clone(&clock), entropy);
         let suspensions = Suspensions::in_memory(Arc::clone(&clock));
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
-        let (limits, outside) = Default::default();
+        let (limits, outside, known) = Default::default();
         let storage = SharedStorage::new(Arc::clone(&clock));
         let (columns, names) = (Shelf::new(COLUMNS_BYTES), Shelf::new(NAMES_BYTES));
-        let context = Context { feed, suspensions, db, clock, ids, limits, storage, outside, columns, names };
+        let context =
+            Context { feed, suspensions, db, clock, ids, limits, storage, outside, columns, names, known };
         Self {
             test,
             files: Files::new(context.clone()),

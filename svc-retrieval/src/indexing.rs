@@ -51,9 +51,10 @@ const WORKSPACES_AT_ONCE: usize = 4;
 /// After a batch that nobody waits for, a workspace rests for so many times as long as it took: a batch of many documents costs
 /// little more than one of few. A search that waits for a write does not wait for this.
 const REST: u32 = 4;
-/// The shortest rest. A batch of one document costs what a batch of twenty does, of which each write of a bulk would pay one; who
-/// wants to see its own write waits for that, and not for this.
-const LEAST_REST: Duration = Duration::from_millis(40);
+/// The shortest rest. A batch of one document costs what a batch of twenty does: two questions to its owner, and a segment whose
+/// tables of words are made anew for each. Each write of a bulk would pay for one; who wants to see its own write waits for that, and
+/// not for this.
+const LEAST_REST: Duration = Duration::from_millis(100);
 /// The longest rest; by then a bulk of writes has brought a whole batch.
 const LONGEST_REST: Duration = Duration::from_millis(200);
 

@@ -2,7 +2,7 @@
 
 use cairn_proto::ids::WorkspaceId;
 
-use super::{Entry, Feed, Head, Reserved, append, head, reserve};
+use super::{Entry, Feed, Head, Reserved, append, from_column, head, listed, reserve, to_column};
 use crate::clock::Timestamp;
 use crate::sql::{Error, Tx};
 
@@ -13,6 +13,15 @@ pub struct Positions {
     pub first: u64,
     /// The newest position of the workspace when nothing was published.
     pub last: u64,
+}
+
+/// What was published and is not appended, as [`append_entries!`](crate::append_entries) takes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unappended {
+    /// How many entries.
+    pub count: i64,
+    /// A JSON array of `[kind, id, op]`.
+    pub list: String,
 }
 
 /// A transaction that changes one workspace. Dropped without [`commit`](Self::commit) it rolls back.
@@ -83,21 +92,50 @@ impl UnitOfWork {
         Ok(self.appended)
     }
 
+    /// What was published so far and is not appended, for a statement that appends it together with other rows; none when there
+    /// is nothing.
+    pub fn unappended(&self) -> Option<Unappended> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        Some(Unappended { count: to_column(self.entries.len() as u64), list: listed(&self.entries) })
+    }
+
+    /// Takes note that what was [`unappended`](Self::unappended) is appended, and that the feed is at that position since.
+    pub fn note_appended(&mut self, last: i64) {
+        let count = std::mem::take(&mut self.entries).len() as u64;
+        let last = from_column(last);
+        self.extend_to(last.saturating_sub(count), last);
+    }
+
     /// Appends what is left to be appended, commits, and wakes who watches the feed.
     ///
     /// # Errors
     /// When the database fails; nothing was written then, unless the connection broke on the way.
-    pub async fn commit(mut self) -> Result<Positions, Error> {
+    pub async fn commit(self) -> Result<Positions, Error> {
+        self.commit_then(|| {}).await
+    }
+
+    /// The same, and then does something that takes no time, before anybody is told; see [`Tx::commit_then`].
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit); nothing is done then.
+    pub async fn commit_then(mut self, then: impl FnOnce() + Send + 'static) -> Result<Positions, Error> {
         self.flush().await?;
         let Some(positions) = self.appended else {
             let last = head(&mut self.tx, self.workspace).await?;
-            self.tx.commit().await?;
+            self.tx.commit_then(then).await?;
             return Ok(Positions { first: 0, last });
         };
         let head = Head { workspace: self.workspace, position: positions.last };
         let notices = self.feed.notices;
-        // Nobody listening is no failure.
-        self.tx.commit_then(move || drop(notices.send(head))).await?;
+        self.tx
+            .commit_then(move || {
+                then();
+                // Nobody listening is no failure.
+                drop(notices.send(head));
+            })
+            .await?;
         Ok(positions)
     }
 

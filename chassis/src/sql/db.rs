@@ -35,6 +35,9 @@ const IDLE_LIMIT: Duration = Duration::from_secs(60);
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
 /// Page cache of each SQLite connection; negative numbers are KiB (SQLite, PRAGMA cache_size).
 const SQLITE_CACHE: &str = "-1024";
+/// Statements that the writing connection keeps prepared: those that begin a write stand there behind `BEGIN` and behind each
+/// savepoint. sqlx keeps a hundred.
+const WRITER_STATEMENTS: usize = 200;
 /// The write-ahead log is cut back to this after a burst.
 const SQLITE_LOG_LIMIT: &str = "16777216";
 
@@ -230,6 +233,15 @@ impl Db {
         }
     }
 
+    /// The same of what was sent to write.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn statements_written(&self) -> Option<u64> {
+        match self {
+            Self::Sqlite(pools) => Some(pools.writer.sent()),
+            Self::Postgres(_) => None,
+        }
+    }
+
     /// Checks that the database answers.
     ///
     /// # Errors
@@ -386,6 +398,7 @@ fn open_sqlite(path: &Path, service: &'static str, readers: u32) -> SqlitePools 
         .journal_mode(SqliteJournalMode::Wal)
         // An acknowledged write survives a power cut.
         .synchronous(SqliteSynchronous::Full)
+        .statement_cache_capacity(WRITER_STATEMENTS)
         .pragma("journal_size_limit", SQLITE_LOG_LIMIT);
     let reading = common.pragma("query_only", "ON");
     let writer = sqlite::Writer::new(sqlite::Pool::new(writing, service, 1, Keep::Always));

@@ -19,19 +19,21 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::{Instant, MissedTickBehavior};
 
+use self::ahead::Ahead;
 pub(super) use self::writer::{Then, Turn, Writer};
 use super::interrupter::Interrupter;
 use super::watch::{Usage, record_wait};
 use crate::deadline;
 
+mod ahead;
 mod failure;
 mod writer;
 
 /// A step of a statement that runs: a row, or how many rows were changed.
 type Step = Either<SqliteQueryResult, SqliteRow>;
 
-/// SQLITE_ERROR, with which a ROLLBACK is answered outside of a transaction.
-const NO_TRANSACTION: &str = "1";
+/// SQLITE_ERROR, with which a ROLLBACK is answered outside of a transaction, and a ROLLBACK TO where there is no such savepoint.
+const NOT_OPEN: &str = "1";
 /// How long a caller waits for a connection.
 const WAIT_LIMIT: Duration = Duration::from_secs(10);
 /// A connection that nobody wanted for this long is closed, which gives its memory back.
@@ -66,9 +68,9 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// Whether a statement was refused because no transaction is open.
-fn is_without_transaction(error: &Error) -> bool {
-    matches!(error, Error::Database(refusal) if refusal.code().as_deref() == Some(NO_TRANSACTION))
+/// Whether a statement that ends a transaction or a savepoint was refused because there is none.
+fn is_not_open(error: &Error) -> bool {
+    matches!(error, Error::Database(refusal) if refusal.code().as_deref() == Some(NOT_OPEN))
 }
 
 /// Whether connections that nobody wants stay open.
@@ -113,7 +115,8 @@ impl Pool {
         // What is read for a call ends with it.
         interrupter.set_deadline(deadline::current());
         let pool = Arc::clone(&self.0);
-        Ok(PooledConnection { borrowed: Some(Borrowed { connection, interrupter, pool, _permit: permit }) })
+        let borrowed = Borrowed { connection, interrupter, pool, _permit: permit };
+        Ok(PooledConnection { borrowed: Some(borrowed), ahead: None })
     }
 
     async fn wait(&self) -> Result<OwnedSemaphorePermit, Error> {
@@ -193,6 +196,8 @@ async fn close_unwanted(pool: Weak<Inner>) {
 pub struct PooledConnection {
     /// None once it went back.
     borrowed: Option<Borrowed>,
+    /// What goes to the connection's thread with the next statement.
+    ahead: Option<Ahead>,
 }
 
 struct Borrowed {
@@ -208,7 +213,7 @@ crate::debug_fields!(PooledConnection);
 impl PooledConnection {
     /// The place of a connection that is not there yet, or not any more.
     const fn none() -> Self {
-        Self { borrowed: None }
+        Self { borrowed: None, ahead: None }
     }
 
     /// What runs on it is ended at that moment; without one, nothing is.
@@ -261,6 +266,44 @@ impl PooledConnection {
         ended
     }
 
+    /// Has that go with the next statement.
+    const fn send_ahead(&mut self, ahead: Ahead) {
+        self.ahead = Some(ahead);
+    }
+
+    /// Has nothing go with the next statement; whether something would have, since no statement was sent so far.
+    const fn take_ahead(&mut self) -> bool {
+        self.ahead.take().is_some()
+    }
+
+    /// Runs a statement with what goes ahead of it; answers the steps of the statement alone. Where the first of what goes ahead
+    /// fails, it goes with the next statement.
+    async fn run_behind<'q, E>(&mut self, ahead: Ahead, statement: E) -> Result<Vec<Step>, Error>
+    where
+        E: 'q + Execute<'q, Sqlite>,
+    {
+        let joined = ahead.join(statement)?;
+        // Not before it is sent: whoever never waited for a statement has begun nothing.
+        self.ahead = None;
+        let mut steps = Vec::new();
+        let ended = async {
+            let mut running = self.connection()?.fetch_many(joined);
+            while let Some(step) = running.try_next().await? {
+                steps.push(step);
+            }
+            Ok::<(), Error>(())
+        };
+        let ended = ended.await;
+        if let Err(error) = ended {
+            if steps.is_empty() && !matches!(error, Error::WorkerCrashed) {
+                self.ahead = Some(ahead);
+            }
+            return Err(error);
+        }
+        // Each of them ends with one step.
+        Ok(steps.split_off(ahead.statements.min(steps.len())))
+    }
+
     fn connection(&mut self) -> Result<&mut SqliteConnection, Error> {
         let borrowed = self.borrowed.as_mut().ok_or(Error::PoolClosed)?;
         borrowed.pool.sent.fetch_add(1, Ordering::Relaxed);
@@ -296,7 +339,7 @@ impl Borrowed {
         self.interrupter.set_deadline(None);
         match sqlx::query("ROLLBACK").execute(&mut self.connection).await {
             Ok(_) => self.give_back(),
-            Err(error) if is_without_transaction(&error) => self.give_back(),
+            Err(error) if is_not_open(&error) => self.give_back(),
             Err(error) => tracing::warn!(%error, "a connection to SQLite is given up"),
         }
     }
@@ -310,6 +353,11 @@ impl<'c> Executor<'c> for &'c mut PooledConnection {
         'c: 'e,
         E: 'q + Execute<'q, Sqlite>,
     {
+        if let Some(ahead) = self.ahead {
+            let steps =
+                async move { Ok(stream::iter(self.run_behind(ahead, query).await?.into_iter().map(Ok))) };
+            return steps.try_flatten_stream().boxed();
+        }
         match self.connection() {
             Ok(connection) => connection.fetch_many(query),
             Err(error) => stream::once(future::ready(Err(error))).boxed(),
@@ -321,6 +369,13 @@ impl<'c> Executor<'c> for &'c mut PooledConnection {
         'c: 'e,
         E: 'q + Execute<'q, Sqlite>,
     {
+        if let Some(ahead) = self.ahead {
+            return async move {
+                let steps = self.run_behind(ahead, query).await?;
+                Ok(steps.into_iter().find_map(Either::right))
+            }
+            .boxed();
+        }
         match self.connection() {
             Ok(connection) => connection.fetch_optional(query),
             Err(error) => future::ready(Err(error)).boxed(),

@@ -13,15 +13,19 @@ pub enum Statement {
     Pair(Dialect),
     /// For PostgreSQL alone.
     Postgres(&'static str),
+    /// For SQLite alone.
+    Sqlite(&'static str),
 }
 
 impl Statement {
     /// The text for an engine; `None` when it is sent no such statement.
     pub(super) fn of<S, P>(&self, engine: Engine<S, P>) -> Option<&'static str> {
         match (self, engine) {
-            (Self::Common(text), _) | (Self::Postgres(text), Engine::Postgres(_)) => Some(text),
+            (Self::Common(text), _)
+            | (Self::Postgres(text), Engine::Postgres(_))
+            | (Self::Sqlite(text), Engine::Sqlite(_)) => Some(text),
             (Self::Pair(pair), engine) => Some(pair.of(engine)),
-            (Self::Postgres(_), Engine::Sqlite(_)) => None,
+            (Self::Postgres(_), Engine::Sqlite(_)) | (Self::Sqlite(_), Engine::Postgres(_)) => None,
         }
     }
 }
@@ -29,6 +33,10 @@ impl Statement {
 /// A statement that only PostgreSQL is sent, such as a lock of rows: SQLite has one writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostgresOnly(pub &'static str);
+
+/// A statement that only SQLite is sent, such as one message for what takes locks in an order on PostgreSQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteOnly(pub &'static str);
 
 impl From<&'static str> for Statement {
     fn from(text: &'static str) -> Self {
@@ -48,6 +56,12 @@ impl From<PostgresOnly> for Statement {
     }
 }
 
+impl From<SqliteOnly> for Statement {
+    fn from(statement: SqliteOnly) -> Self {
+        Self::Sqlite(statement.0)
+    }
+}
+
 /// A constant that holds statements, for [`statements!`](crate::statements).
 pub trait Statements {
     /// Adds them to a list.
@@ -64,7 +78,7 @@ macro_rules! one_statement {
     };
 }
 
-one_statement!(&'static str, Dialect, PostgresOnly);
+one_statement!(&'static str, Dialect, PostgresOnly, SqliteOnly);
 
 impl<T: Statements, const N: usize> Statements for [T; N] {
     fn list(&self, into: &mut Vec<Statement>) {

@@ -17,6 +17,50 @@ macro_rules! columns {
     };
 }
 
+/// Notes what is in a JSON array of `[place, operation, kind, item, folder, database, name, path, version before, version
+/// after, items, former]`, on PostgreSQL at `$2`. The author is the kind, the id, the name and the channel.
+macro_rules! insert_activity {
+    (sqlite, $at:literal, $position:literal, $author:literal, $undoes:literal, $list:literal) => {
+        concat!(
+            "INSERT INTO activity (workspace_id, happened_at, position, principal_kind, principal_id, principal_name, \
+             channel, undoes, place, operation, kind, item_id, folder_id, database_id, name, path, version_before, \
+             version_after, items, former) SELECT $1, ",
+            $at,
+            ", ",
+            $position,
+            ", ",
+            $author,
+            ", ",
+            $undoes,
+            ", value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, \
+             value ->> 8, value ->> 9, value ->> 10, value ->> 11 FROM json_each(",
+            $list,
+            ")"
+        )
+    };
+    // The rows beside which the list stands, with a comma behind them, may have the position.
+    (postgres, $position:literal, $author:literal, $undoes:literal, $beside:literal, $list:literal) => {
+        concat!(
+            "INSERT INTO activity (workspace_id, happened_at, position, principal_kind, principal_id, principal_name, \
+             channel, undoes, place, operation, kind, item_id, folder_id, database_id, name, path, version_before, \
+             version_after, items, former) SELECT $1, CAST($2 AS BIGINT), ",
+            $position,
+            ", ",
+            $author,
+            ", ",
+            $undoes,
+            ", CAST(entry ->> 0 AS BIGINT), entry ->> 1, CAST(entry ->> 2 AS BIGINT), entry ->> 3, entry ->> 4, \
+             entry ->> 5, entry ->> 6, entry ->> 7, CAST(entry ->> 8 AS BIGINT), CAST(entry ->> 9 AS BIGINT), \
+             CAST(entry ->> 10 AS BIGINT), entry ->> 11 FROM ",
+            $beside,
+            "jsonb_array_elements(CAST(CAST(",
+            $list,
+            " AS TEXT) AS JSONB)) AS list (entry)"
+        )
+    };
+}
+pub(super) use insert_activity;
+
 /// Entries before that one, the latest first; `$5` at most.
 macro_rules! list {
     ($filter:literal) => {
@@ -34,20 +78,9 @@ macro_rules! list {
 statements! {
     pub(super) fn statements;
 
-    /// $8 is a JSON array of `[place, operation, kind, item, folder, database, name, path, version before, version after,
-    /// items, former]`.
     const INSERT: Dialect = Dialect {
-        sqlite: "INSERT INTO activity (workspace_id, happened_at, position, principal_kind, principal_id, principal_name, \
-             channel, undoes, place, operation, kind, item_id, folder_id, database_id, name, path, version_before, version_after, \
-             items, former) SELECT $1, $2, $3, $4, $5, $6, $7, $9, value ->> 0, value ->> 1, value ->> 2, value ->> 3, \
-             value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11 \
-             FROM json_each($8)",
-        postgres: "INSERT INTO activity (workspace_id, happened_at, position, principal_kind, principal_id, principal_name, \
-             channel, undoes, place, operation, kind, item_id, folder_id, database_id, name, path, version_before, version_after, \
-             items, former) SELECT $1, CAST($2 AS BIGINT), CAST($3 AS BIGINT), $4, $5, $6, $7, $9, CAST(entry ->> 0 AS BIGINT), entry ->> 1, \
-             CAST(entry ->> 2 AS BIGINT), entry ->> 3, entry ->> 4, entry ->> 5, entry ->> 6, entry ->> 7, \
-             CAST(entry ->> 8 AS BIGINT), CAST(entry ->> 9 AS BIGINT), CAST(entry ->> 10 AS BIGINT), entry ->> 11 \
-             FROM jsonb_array_elements(CAST(CAST($8 AS TEXT) AS JSONB)) AS list (entry)",
+        sqlite: insert_activity!(sqlite, "$2", "$3", "$4, $5, $6, $7", "$9", "$8"),
+        postgres: insert_activity!(postgres, "CAST($3 AS BIGINT)", "$4, $5, $6, $7", "$9", "", "$8"),
     };
 
     const LIST: &str = list!("");
@@ -163,6 +196,30 @@ pub(crate) async fn insert(
     actor: &Actor,
     done: &[Activity],
 ) -> Result<(), Error> {
+    let author = &actor.author;
+    execute!(
+        tx,
+        INSERT,
+        Text(workspace),
+        at,
+        to_column(position),
+        &author.kind,
+        &author.id,
+        &author.name,
+        actor.channel,
+        rows(done)?,
+        undone(actor)
+    )
+    .map(drop)
+}
+
+/// The entry that a write undoes, as it is kept.
+pub(super) fn undone(actor: &Actor) -> String {
+    actor.undoes.map(|id| id.to_string()).unwrap_or_default()
+}
+
+/// What a write did, as the list of a statement.
+pub(super) fn rows(done: &[Activity]) -> Result<String, Error> {
     let row = |(place, one): (usize, &Activity)| {
         let former = serde_json::to_string(&one.former).map_err(|_| Error::corrupt("activity is no JSON"))?;
         let version = |version: Option<u64>| version.map(to_column);
@@ -182,22 +239,7 @@ pub(crate) async fn insert(
         ]))
     };
     let rows: Vec<serde_json::Value> = done.iter().enumerate().map(row).collect::<Result<_, Error>>()?;
-    let rows = serde_json::Value::from(rows).to_string();
-    let author = &actor.author;
-    execute!(
-        tx,
-        INSERT,
-        Text(workspace),
-        at,
-        to_column(position),
-        &author.kind,
-        &author.id,
-        &author.name,
-        actor.channel,
-        &rows,
-        actor.undoes.map(|id| id.to_string()).unwrap_or_default()
-    )
-    .map(drop)
+    Ok(serde_json::Value::from(rows).to_string())
 }
 
 /// Entries before that one, the latest first; of one principal or of all.

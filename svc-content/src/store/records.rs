@@ -3,14 +3,19 @@
 use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list, json_rows};
-use cairn_chassis::{execute, fetch, list_statement, statements};
+use cairn_chassis::sql::{
+    Db, Dialect, Engine, Error, PostgresOnly, SqliteOnly, Text, Tx, json_list, json_rows,
+};
+use cairn_chassis::{append_entries, execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
 use serde_json::value::RawValue;
 use sqlx::{Executor, Postgres, Sqlite};
 
+use super::activity::{self, insert_activity};
 use super::cells::insert_cells;
+use super::ending::{self, Ended, Ending, end};
 use super::page::{to_column, to_count};
+use super::usage::add_usage;
 use crate::model::{Author, Database, Kept, Record, RecordVersion, Values, cells, searched};
 
 macro_rules! columns {
@@ -50,27 +55,66 @@ macro_rules! version_columns {
     };
 }
 
-macro_rules! insert_record {
+/// The database, as long as it is what it was at the time `$15`.
+macro_rules! held_database {
     () => {
-        "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, version, \
-         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+        "SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $3 AND updated_at = $15 AND deleted_at IS NULL"
+    };
+}
+
+/// What holds of a row that is written only where the database is what it was.
+macro_rules! if_held {
+    (sqlite) => {
+        concat!(" WHERE EXISTS (", held_database!(), ")")
+    };
+    (postgres) => {
+        " WHERE EXISTS (SELECT 1 FROM held)"
+    };
+}
+
+/// On SQLite, a record with its first version and its cells, and that the database has one more.
+macro_rules! insert_whole {
+    () => {
+        concat!(
+            insert_record!(sqlite),
+            "; ",
+            insert_first_version!(sqlite),
+            "; ",
+            insert_cells!(sqlite, "$14"),
+            if_held!(sqlite),
+            "; ",
+            count!(concat!("SELECT $1, $3, 1", if_held!(sqlite)))
+        )
+    };
+}
+
+macro_rules! insert_record {
+    ($engine:ident) => {
+        concat!(
+            "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, version, \
+             created_at, updated_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10",
+            if_held!($engine)
+        )
     };
 }
 
 macro_rules! insert_first_version {
-    () => {
-        "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
-         author_kind, author_id, author_name) VALUES ($1, $2, $8, $4, $5, $9, $11, $12, $13)"
+    ($engine:ident) => {
+        concat!(
+            "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+             author_kind, author_id, author_name) SELECT $1, $2, $8, $4, $5, $9, $11, $12, $13",
+            if_held!($engine)
+        )
     };
 }
 
 /// Which database has how many live records more.
 macro_rules! count {
-    ($more:literal) => {
+    ($rows:expr) => {
         concat!(
-            "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, ",
-            $more,
-            ") ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live"
+            "INSERT INTO record_counts (workspace_id, database_id, live) ",
+            $rows,
+            " ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live"
         )
     };
 }
@@ -104,33 +148,53 @@ statements! {
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM records WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
 
-    /// A record with its first version and its cells, and that the database has one more: SQLite takes all in one message.
+    /// A record with its first version and its cells, and that the database has one more, where the database is what it was at
+    /// $15: SQLite takes all in one message. Nothing is answered where it is not.
     const INSERT: Dialect = Dialect {
-        sqlite: concat!(
-            insert_record!(),
-            "; ",
-            insert_first_version!(),
-            "; ",
-            insert_cells!(sqlite, "$14"),
-            "; ",
-            count!("$3, 1")
-        ),
+        sqlite: concat!(insert_whole!(), " RETURNING live"),
+        // A change of the database is waited for, and then looked at.
         postgres: concat!(
-            "WITH record AS (",
-            insert_record!(),
+            "WITH held AS (",
+            held_database!(),
+            " FOR SHARE), record AS (",
+            insert_record!(postgres),
             "), version AS (",
-            insert_first_version!(),
+            insert_first_version!(postgres),
             "), cells AS (",
             insert_cells!(postgres, "$14"),
+            if_held!(postgres),
             ") ",
-            count!("$3, 1")
+            count!(concat!("SELECT $1, $3, 1", if_held!(postgres))),
+            " RETURNING live"
         ),
     };
+
+    /// The same with what the change ends with. On PostgreSQL rows that refer to others lock these last of all in a statement,
+    /// behind the feed's head, which others wait for who hold them.
+    const INSERT_AND_END: SqliteOnly = SqliteOnly(concat!(
+        insert_whole!(),
+        "; ",
+        end!("$9", "$16", "$17", "$18", "$19", "$11, $12, $13, $20", "$21", "$22"),
+        " AND EXISTS (",
+        held_database!(),
+        ")"
+    ));
 
     const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4, title = $5, searched = $6, \
          version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
 
-    const COUNT: &str = count!("$2, $3");
+    /// The same with the version that it is then and its cells. PostgreSQL would store the new cells before it removes the old
+    /// ones, or after.
+    const REPLACE: SqliteOnly = SqliteOnly(concat!(
+        "UPDATE records SET field_values = $4, content_file_id = $5, title = $6, searched = $7, version = $8, \
+         updated_at = $9 WHERE workspace_id = $1 AND id = $2; \
+         INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+         author_kind, author_id, author_name) VALUES ($1, $2, $8, $4, $5, $9, $10, $11, $12); \
+         DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2; ",
+        insert_cells!(sqlite, "$13")
+    ));
+
+    const COUNT: &str = count!("VALUES ($1, $2, $3)");
 
     const INSERT_VERSION: &str = "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, \
          created_at, author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
@@ -374,16 +438,17 @@ pub(crate) fn size_of(record: &Record) -> Result<u64, Error> {
     Ok(values_column(record)?.len() as u64)
 }
 
-/// Stores a new record as its author's version, with what it is found by, and counts it. Until the transaction ends, other
-/// writers of the database wait.
+/// Stores a new record as its author's version, with what it is found by, and counts it. Until the transaction ends, the database
+/// stays what it is, and its other writers wait. `false`, and nothing is stored, where it is not any more what was read.
 pub(crate) async fn insert(
     tx: &mut Tx,
     database: &Database,
     record: &Record,
     author: &Author,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let (values, made) = (values_column(record)?, cells(database, &record.values));
-    execute!(
+    let live: Option<i64> = fetch!(
+        optional_scalar,
         tx,
         INSERT,
         Text(database.workspace_id),
@@ -399,13 +464,58 @@ pub(crate) async fn insert(
         &author.kind,
         &author.id,
         &author.name,
-        super::cells::list(&made)
-    )
-    .map(drop)
+        super::cells::list(&made),
+        database.updated_at
+    )?;
+    Ok(live.is_some())
+}
+
+/// Stores a new record as [`insert`] does and ends the change that made it, at the record's time: on SQLite in one message. None,
+/// where the database is not any more what was read: the change is to be taken back then.
+pub(crate) async fn insert_and_end(
+    tx: &mut Tx,
+    database: &Database,
+    record: &Record,
+    end: &Ending<'_>,
+) -> Result<Option<Ended>, Error> {
+    let (workspace, author) = (database.workspace_id, &end.actor.author);
+    let Engine::Sqlite(connection) = tx.engine() else {
+        if !insert(tx, database, record, author).await? {
+            return Ok(None);
+        }
+        return ending::write(tx, workspace, end).await.map(Some);
+    };
+    let made = cells(database, &record.values);
+    let row: Option<ending::Row> = sqlx::query_as(INSERT_AND_END.0)
+        .bind(Text(workspace))
+        .bind(Text(record.id))
+        .bind(Text(record.database_id))
+        .bind(values_column(record)?)
+        .bind(record.content_file_id.map(Text))
+        .bind(database.title_of(&record.values))
+        .bind(searched(&made))
+        .bind(to_column(record.version))
+        .bind(record.created_at)
+        .bind(record.updated_at)
+        .bind(&author.kind)
+        .bind(&author.id)
+        .bind(&author.name)
+        .bind(super::cells::list(&made))
+        .bind(database.updated_at)
+        .bind(end.told.count)
+        .bind(&end.told.list)
+        .bind(end.growth.files)
+        .bind(end.growth.bytes)
+        .bind(end.actor.channel)
+        .bind(activity::rows(end.done)?)
+        .bind(activity::undone(end.actor))
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.map(Ended::read))
 }
 
 /// Stores what may change of a record.
-pub(crate) async fn update(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
+async fn update(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
     let values = values_column(record)?;
     execute!(
         tx,
@@ -422,6 +532,40 @@ pub(crate) async fn update(tx: &mut Tx, database: &Database, record: &Record) ->
     .map(drop)
 }
 
+/// Stores what a record is now, as its author's new version, with what it is found by.
+pub(crate) async fn replace(
+    tx: &mut Tx,
+    database: &Database,
+    record: &Record,
+    author: &Author,
+) -> Result<(), Error> {
+    let workspace = database.workspace_id;
+    let Engine::Sqlite(connection) = tx.engine() else {
+        update(tx, database, record).await?;
+        insert_version(tx, workspace, record, author, record.updated_at).await?;
+        super::cells::forget_record(tx, workspace, record.id).await?;
+        return super::cells::insert(tx, database, record).await;
+    };
+    let made = cells(database, &record.values);
+    sqlx::query(REPLACE.0)
+        .bind(Text(workspace))
+        .bind(Text(record.id))
+        .bind(Text(record.database_id))
+        .bind(values_column(record)?)
+        .bind(record.content_file_id.map(Text))
+        .bind(database.title_of(&record.values))
+        .bind(searched(&made))
+        .bind(to_column(record.version))
+        .bind(record.updated_at)
+        .bind(&author.kind)
+        .bind(&author.id)
+        .bind(&author.name)
+        .bind(super::cells::list(&made))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Counts a live record more or less. Late in a transaction: until its end, other writers of the database wait.
 pub(crate) async fn count(
     tx: &mut Tx,
@@ -433,7 +577,7 @@ pub(crate) async fn count(
 }
 
 /// Keeps what a record is now as a version.
-pub(crate) async fn insert_version(
+async fn insert_version(
     tx: &mut Tx,
     workspace: WorkspaceId,
     record: &Record,

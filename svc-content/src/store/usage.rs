@@ -7,6 +7,19 @@ use cairn_proto::ids::WorkspaceId;
 use super::page::to_count;
 use crate::model::{Growth, Usage};
 
+/// Counts what rows of a workspace, files and bytes say more, or less.
+macro_rules! add_usage {
+    ($rows:expr) => {
+        concat!(
+            "INSERT INTO workspace_usage (workspace_id, files, bytes) ",
+            $rows,
+            " ON CONFLICT (workspace_id) DO UPDATE SET files = workspace_usage.files + excluded.files, \
+             bytes = workspace_usage.bytes + excluded.bytes"
+        )
+    };
+}
+pub(super) use add_usage;
+
 statements! {
     pub(super) fn statements;
 
@@ -18,12 +31,10 @@ statements! {
     const ASSETS_BYTES: &str =
         "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM asset_objects WHERE workspace_id = $1";
 
-    const ADD: &str = "INSERT INTO workspace_usage (workspace_id, files, bytes) VALUES ($1, $2, $3) \
-         ON CONFLICT (workspace_id) DO UPDATE SET files = workspace_usage.files + excluded.files, \
-         bytes = workspace_usage.bytes + excluded.bytes RETURNING files, bytes";
+    const ADD: &str = concat!(add_usage!("VALUES ($1, $2, $3)"), " RETURNING files, bytes");
 }
 
-fn read((files, bytes): (i64, i64)) -> Usage {
+pub(super) fn read((files, bytes): (i64, i64)) -> Usage {
     Usage { files: to_count(files), bytes: to_count(bytes) }
 }
 

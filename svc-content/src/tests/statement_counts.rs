@@ -1,7 +1,15 @@
-//! How many statements a list takes does not depend on how long it is: each is a message to another thread and back.
+//! How many statements a list takes does not depend on how long it is, and a write takes few: each is a message to another thread
+//! and one back.
 
+use serde_json::json;
+
+use super::tables::Table;
 use super::*;
+use crate::databases::properties::SettingsDraft;
 use crate::documents::DocumentRef;
+use crate::folders::FolderPatch;
+use crate::model::{ActivityId, Author, PropertyType, Record};
+use crate::records::{self, RecordListRequest};
 use crate::versions::Versions;
 
 impl Bench {
@@ -64,5 +72,91 @@ async fn what_a_list_holds_comes_as_it_was_written() {
         assert_eq!(listed.items, [made], "{}", bench.engine());
         let folders = bench.folders.list(&bench.caller, None, first_page()).await.unwrap();
         assert_eq!(folders.items, [folder], "{}", bench.engine());
+    }
+}
+
+impl Bench {
+    /// The same of what the rules write with, and its commits.
+    async fn messages<T>(&self, writing: impl Future<Output = T>) -> (T, Option<u64>) {
+        let before = self.context.db.statements_written();
+        let written = writing.await;
+        let after = self.context.db.statements_written();
+        (written, after.zip(before).map(|(after, before)| after - before))
+    }
+}
+
+/// To hand a message over to the connection's thread and back costs more than the small statements that it holds.
+#[tokio::test]
+async fn a_record_is_made_in_two_messages_and_changed_in_five() {
+    for bench in benches().await {
+        let table = Table::new(&bench, None).await;
+        let making = table.make(json!({"Name": "one", "Points": 1, "Tags": ["Todo", "Doing"]}));
+        let (made, of_writing) = bench.messages(making).await;
+        // The record, behind the beginning and with what the change ends with; and the commit.
+        assert_eq!(of_writing, of_writing.map(|_| 2), "{}", bench.engine());
+        let (_, of_reading) = bench.statements(table.make(json!({"Name": "two"}))).await;
+        // The database is known by then.
+        assert_eq!(of_reading, of_reading.map(|_| 0), "{}", bench.engine());
+        let id = made.record.id.to_string();
+        let changing = table.change(&id, json!({"Points": 2, "Tags": ["Finished"]}));
+        let (changed, of_changing) = bench.messages(changing).await;
+        // Whether the database is still what it was, the record as it was, what it becomes, what the change ends with; the commit.
+        assert_eq!(of_changing, of_changing.map(|_| 5), "{}", bench.engine());
+        assert_eq!(changed.unwrap().record.version, 2, "{}", bench.engine());
+        let former = json!({"fieldId": "Points", "operator": "lt", "value": 2});
+        assert_eq!(table.filtered(former).await, "", "{}", bench.engine());
+        assert_eq!(table.titles(RecordListRequest::default()).await.1, 2);
+        assert_eq!(made.record.version, 1);
+    }
+}
+
+/// What a record was checked against holds when it is written, or it is checked anew.
+#[tokio::test]
+async fn a_record_is_not_stored_beside_another_schema() {
+    for bench in benches().await {
+        let mut table = Table::new(&bench, None).await;
+        let former = table.database.clone();
+        table.add("More", PropertyType::Text, SettingsDraft::default()).await;
+        let made = table.make(json!({"Name": "one"})).await.record;
+        let late = Record { id: bench.context.ids.next(), ..made };
+        for (database, is_stored) in [(&former, false), (&table.database, true)] {
+            let mut tx = bench.context.db.begin_write().await.unwrap();
+            let stored = store::records::insert(&mut tx, database, &late, &Author::default()).await.unwrap();
+            assert_eq!(stored, is_stored, "{}", bench.engine());
+            tx.commit().await.unwrap();
+            let found = store::records::get_many(&bench.context.db, bench.caller.workspace, &[late.id]).await;
+            assert_eq!(found.unwrap().len(), usize::from(is_stored), "{}", bench.engine());
+        }
+        table.reload().await;
+        assert_eq!(table.database.record_count, 2, "{}", bench.engine());
+    }
+}
+
+/// Databases are known to whoever makes one record after the other; where they stand by then is told all the same.
+#[tokio::test]
+async fn a_record_is_noted_where_its_database_stands_now() {
+    const FAR: ActivityId = ActivityId { at: Timestamp::from_seconds(9_000_000_000), position: 0, place: 0 };
+    for bench in benches().await {
+        let folder = bench.folder("before", None).await;
+        let mut table = Table::new(&bench, Some(folder.id)).await;
+        let path = async || {
+            let made = table.make(json!({"Name": "one"})).await.record.id.to_string();
+            let listed = store::activity::list(&bench.context.db, bench.caller.workspace, None, FAR, 1).await;
+            let entry = listed.unwrap().remove(0);
+            assert_eq!(entry.what.item_id, made);
+            entry.what.path
+        };
+        assert_eq!(path().await, "/before/Tasks/one", "{}", bench.engine());
+        assert_eq!(path().await, "/before/Tasks/one", "{}", bench.engine());
+        let renamed = FolderPatch { name: Some("after".to_owned()), ..FolderPatch::default() };
+        bench.folders.update(&bench.caller, &folder.id.to_string(), renamed).await.unwrap();
+        assert_eq!(path().await, "/after/Tasks/one", "{}", bench.engine());
+        table.add("More", PropertyType::Text, SettingsDraft::default()).await;
+        let made = table.make(json!({"Name": "two", "More": "text"})).await;
+        assert_eq!(made.record.values.len(), 2, "{}", bench.engine());
+        let id = table.id();
+        table.databases.delete(&bench.caller, &id).await.unwrap();
+        let late = records::RecordDraft { values: "{}".to_owned(), ..records::RecordDraft::default() };
+        assert_not_found(table.records.create(&bench.caller, &id, late).await, "database");
     }
 }

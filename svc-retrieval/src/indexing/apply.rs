@@ -105,9 +105,10 @@ impl Indexer {
         let live = owner.read_documents(workspace, refs).await?;
         let (deletions, cursors) = goes(owner.feed, workspace, &touched, position);
 
-        let mut cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?;
-        let failed = cut.take_failed();
         let embedder = Arc::clone(&self.0.embedder);
+        let index = self.0.index.as_ref();
+        let mut cut = self.0.cutter.cut_for(embedder.as_ref(), index, workspace, live).await?;
+        let failed = cut.take_failed();
         let documents = off(move || {
             if let Some(embedder) = embedder.immediate() {
                 cut.embed_now(embedder);

@@ -24,6 +24,9 @@ use crate::{kinds, partition};
 /// Texts that are handed to the embedder at once, across the documents of a batch.
 const TEXTS_AT_ONCE: usize = 64;
 
+/// Chunks of a document from which on its vectors are looked up where they could be computed at once.
+const CHUNKS_LOOKED_UP: usize = 8;
+
 /// What the owner, and through it a person, is told of a document that cannot be cut.
 const CANNOT_BE_CUT: &str = "the text could not be cut into passages, so search does not find it";
 
@@ -96,9 +99,33 @@ impl Cutter {
         workspace: WorkspaceId,
         documents: Vec<Document>,
     ) -> Result<Cut, Error> {
+        self.cut_knowing(index, workspace, documents, 1).await
+    }
+
+    /// The same for an embedder that only computes, or not: of documents with few chunks nothing is looked up for one, since each
+    /// segment would be asked for what is embedded in no time, and a new document has nothing there.
+    pub(super) async fn cut_for(
+        &self,
+        embedder: &dyn Embedder,
+        index: &dyn Engine,
+        workspace: WorkspaceId,
+        documents: Vec<Document>,
+    ) -> Result<Cut, Error> {
+        let fewest = if embedder.is_immediate() { CHUNKS_LOOKED_UP } else { 1 };
+        self.cut_knowing(index, workspace, documents, fewest).await
+    }
+
+    /// Known are vectors of documents with at least so many chunks.
+    async fn cut_knowing(
+        &self,
+        index: &dyn Engine,
+        workspace: WorkspaceId,
+        documents: Vec<Document>,
+        fewest: usize,
+    ) -> Result<Cut, Error> {
         let cutter = self.clone();
         let mut cut = super::off(move || cutter.cut_all(workspace, documents)).await?;
-        cut.know_stored(index, workspace).await?;
+        cut.know_stored(index, workspace, fewest).await?;
         Ok(cut)
     }
 
@@ -215,8 +242,13 @@ struct CutDocument {
 }
 
 impl Cut {
-    async fn know_stored(&mut self, index: &dyn Engine, workspace: WorkspaceId) -> Result<(), Error> {
-        let cut = self.embedded().filter(|cut| !cut.chunks.is_empty());
+    async fn know_stored(
+        &mut self,
+        index: &dyn Engine,
+        workspace: WorkspaceId,
+        fewest: usize,
+    ) -> Result<(), Error> {
+        let cut = self.embedded().filter(|cut| cut.chunks.len() >= fewest);
         let documents: Vec<Uuid> = cut.map(|cut| cut.document.document).collect();
         if documents.is_empty() {
             return Ok(());

@@ -4,7 +4,8 @@
 //! line; whoever ends with somebody behind passes the connection on with its transaction still open, and the last one
 //! commits for all. Each is told after that commit and not before, so what was acknowledged is on the disk, as it is when
 //! each commits alone. What a caller does in the transaction of others stands behind a savepoint: taken back, it takes
-//! nothing of theirs along (docs/adr/0090).
+//! nothing of theirs along (docs/adr/0090). To begin, or to set a savepoint, is no message of its own: it goes with the
+//! caller's first statement.
 //!
 //! ```text
 //! first    BEGIN IMMEDIATE … (passes on)
@@ -27,20 +28,19 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use self::savepoint::Savepoint;
 use super::failure::Failure;
-use super::{Pool, PooledConnection, Step, WAIT_LIMIT, is_without_transaction};
+use super::{Ahead, Pool, PooledConnection, Step, WAIT_LIMIT, is_not_open};
 use crate::sql::watch::{Usage, record_wait};
+
+mod savepoint;
 
 /// The first of those who share a commit waits for all that come after it: for at most so long, and one write more.
 const LONGEST: Duration = Duration::from_millis(5);
 /// Of so many, each one's share of the commit is nothing to speak of.
 const MOST_TOGETHER: usize = 64;
 
-const BEGIN: &str = "BEGIN IMMEDIATE";
-const SAVE: &str = "SAVEPOINT caller";
-/// What the last one did is of the group now. Its savepoint would have every page kept that it touched.
-const SAVE_ANEW: &str = "RELEASE caller; SAVEPOINT caller";
-const TAKE_BACK: &str = "ROLLBACK TO caller";
+const BEGIN: Ahead = Ahead { text: "BEGIN IMMEDIATE", statements: 1 };
 
 /// What became of a commit.
 type Outcome = Result<(), Failure>;
@@ -90,7 +90,7 @@ impl Writer {
         self.0.pool.acquire().await.map(PooledConnection::done)
     }
 
-    /// Begins a transaction that may write. It may stand in one with those of other callers.
+    /// Begins a transaction that may write, with its first statement. It may stand in one with those of other callers.
     pub(in crate::sql) async fn begin(&self) -> Result<Turn, Error> {
         let mut turn = self.turn().await?;
         turn.open().await?;
@@ -100,6 +100,12 @@ impl Writer {
     /// How many connections are lent, open and possible.
     pub(in crate::sql) fn usage(&self) -> Usage {
         self.0.pool.usage()
+    }
+
+    /// How many messages were sent to the connection's thread.
+    #[cfg(any(test, feature = "testing"))]
+    pub(in crate::sql) fn sent(&self) -> u64 {
+        self.0.pool.sent()
     }
 
     /// Closes the connection once nobody has it; nobody gets it any more.
@@ -177,9 +183,7 @@ impl Shared {
 enum Stage {
     /// It has done nothing so far, or nothing that it could take back.
     Idle,
-    /// It waits for its transaction or its savepoint.
-    Opening,
-    /// It has one.
+    /// It has a transaction or a savepoint, unless it has sent no statement so far.
     Open,
     /// It runs a statement outside of any transaction.
     Alone,
@@ -196,8 +200,10 @@ struct Group {
     began: Instant,
     /// In the order in which they wrote.
     members: Vec<Member>,
-    /// Whether the last one's savepoint is there.
-    has_savepoint: bool,
+    /// That of whoever writes behind them.
+    savepoint: Savepoint,
+    /// Whether that of the one before is there.
+    is_behind_other: bool,
 }
 
 struct Member {
@@ -207,7 +213,8 @@ struct Member {
 
 impl Group {
     fn new() -> Self {
-        Self { began: Instant::now(), members: Vec::new(), has_savepoint: false }
+        let (savepoint, is_behind_other) = (Savepoint::Odd, false);
+        Self { began: Instant::now(), members: Vec::new(), savepoint, is_behind_other }
     }
 
     const fn is_empty(&self) -> bool {
@@ -216,6 +223,12 @@ impl Group {
 
     fn is_complete(&self, longest: Duration) -> bool {
         self.members.len() >= MOST_TOGETHER || self.began.elapsed() >= longest
+    }
+
+    /// Whoever wrote behind the savepoint has ended, and left it there.
+    const fn leave_savepoint(&mut self) {
+        self.savepoint = self.savepoint.other();
+        self.is_behind_other = true;
     }
 
     /// Whoever went away need not know, but what was to be done after the commit is done.
@@ -257,20 +270,18 @@ impl Turn {
     }
 
     async fn open(&mut self) -> Result<(), Error> {
-        let statement = if !self.group.is_empty() {
+        let first = if !self.group.is_empty() {
             // SQLite rolls everything back when it ends a statement that writes, and here others would lose what is theirs.
             self.pooled.set_deadline(None);
-            if mem::take(&mut self.group.has_savepoint) { SAVE_ANEW } else { SAVE }
+            self.group.savepoint.set(self.group.is_behind_other)
         } else {
             self.pooled = self.writer.pool.acquire().await?;
             self.pooled.forget_rollback();
             self.group = Group::new();
             BEGIN
         };
-        self.stage = Stage::Opening;
-        sqlx::query(statement).execute(&mut self.pooled).await?;
+        self.pooled.send_ahead(first);
         self.stage = Stage::Open;
-        self.group.has_savepoint = !self.group.is_empty();
         Ok(())
     }
 
@@ -280,6 +291,15 @@ impl Turn {
         if self.pooled.was_rolled_back() {
             // By a statement that failed, which took along what others had written.
             return Err(self.give_up(Failure::rolled_back()).into());
+        }
+        let (is_alone, did_nothing) = (self.group.is_empty(), self.pooled.take_ahead());
+        if is_alone && did_nothing {
+            self.end_alone();
+            then();
+            return Ok(());
+        }
+        if !is_alone && !did_nothing {
+            self.group.leave_savepoint();
         }
         self.join(then).await
     }
@@ -303,14 +323,47 @@ impl Turn {
             return Ok(());
         }
         self.pooled.set_deadline(None);
-        let is_alone = self.group.is_empty();
-        sqlx::query(if is_alone { "ROLLBACK" } else { TAKE_BACK }).execute(&mut self.pooled).await?;
-        self.stage = Stage::Idle;
-        if !is_alone {
+        self.take_back().await?;
+        if !self.group.is_empty() {
             return self.join(Box::new(|| {})).await;
         }
-        self.take_connection().done();
+        self.end_alone();
         Ok(())
+    }
+
+    /// Takes back what was written since the turn began, if anything was.
+    async fn take_back(&mut self) -> Result<(), Error> {
+        if self.pooled.take_ahead() {
+            return Ok(());
+        }
+        if self.group.is_empty() {
+            return self.undo("ROLLBACK").await.map(drop);
+        }
+        if self.undo(self.group.savepoint.take_back()).await? {
+            self.group.leave_savepoint();
+            return Ok(());
+        }
+        // The savepoint was never set, so nothing was written behind it. Whether the one before was released, nobody knows.
+        if self.group.is_behind_other {
+            self.undo(self.group.savepoint.other().release()).await?;
+            self.group.is_behind_other = false;
+        }
+        Ok(())
+    }
+
+    /// Whether that was open which the statement ends.
+    async fn undo(&mut self, statement: &'static str) -> Result<bool, Error> {
+        match sqlx::query(statement).execute(&mut self.pooled).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_not_open(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the connection back, on which nothing is open.
+    fn end_alone(&mut self) {
+        self.take_connection().done();
+        self.stage = Stage::Idle;
     }
 
     /// Ends the turn for one statement with what became of that.
@@ -318,8 +371,7 @@ impl Turn {
         match (self.stage, ended) {
             (Stage::Alone, Err(Error::WorkerCrashed)) => Err(Error::WorkerCrashed),
             (Stage::Alone, ended) => {
-                self.take_connection().done();
-                self.stage = Stage::Idle;
+                self.end_alone();
                 ended
             }
             (_, Ok(done)) => self.commit(Box::new(|| {})).await.map(|()| done),
@@ -365,11 +417,8 @@ impl Turn {
             Err(error) => {
                 let failure = Failure::of(&error);
                 // Told when nothing of it is open any more.
-                if !is_without_transaction(&error) {
-                    let rolled_back = sqlx::query("ROLLBACK").execute(&mut self.pooled).await;
-                    if rolled_back.is_err_and(|error| !is_without_transaction(&error)) {
-                        self.take_connection().discard();
-                    }
+                if !is_not_open(&error) && self.undo("ROLLBACK").await.is_err() {
+                    self.take_connection().discard();
                 }
                 self.give_up(failure);
             }
@@ -407,34 +456,17 @@ impl Turn {
         if left == Stage::Committing {
             return self.commit_again().await;
         }
-        let is_alone = self.group.is_empty();
-        let undo = match left {
-            Stage::Open if !is_alone => Some(TAKE_BACK),
-            Stage::Opening | Stage::Open | Stage::Alone if is_alone => Some("ROLLBACK"),
-            // Nothing was done since the savepoint was asked for, whether it is there or not.
-            Stage::Idle
-            | Stage::Opening
-            | Stage::Open
-            | Stage::Alone
-            | Stage::Committing
-            | Stage::Cleaning
-            | Stage::Over => None,
-        };
-        let taken_back = match undo {
-            Some(statement) => sqlx::query(statement).execute(&mut self.pooled).await.map(drop),
-            None => Ok(()),
+        let taken_back = match left {
+            Stage::Open | Stage::Alone => self.take_back().await,
+            Stage::Idle | Stage::Committing | Stage::Cleaning | Stage::Over => Ok(()),
         };
         match taken_back {
-            Ok(()) if !is_alone => {
+            Ok(()) if !self.group.is_empty() => {
                 if let Some(turn) = self.pass_on() {
                     turn.write_out().await;
                 }
             }
-            Ok(()) => self.settle(Ok(())).await,
-            Err(error) if is_alone && is_without_transaction(&error) => {
-                self.settle(Ok(())).await;
-            }
-            Err(error) => self.settle(Err(error)).await,
+            taken_back => self.settle(taken_back).await,
         }
     }
 
@@ -443,7 +475,7 @@ impl Turn {
         let outcome = match sqlx::query("COMMIT").execute(&mut self.pooled).await {
             Ok(_) => Ok(()),
             // It was not rolled back either, so it is on the disk.
-            Err(error) if is_without_transaction(&error) && !self.pooled.was_rolled_back() => Ok(()),
+            Err(error) if is_not_open(&error) && !self.pooled.was_rolled_back() => Ok(()),
             Err(error) => Err(error),
         };
         self.settle(outcome).await;

@@ -45,15 +45,31 @@ impl Bench {
     async fn two(&self) -> (Waiting, Turn) {
         let mut first = self.writer.begin().await.unwrap();
         insert(&mut first, 1).await.unwrap();
+        let (first, second) = self.behind(first).await;
+        assert_eq!(second.group.members.len(), 1, "it stands in the transaction of the first");
+        (first, second)
+    }
+
+    /// A caller that waits for the commit, and the one behind it, whose turn it is.
+    async fn behind(&self, turn: Turn) -> (Waiting, Turn) {
         let writer = self.writer.clone();
         let next = tokio::spawn(async move { writer.begin().await.unwrap() });
         while self.writer.0.line().waiting.is_empty() {
             tokio::task::yield_now().await;
         }
-        let first = tokio::spawn(commit(first));
-        let second = next.await.unwrap();
-        assert_eq!(second.group.members.len(), 1, "it stands in the transaction of the first");
-        (first, second)
+        let before = tokio::spawn(commit(turn));
+        (before, next.await.unwrap())
+    }
+
+    /// A caller that goes away, and the one behind it, whose turn it is.
+    async fn behind_gone(&self, turn: Turn) -> Turn {
+        let writer = self.writer.clone();
+        let next = tokio::spawn(async move { writer.begin().await.unwrap() });
+        while self.writer.0.line().waiting.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        drop(turn);
+        next.await.unwrap()
     }
 }
 
@@ -105,6 +121,91 @@ async fn what_one_takes_back_is_only_its_own() {
         commit(third).await.unwrap();
         assert_eq!(bench.rows().await, [1, 2], "{how}");
     }
+}
+
+/// To hand a statement over to the connection's thread and back is most of what a small one costs.
+#[tokio::test(flavor = "multi_thread")]
+async fn to_begin_and_to_set_a_savepoint_are_no_messages_of_their_own() {
+    let bench = Bench::open().await;
+    let sent = || bench.writer.0.pool.sent();
+    let before = sent();
+    let mut alone = bench.writer.begin().await.unwrap();
+    insert(&mut alone, 9).await.unwrap();
+    commit(alone).await.unwrap();
+    assert_eq!(sent() - before, 2, "its statement, and the commit");
+
+    let before = sent();
+    commit(bench.writer.begin().await.unwrap()).await.unwrap();
+    bench.writer.begin().await.unwrap().rollback().await.unwrap();
+    assert_eq!(sent() - before, 0, "there was nothing to begin");
+
+    let before = sent();
+    let (first, mut second) = bench.two().await;
+    insert(&mut second, 2).await.unwrap();
+    let (second, mut third) = bench.behind(second).await;
+    insert(&mut third, 3).await.unwrap();
+    commit(third).await.unwrap();
+    first.await.unwrap().unwrap();
+    second.await.unwrap().unwrap();
+    assert_eq!(sent() - before, 4, "a statement of each, and one commit");
+    assert_eq!(bench.rows().await, [1, 2, 3, 9]);
+}
+
+/// What it would have taken back is what the one before it wrote, behind the savepoint before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_without_a_savepoint_takes_back_nothing() {
+    for is_begun in [false, true] {
+        let bench = Bench::open().await;
+        let (first, mut second) = bench.two().await;
+        insert(&mut second, 2).await.unwrap();
+        let (second, mut third) = bench.behind(second).await;
+        if is_begun {
+            let _gone = insert(&mut third, 3).now_or_never();
+        }
+        let mut fourth = bench.behind_gone(third).await;
+        insert(&mut fourth, 4).await.unwrap();
+        assert!(insert(&mut fourth, 1).await.is_err());
+        fourth.rollback().await.unwrap();
+        first.await.unwrap().unwrap();
+        second.await.unwrap().unwrap();
+        assert_eq!(bench.rows().await, [1, 2], "{is_begun}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_statement_that_is_refused_leaves_a_transaction_to_go_on_in() {
+    let bench = Bench::open().await;
+    sqlx::query("INSERT INTO t (n) VALUES (7)").execute(&bench.writer).await.unwrap();
+    let mut alone = bench.writer.begin().await.unwrap();
+    assert!(insert(&mut alone, 7).await.is_err());
+    insert(&mut alone, 8).await.unwrap();
+    assert_eq!(bench.rows().await, [7], "it is not committed yet");
+    alone.rollback().await.unwrap();
+    assert_eq!(bench.rows().await, [7]);
+}
+
+/// As with `execute`, and with what reads more than a row.
+#[tokio::test]
+async fn a_first_statement_answers_for_itself_alone() {
+    let bench = Bench::open().await;
+    for n in 1..=3 {
+        sqlx::query("INSERT INTO t (n) VALUES ($1)").bind(n).execute(&bench.writer).await.unwrap();
+    }
+    let mut turn = bench.writer.begin().await.unwrap();
+    let none = sqlx::query("UPDATE t SET of = 1 WHERE n = 9").execute(turn.connection()).await.unwrap();
+    assert_eq!(none.rows_affected(), 0, "and not of the statement before the transaction");
+    turn.rollback().await.unwrap();
+    let mut turn = bench.writer.begin().await.unwrap();
+    let all: Vec<i64> =
+        sqlx::query_scalar("SELECT n FROM t ORDER BY n").fetch_all(turn.connection()).await.unwrap();
+    assert_eq!(all, [1, 2, 3]);
+    turn.rollback().await.unwrap();
+    let mut turn = bench.writer.begin().await.unwrap();
+    let insert = "INSERT INTO t (n) VALUES ($1) RETURNING n";
+    let made: i64 = sqlx::query_scalar(insert).bind(4_i64).fetch_one(turn.connection()).await.unwrap();
+    assert_eq!(made, 4);
+    commit(turn).await.unwrap();
+    assert_eq!(bench.rows().await, [1, 2, 3, 4]);
 }
 
 /// SQLite takes back the whole transaction after some failures, as of a full disk.

@@ -1,0 +1,119 @@
+//! What a change ends with: it counts what is kept, tells the feed and notes what was done.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Unappended;
+use cairn_chassis::sql::{Dialect, Error, Text, Tx};
+use cairn_chassis::{append_entries, fetch, statements};
+use cairn_proto::ids::WorkspaceId;
+
+use super::activity::{self, insert_activity};
+use super::usage::{self, add_usage};
+use crate::model::{Activity, Actor, Growth, Usage};
+
+/// What a change ends with on SQLite, with the parameters of the time, of what is told and kept, of who does it, of what was done
+/// and of what that undoes. The last of the statements answers, and goes on behind `WHERE`.
+macro_rules! end {
+    ($at:literal, $count:literal, $told:literal, $files:literal, $bytes:literal, $author:literal, $done:literal, $undoes:literal) => {
+        concat!(
+            add_usage!(concat!(
+                "SELECT $1, ",
+                $files,
+                ", ",
+                $bytes,
+                " WHERE ",
+                $files,
+                " <> 0 OR ",
+                $bytes,
+                " <> 0"
+            )),
+            "; ",
+            append_entries!(sqlite, $at, $count, $told),
+            "; ",
+            insert_activity!(
+                sqlite,
+                $at,
+                "(SELECT position FROM feed_heads WHERE workspace_id = $1)",
+                $author,
+                $undoes,
+                $done
+            ),
+            "; SELECT h.position, u.files, u.bytes FROM feed_heads h \
+             LEFT JOIN workspace_usage u ON u.workspace_id = h.workspace_id WHERE h.workspace_id = $1"
+        )
+    };
+}
+pub(super) use end;
+
+statements! {
+    pub(super) fn statements;
+
+    /// All of it in one message, in the order in which rows are locked everywhere. $5 and $6 are what is kept more, $7 to $10 who
+    /// does it, $11 what was done.
+    const END: Dialect = Dialect {
+        sqlite: end!("$2", "$3", "$4", "$5", "$6", "$7, $8, $9, $10", "$11", "$12"),
+        postgres: concat!(
+            "WITH kept AS (",
+            add_usage!(
+                "SELECT CAST($1 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT) \
+                 WHERE CAST($5 AS BIGINT) <> 0 OR CAST($6 AS BIGINT) <> 0"
+            ),
+            " RETURNING files, bytes), ",
+            append_entries!(postgres, "kept"),
+            ", noted AS (",
+            insert_activity!(postgres, "head.position", "$7, $8, $9, $10", "$12", "head, ", "$11"),
+            ") SELECT head.position, kept.files, kept.bytes FROM head LEFT JOIN kept ON TRUE"
+        ),
+    };
+}
+
+/// What a change ends with.
+#[derive(Debug)]
+pub(crate) struct Ending<'a> {
+    pub(crate) at: Timestamp,
+    pub(crate) told: &'a Unappended,
+    pub(crate) growth: Growth,
+    pub(crate) actor: &'a Actor,
+    pub(crate) done: &'a [Activity],
+}
+
+/// Where a change has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    /// Of the feed.
+    pub(crate) position: i64,
+    /// What the workspace keeps, where that was counted.
+    pub(crate) used: Usage,
+}
+
+/// The position, and what is kept, as the last of the statements answers them.
+pub(super) type Row = (i64, Option<i64>, Option<i64>);
+
+impl Ended {
+    pub(super) fn read((position, files, bytes): Row) -> Self {
+        Self { position, used: files.zip(bytes).map(usage::read).unwrap_or_default() }
+    }
+}
+
+/// Counts, tells and notes. Until the transaction ends, other writers of the workspace wait.
+pub(crate) async fn write(tx: &mut Tx, workspace: WorkspaceId, ending: &Ending<'_>) -> Result<Ended, Error> {
+    let Ending { at, told, growth, actor, done } = ending;
+    let author = &actor.author;
+    let row: Row = fetch!(
+        one,
+        tx,
+        END,
+        Text(workspace),
+        *at,
+        told.count,
+        &told.list,
+        growth.files,
+        growth.bytes,
+        &author.kind,
+        &author.id,
+        &author.name,
+        actor.channel,
+        activity::rows(done)?,
+        activity::undone(actor)
+    )?;
+    Ok(Ended::read(row))
+}
