@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tantivy::DocId;
 use tantivy::query::{EnableScoring, Query as _};
+use tantivy::{DocId, TantivyDocument};
 use uuid::Uuid;
 
 use super::collect;
@@ -76,7 +76,7 @@ impl Snapshot<'_> {
         let mut chunks = Vec::with_capacity(ids.len());
         for id in ids {
             if let Some(address) = self.view.address(&self.fields.chunk_term(workspace, *id))? {
-                chunks.push(self.fields.decode(*id, &self.view.document(address)?));
+                chunks.push(self.fields.decode(*id, self.view.document(address)?));
             }
         }
         Ok(chunks)
@@ -102,9 +102,10 @@ impl Snapshot<'_> {
         let mut chunks = Vec::new();
         for (place, part) in self.view.parts().iter().enumerate() {
             part.for_each_living(&term, |row| {
-                let stored = self.view.document(Address { part: place, row })?;
+                let address = Address { part: place, row };
+                let stored: TantivyDocument = self.view.document(address)?;
                 if let Some((id, _, Composed { vector, pieces })) = self.fields.decode_vector(&stored) {
-                    let chunk = self.fields.decode(id, &stored);
+                    let chunk = self.fields.decode(id, self.view.document(address)?);
                     chunks.push(EmbeddedChunk {
                         title: chunk.title,
                         heading_path: chunk.heading_path,
