@@ -3,6 +3,7 @@
 
 mod cosines;
 
+pub use self::cosines::Asked;
 use self::cosines::{Rows, cosines_of, dot};
 use super::static_rows::StaticRows;
 
@@ -71,12 +72,20 @@ impl StaticRows {
         if all == 0 { 0.0 } else { known as f32 / all as f32 }
     }
 
+    /// The pieces of a question, made ready to be compared with those of texts.
+    pub fn asked(&self, question: &[u16]) -> Asked {
+        Asked::new(question, self.to_compare())
+    }
+
     /// How near each of the texts' pieces is to each of the question's.
-    pub fn affinity(&self, question: &[u16], pieces: &[u16]) -> Affinity {
-        let mut cosines = Vec::with_capacity(question.len() * pieces.len());
-        let rows = Rows { codes: self.all_codes(), width: self.width() };
-        cosines_of(question, pieces, rows, &mut cosines);
-        Affinity { questions: question.len(), cosines }
+    pub fn affinity(&self, question: &Asked, pieces: &[u16]) -> Affinity {
+        let mut cosines = Vec::with_capacity(question.count() * pieces.len());
+        cosines_of(question, pieces, self.to_compare(), &mut cosines);
+        Affinity { questions: question.count(), cosines }
+    }
+
+    fn to_compare(&self) -> Rows<'_> {
+        Rows { codes: self.all_codes(), width: self.width() }
     }
 }
 
@@ -174,7 +183,7 @@ mod tests {
     fn related_pieces_are_near() {
         let (question, pieces) =
             ([one("doctor"), one("payment")], [one("physician"), one("doctor"), one("galaxy")]);
-        let affinity = ROWS.affinity(&question, &pieces);
+        let affinity = ROWS.affinity(&ROWS.asked(&question), &pieces);
         let [of_physician, of_doctor, of_galaxy] = [0, 1, 2].map(|place| affinity.of(place));
         assert!(of_physician[0] > 0.4 && of_physician[0] > of_galaxy[0], "{affinity:?}");
         assert!((of_doctor[0] - 1.0).abs() < 1e-5 && of_doctor[1] < 0.5, "{affinity:?}");

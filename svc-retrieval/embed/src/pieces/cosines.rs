@@ -16,8 +16,43 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Rows that others are compared with, made ready for that once.
+#[derive(Debug)]
+pub struct Asked {
+    width: usize,
+    /// Their codes, row after row; zeros for a row that there is not.
+    codes: Vec<i16>,
+    /// One for each row.
+    reciprocals: Vec<f32>,
+}
+
+impl Asked {
+    pub(super) fn new(asked: &[u16], rows: Rows<'_>) -> Self {
+        let mut codes = Vec::with_capacity(asked.len() * rows.width);
+        let mut reciprocals = Vec::with_capacity(asked.len());
+        for row in asked {
+            let row = rows.row(*row);
+            let end = codes.len() + rows.width;
+            codes.extend(row.iter().map(|code| i16::from(code.cast_signed())));
+            codes.resize(end, 0);
+            reciprocals.push(reciprocal(dot(row, row)));
+        }
+        Self { width: rows.width, codes, reciprocals }
+    }
+
+    /// How many rows there are.
+    pub(super) fn count(&self) -> usize {
+        self.reciprocals.len()
+    }
+
+    #[inline(always)]
+    fn rows(&self) -> impl Iterator<Item = (&[i16], f32)> {
+        self.codes.chunks_exact(self.width.max(1)).zip(self.reciprocals.iter().copied())
+    }
+}
+
 /// Of each of the rows the cosines with every row that is asked for; none below 0.
-pub(super) fn cosines_of(asked: &[u16], of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
+pub(super) fn cosines_of(asked: &Asked, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         #[expect(unsafe_code, reason = "it is compiled for AVX2, which this processor was just asked for")]
@@ -30,15 +65,12 @@ pub(super) fn cosines_of(asked: &[u16], of: &[u16], rows: Rows<'_>, cosines: &mu
     cosines_plain(asked, of, rows, cosines);
 }
 
-fn cosines_plain(asked: &[u16], of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
-    let with_reciprocal = |row: &u16| {
+fn cosines_plain(asked: &Asked, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
+    for row in of {
         let row = rows.row(*row);
-        (row, reciprocal(dot(row, row)))
-    };
-    let asked: Vec<(&[u8], f32)> = asked.iter().map(with_reciprocal).collect();
-    for (row, of_row) in of.iter().map(with_reciprocal) {
-        for (asked, of_asked) in &asked {
-            cosines.push(cosine(dot(asked, row), *of_asked, of_row));
+        let of_row = reciprocal(dot(row, row));
+        for (asked, of_asked) in asked.rows() {
+            cosines.push(cosine(product(asked, row), of_asked, of_row));
         }
     }
 }
@@ -59,6 +91,10 @@ pub(super) fn dot(a: &[u8], b: &[u8]) -> i32 {
     a.iter().zip(b).map(|(a, b)| i32::from(a.cast_signed()) * i32::from(b.cast_signed())).sum()
 }
 
+fn product(asked: &[i16], row: &[u8]) -> i32 {
+    asked.iter().zip(row).map(|(a, b)| i32::from(*a) * i32::from(b.cast_signed())).sum()
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
@@ -67,7 +103,7 @@ mod x86 {
         _mm256_loadu_si256, _mm256_madd_epi16, _mm256_setzero_si256,
     };
 
-    use super::{Rows, cosine, reciprocal};
+    use super::{Asked, Rows, cosine, reciprocal};
 
     /// Codes that are multiplied at a time.
     const BLOCK: usize = 32;
@@ -79,21 +115,15 @@ mod x86 {
     const CACHE_LINE: usize = 64;
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn cosines_of(asked: &[u16], of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
-        let mut wide: Vec<(Vec<i16>, f32)> = Vec::with_capacity(asked.len());
-        for row in asked {
-            let row = rows.row(*row);
-            let numbers = row.iter().map(|code| i16::from(code.cast_signed())).collect();
-            wide.push((numbers, reciprocal(square(row))));
-        }
+    pub(super) fn cosines_of(asked: &Asked, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
         for (place, row) in of.iter().enumerate() {
             if let Some(later) = of.get(place + AHEAD) {
                 fetch(rows.row(*later));
             }
             let row = rows.row(*row);
             let of_row = reciprocal(square(row));
-            for (asked, of_asked) in &wide {
-                cosines.push(cosine(dot(asked, row), *of_asked, of_row));
+            for (asked, of_asked) in asked.rows() {
+                cosines.push(cosine(product(asked, row), of_asked, of_row));
             }
         }
     }
@@ -110,7 +140,7 @@ mod x86 {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn dot(asked: &[i16], row: &[u8]) -> i32 {
+    fn product(asked: &[i16], row: &[u8]) -> i32 {
         let (asked_blocks, asked_rest) = asked.as_chunks::<BLOCK>();
         let (row_blocks, row_rest) = row.as_chunks::<BLOCK>();
         let (mut low_sums, mut high_sums) = (_mm256_setzero_si256(), _mm256_setzero_si256());
@@ -119,9 +149,7 @@ mod x86 {
             low_sums = _mm256_add_epi32(low_sums, _mm256_madd_epi16(asked_low, low));
             high_sums = _mm256_add_epi32(high_sums, _mm256_madd_epi16(asked_high, high));
         }
-        let rest = asked_rest.iter().zip(row_rest);
-        let rest: i32 = rest.map(|(a, b)| i32::from(*a) * i32::from(b.cast_signed())).sum();
-        sum_of(_mm256_add_epi32(low_sums, high_sums)) + rest
+        sum_of(_mm256_add_epi32(low_sums, high_sums)) + super::product(asked_rest, row_rest)
     }
 
     /// The product of a row with itself.
@@ -185,6 +213,7 @@ mod tests {
         ) {
             // Some of the rows are not there.
             let rows = Rows { codes: &codes, width };
+            let asked = Asked::new(&asked, rows);
             let (mut fast, mut plain) = (Vec::new(), Vec::new());
             cosines_of(&asked, &of, rows, &mut fast);
             cosines_plain(&asked, &of, rows, &mut plain);
