@@ -35,8 +35,7 @@ mod x86 {
 
     use super::super::{fetch, row_of};
 
-    /// Rows that are fetched before they are multiplied. They lie far apart, so that the processor guesses none of them, and
-    /// one that is waited for takes several times as long as its product.
+    /// Rows that are fetched before they are multiplied: they lie far apart, so that the processor guesses none of them.
     const AHEAD: usize = 8;
 
     #[target_feature(enable = "avx2")]
