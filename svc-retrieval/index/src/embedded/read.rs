@@ -72,14 +72,22 @@ impl Snapshot<'_> {
         Ok(excluded)
     }
 
+    /// Those of the chunks that there are, in the order given.
     pub(super) fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> tantivy::Result<Vec<StoredChunk>> {
-        let mut chunks = Vec::with_capacity(ids.len());
-        for id in ids {
+        let mut found = Vec::with_capacity(ids.len());
+        for (place, id) in ids.iter().enumerate() {
             if let Some(address) = self.view.address(&self.fields.chunk_term(workspace, *id))? {
-                chunks.push(self.fields.decode(*id, self.view.document(address)?));
+                found.push((address, place, *id));
             }
         }
-        Ok(chunks)
+        // Chunks that stand beside each other are often in one block, which is decompressed once then.
+        found.sort_unstable_by_key(|(address, ..)| *address);
+        let mut chunks = Vec::with_capacity(found.len());
+        for (address, place, id) in found {
+            chunks.push((place, self.fields.decode(id, self.view.document(address)?)));
+        }
+        chunks.sort_unstable_by_key(|(place, _)| *place);
+        Ok(chunks.into_iter().map(|(_, chunk)| chunk).collect())
     }
 
     pub(super) fn counts(&self, workspace: Uuid) -> tantivy::Result<Counts> {
