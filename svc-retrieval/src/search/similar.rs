@@ -13,8 +13,8 @@ static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 /// What is compared of a text: its numbers, and every run of a few words; each when it is first asked for.
 ///
 /// A number is often all that two versions of a passage differ in, and the very thing that is asked for: texts with
-/// different numbers are never the same, so that their runs are not asked for. Nor are short ones: they take little room, and title pages,
-/// headings and stubs of different things read alike.
+/// different numbers are never the same, and nobody asks for their runs. Nor are short ones: they take little room, and title
+/// pages, headings and stubs of different things read alike.
 #[derive(Debug, Default)]
 pub(super) struct Signature {
     /// The hash of the words with digits, in their order.
