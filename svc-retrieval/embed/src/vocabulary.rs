@@ -58,12 +58,10 @@ impl Vocabulary {
         // The hash of each beginning is a step on the way to that of the next one.
         let mut hashes = [0; MOST_BYTES];
         let mut hash = seed(continuation);
-        let longest = self.longest_piece.min(MOST_BYTES);
-        let mut beginnings = 0;
-        for (place, byte) in hashes.iter_mut().zip(rest.bytes()).take(longest) {
+        let beginnings = rest.len().min(self.longest_piece).min(MOST_BYTES);
+        for (place, byte) in hashes.iter_mut().zip(rest.bytes()).take(beginnings) {
             hash = hashed(hash, byte);
             *place = hash;
-            beginnings += 1;
         }
         let hashes = hashes.iter().enumerate().take(beginnings);
         hashes.rev().find_map(|(place, hash)| {

@@ -101,7 +101,8 @@ impl<'a> Finder<'a> {
     /// Whether a part of a name that is like one of the words begins at that place, behind that byte.
     fn may_begin(&self, before: u8, text: &[u8], place: usize) -> bool {
         let Some(byte) = text.get(place) else { return false };
-        if !self.first_bytes.get(usize::from(*byte)).is_some_and(|begins| *begins) {
+        let may_be_first = self.first_bytes.get(usize::from(*byte)).copied().unwrap_or_default();
+        if !may_be_first {
             return false;
         }
         let is_begun = byte.is_ascii_alphanumeric()
