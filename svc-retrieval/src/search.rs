@@ -46,6 +46,7 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{Identity, Scope};
 use cairn_chassis::status::Problem;
 use cairn_embed::StaticRows;
+use cairn_index::StoredChunk;
 use cairn_index::words::ContainerNames;
 use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
@@ -252,14 +253,14 @@ impl Searcher {
         }
     }
 
-    /// The best confirmed results, and notes for what is missing among them.
+    /// The best confirmed results of a ranking and of what was read for it, and notes for what is missing among them.
     async fn results(
         &self,
         site: Site<'_>,
         request: &SearchRequest,
-        ranking: &Ranking,
+        (ranking, read): (&Ranking, Vec<StoredChunk>),
     ) -> Result<(Vec<proto::Result>, Vec<CoverageNote>), Error> {
-        let (pool, mut notes) = self.gathered(site, request, ranking).await?;
+        let (pool, mut notes) = self.gathered(site, request, (ranking, read)).await?;
         let page = Page::of(pool.evidence(), request);
         let explained = |best: &Evidence| request.explain.then(|| explain(ranking, best));
         let marking = Marking::new(&self.rows, &ranking.seen.words, request.query.parsed.text());
@@ -281,9 +282,9 @@ impl Searcher {
         &self,
         site: Site<'_>,
         request: &SearchRequest,
-        ranking: &'a Ranking,
+        (ranking, read): (&'a Ranking, Vec<StoredChunk>),
     ) -> Result<(Pool<'a>, Vec<CoverageNote>), Error> {
-        let mut pool = Pool::new(&ranking.hits, &ranking.seen.chunks);
+        let mut pool = Pool::new(&ranking.hits, read);
         let mut notes = Vec::new();
         if let Some(reranker) = &self.preferences.reranker {
             pool.fill(site, request.limit.max(RERANKED_CHUNKS)).await?;

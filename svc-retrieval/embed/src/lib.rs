@@ -31,7 +31,7 @@ pub use embedders::{Choice, Config, DEFAULT_HUB, Embedders, FetchedModel, folder
 pub use endpoint::{DEFAULT_BATCH, DEFAULT_PAUSE, DEFAULT_TIMEOUT, EndpointConfig, Spending};
 pub use identity::EmbedderIdentity;
 pub use models::{AddedModel, ModelError, ModelName, Models, Progress, TriedModel};
-pub use pieces::{Affinity, distinct, union};
+pub use pieces::{Affinity, Asked, Union, distinct};
 pub use query::{DEFAULT_QUERY_LIMIT, EmbeddedQuery, QueryEmbedder};
 pub use static_rows::StaticRows;
 

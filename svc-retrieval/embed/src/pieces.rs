@@ -1,6 +1,10 @@
 //! The word pieces of the built-in embedder, and how near they are to each other: what a second look at a few texts
 //! compares, piece by piece, where their vectors are sums of all pieces.
 
+mod cosines;
+
+pub use self::cosines::Asked;
+use self::cosines::{Rows, cosines_of, dot};
 use super::static_rows::StaticRows;
 
 /// How near pieces of a question are to pieces of texts.
@@ -68,18 +72,20 @@ impl StaticRows {
         if all == 0 { 0.0 } else { known as f32 / all as f32 }
     }
 
+    /// The pieces of a question, made ready to be compared with those of texts.
+    pub fn asked(&self, question: &[u16]) -> Asked {
+        Asked::new(question, self.to_compare())
+    }
+
     /// How near each of the texts' pieces is to each of the question's.
-    pub fn affinity(&self, question: &[u16], pieces: &[u16]) -> Affinity {
-        let codes = |piece: &u16| {
-            let codes = self.codes(*piece);
-            // A row of zeros is near to nothing.
-            (codes, (dot(codes, codes).max(1) as f32).sqrt().recip())
-        };
-        let question: Vec<(&[u8], f32)> = question.iter().map(codes).collect();
-        let pieces: Vec<(&[u8], f32)> = pieces.iter().map(codes).collect();
-        let mut cosines = Vec::with_capacity(question.len() * pieces.len());
-        cosines_of(&question, &pieces, &mut cosines);
-        Affinity { questions: question.len(), cosines }
+    pub fn affinity(&self, question: &Asked, pieces: &[u16]) -> Affinity {
+        let mut cosines = Vec::with_capacity(question.count() * pieces.len());
+        cosines_of(question, pieces, self.to_compare(), &mut cosines);
+        Affinity { questions: question.count(), cosines }
+    }
+
+    fn to_compare(&self) -> Rows<'_> {
+        Rows { codes: self.all_codes(), width: self.width() }
     }
 }
 
@@ -90,79 +96,54 @@ pub fn distinct(mut pieces: Vec<u16>) -> Vec<u16> {
     pieces
 }
 
-/// The pieces of several texts, each once, in ascending order: a bit for each is several times as fast as sorting them.
-pub fn union<'a>(texts: impl Iterator<Item = &'a [u16]>) -> Vec<u16> {
-    let mut held = vec![0_u64; (usize::from(u16::MAX) + 1) / WORD];
-    for piece in texts.flatten() {
-        if let Some(word) = held.get_mut(usize::from(*piece) / WORD) {
-            *word |= 1 << (usize::from(*piece) % WORD);
+/// The pieces of several texts, each once. A bit for each is several times as fast as sorting them, and tells the place of
+/// one at once.
+#[derive(Debug)]
+pub struct Union {
+    pieces: Vec<u16>,
+    /// A bit for each piece, 64 in a word.
+    held: Vec<u64>,
+    /// How many pieces are in the words before each.
+    before: Vec<usize>,
+}
+
+impl Union {
+    /// The pieces of these texts.
+    pub fn of<'a>(texts: impl Iterator<Item = &'a [u16]>) -> Self {
+        let mut held = vec![0_u64; (usize::from(u16::MAX) + 1) / WORD];
+        for piece in texts.flatten() {
+            if let Some(word) = held.get_mut(usize::from(*piece) / WORD) {
+                *word |= 1 << (usize::from(*piece) % WORD);
+            }
         }
-    }
-    let mut pieces = Vec::new();
-    for (first, mut word) in (0..).step_by(WORD).zip(held) {
-        while word != 0 {
-            pieces.extend(u16::try_from(first + word.trailing_zeros()));
-            word &= word - 1;
+        let (mut pieces, mut before) = (Vec::new(), Vec::with_capacity(held.len()));
+        for (first, word) in (0..).step_by(WORD).zip(&held) {
+            before.push(pieces.len());
+            let mut word = *word;
+            while word != 0 {
+                pieces.extend(u16::try_from(first + word.trailing_zeros()));
+                word &= word - 1;
+            }
         }
+        Self { pieces, held, before }
     }
-    pieces
+
+    /// All of them, in ascending order.
+    pub fn pieces(&self) -> &[u16] {
+        &self.pieces
+    }
+
+    /// The place of a piece among them; none for one that no text has.
+    pub fn place(&self, piece: u16) -> Option<usize> {
+        let (word, bit) = (usize::from(piece) / WORD, 1_u64 << (usize::from(piece) % WORD));
+        let held = self.held.get(word)?;
+        let earlier = (held & (bit - 1)).count_ones() as usize;
+        (held & bit != 0).then_some(self.before.get(word)? + earlier)
+    }
 }
 
 /// Bits in a word of them.
 const WORD: usize = u64::BITS as usize;
-
-/// Codes of one byte, and what a product of two of them is multiplied with to be a cosine.
-type Coded<'a> = (&'a [u8], f32);
-
-fn cosines_of(question: &[Coded<'_>], pieces: &[Coded<'_>], cosines: &mut Vec<f32>) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        #[expect(
-            unsafe_code,
-            reason = "the compiler may use AVX2 in it, which this processor was just asked for"
-        )]
-        // SAFETY: the one condition of calling it, that the processor has AVX2, was checked on the line above.
-        unsafe {
-            cosines_avx2(question, pieces, cosines);
-        }
-        return;
-    }
-    cosines_plain(question, pieces, cosines);
-}
-
-/// The same code, compiled for AVX2: half the time, of what is most of a second look.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn cosines_avx2(question: &[Coded<'_>], pieces: &[Coded<'_>], cosines: &mut Vec<f32>) {
-    cosines_plain(question, pieces, cosines);
-}
-
-#[inline(always)]
-fn cosines_plain(question: &[Coded<'_>], pieces: &[Coded<'_>], cosines: &mut Vec<f32>) {
-    for (piece, of_piece) in pieces {
-        for (asked, of_asked) in question {
-            cosines.push((dot(asked, piece) as f32 * of_asked * of_piece).max(0.0));
-        }
-    }
-}
-
-/// Exact: 127² times any sensible number of dimensions fits. In blocks of a known length, which takes three quarters of the
-/// time, and half without AVX2.
-#[inline(always)]
-fn dot(a: &[u8], b: &[u8]) -> i32 {
-    let (a_blocks, a_rest) = a.as_chunks::<32>();
-    let (b_blocks, b_rest) = b.as_chunks::<32>();
-    let mut sum = products(a_rest, b_rest);
-    for (a, b) in a_blocks.iter().zip(b_blocks) {
-        sum += products(a, b);
-    }
-    sum
-}
-
-#[inline(always)]
-fn products(a: &[u8], b: &[u8]) -> i32 {
-    a.iter().zip(b).map(|(a, b)| i32::from(a.cast_signed()) * i32::from(b.cast_signed())).sum()
-}
 
 #[cfg(test)]
 mod tests {
@@ -191,14 +172,18 @@ mod tests {
     #[test]
     fn pieces_of_several_texts_are_told_once() {
         let texts: [&[u16]; 4] = [&[3, 64, 65_535], &[], &[0, 3], &[63, 64]];
-        assert_eq!(union(texts.into_iter()), [0, 3, 63, 64, 65_535]);
+        let union = Union::of(texts.into_iter());
+        assert_eq!(union.pieces(), [0, 3, 63, 64, 65_535]);
+        let places: Vec<Option<usize>> =
+            [0, 1, 3, 63, 64, 65, 65_535].map(|piece| union.place(piece)).to_vec();
+        assert_eq!(places, [Some(0), None, Some(1), Some(2), Some(3), None, Some(4)]);
     }
 
     #[test]
     fn related_pieces_are_near() {
         let (question, pieces) =
             ([one("doctor"), one("payment")], [one("physician"), one("doctor"), one("galaxy")]);
-        let affinity = ROWS.affinity(&question, &pieces);
+        let affinity = ROWS.affinity(&ROWS.asked(&question), &pieces);
         let [of_physician, of_doctor, of_galaxy] = [0, 1, 2].map(|place| affinity.of(place));
         assert!(of_physician[0] > 0.4 && of_physician[0] > of_galaxy[0], "{affinity:?}");
         assert!((of_doctor[0] - 1.0).abs() < 1e-5 && of_doctor[1] < 0.5, "{affinity:?}");
@@ -236,18 +221,6 @@ mod tests {
             let plain = ROWS.embed_text(&text);
             prop_assert!(vector.iter().zip(&plain).all(|(one, other)| (one - other).abs() < 1e-6));
             prop_assert!(pieces.is_sorted_by(|one, other| one < other));
-        }
-
-        #[test]
-        fn cosines_are_those_of_the_plain_code(
-            rows in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 37), 1..12)
-        ) {
-            let coded: Vec<Coded<'_>> = rows.iter().map(|row| (row.as_slice(), 0.01)).collect();
-            let (question, pieces) = coded.split_at(coded.len() / 2);
-            let (mut fast, mut plain) = (Vec::new(), Vec::new());
-            cosines_of(question, pieces, &mut fast);
-            cosines_plain(question, pieces, &mut plain);
-            prop_assert_eq!(fast, plain);
         }
     }
 }

@@ -90,6 +90,11 @@ impl StaticRows {
         self.scale(row) > 0.0 && self.codes(row).iter().any(|code| *code != 0)
     }
 
+    /// The codes of all rows, one after the other.
+    pub(super) const fn all_codes(&self) -> &[u8] {
+        self.rows
+    }
+
     /// The codes of a row; none of a row that there is not.
     pub(super) fn codes(&self, row: u16) -> &[u8] {
         let row = usize::from(row);

@@ -8,6 +8,9 @@ const SLOTS: usize = 1 << 16;
 
 const CONTINUATION: &str = "##";
 
+/// Bytes of the longest piece that is looked for; those of the vocabulary are shorter.
+const MOST_BYTES: usize = 64;
+
 /// The pieces of a vocabulary, each with its row.
 ///
 /// An open-addressing table of row numbers over the vocabulary's own text takes 240 KiB, where a `HashMap` of
@@ -32,7 +35,8 @@ impl Vocabulary {
             starts.push(u32::try_from(end).unwrap_or(u32::MAX));
             let (piece, continuation) = split_token(token);
             longest_piece = longest_piece.max(piece.len());
-            let free = probe(piece, continuation).find(|&slot| slots.get(slot) == Some(&EMPTY));
+            let hash = piece.bytes().fold(seed(continuation), hashed);
+            let free = slots_of(hash).find(|&slot| slots.get(slot) == Some(&EMPTY));
             if let Some(slot) = free.and_then(|slot| slots.get_mut(slot)) {
                 *slot = row;
             }
@@ -51,15 +55,23 @@ impl Vocabulary {
     /// The longest piece that `rest` starts with: its row and its length in bytes. `continuation` tells whether
     /// the piece stands inside a word.
     pub(crate) fn longest_prefix(&self, rest: &str, continuation: bool) -> Option<(u16, usize)> {
-        let longest = rest.len().min(self.longest_piece);
-        (1..=longest).rev().find_map(|length| {
-            let piece = rest.get(..length)?;
-            self.row(piece, continuation).map(|row| (row, length))
+        // The hash of each beginning is a step on the way to that of the next one.
+        let mut hashes = [0; MOST_BYTES];
+        let mut hash = seed(continuation);
+        let beginnings = rest.len().min(self.longest_piece).min(MOST_BYTES);
+        for (place, byte) in hashes.iter_mut().zip(rest.bytes()).take(beginnings) {
+            hash = hashed(hash, byte);
+            *place = hash;
+        }
+        let hashes = hashes.iter().enumerate().take(beginnings);
+        hashes.rev().find_map(|(place, hash)| {
+            let piece = rest.get(..=place)?;
+            self.row(piece, continuation, *hash).map(|row| (row, piece.len()))
         })
     }
 
-    fn row(&self, piece: &str, continuation: bool) -> Option<u16> {
-        for slot in probe(piece, continuation) {
+    fn row(&self, piece: &str, continuation: bool, hash: u32) -> Option<u16> {
+        for slot in slots_of(hash) {
             let row = *self.slots.get(slot)?;
             if row == EMPTY {
                 return None;
@@ -80,11 +92,17 @@ fn split_token(token: &str) -> (&str, bool) {
     }
 }
 
-/// The slots a piece may be in, most likely first.
-fn probe(piece: &str, continuation: bool) -> impl Iterator<Item = usize> {
-    // FNV-1a: short keys of a fixed set need speed, not resistance.
-    let seed = 0x811c_9dc5 ^ u32::from(continuation);
-    let hash = piece.bytes().fold(seed, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+// FNV-1a: short keys of a fixed set need speed, not resistance.
+fn seed(continuation: bool) -> u32 {
+    0x811c_9dc5 ^ u32::from(continuation)
+}
+
+fn hashed(hash: u32, byte: u8) -> u32 {
+    (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+}
+
+/// The slots that a piece of that hash may be in, most likely first.
+fn slots_of(hash: u32) -> impl Iterator<Item = usize> {
     let first = (hash ^ (hash >> 16)) as usize;
     (0..SLOTS).map(move |step| (first + step) % SLOTS)
 }

@@ -3,6 +3,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use crate::tuning::MOST_CANDIDATES;
+
 /// The items of the greatest scores so far.
 pub(crate) struct Best<T> {
     limit: usize,
@@ -12,7 +14,7 @@ pub(crate) struct Best<T> {
 impl<T: Ord> Best<T> {
     /// Keeps at most `limit`.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, least_first: BinaryHeap::new() }
+        Self { limit, least_first: BinaryHeap::with_capacity(limit.min(MOST_CANDIDATES)) }
     }
 
     /// What a score must exceed to be kept.

@@ -1,14 +1,14 @@
 //! A confirmed chunk: where it stands, and what its score is made of.
 
 use std::cmp::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_index::{Hit, StoredChunk};
 use cairn_proto::document::v1::ConfirmedDocument;
 
-use super::similar::Signature;
+use super::similar::{Compared, Signature};
 use super::tuning::{AGE_HALF_LIFE_DAYS, AGE_WEIGHT};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -25,7 +25,7 @@ pub(super) struct Evidence {
     pub(super) rerank: Option<f64>,
     /// Whether its provider gave it just now.
     pub(super) is_live: bool,
-    signature: OnceLock<Signature>,
+    signature: Signature,
 }
 
 impl Evidence {
@@ -36,7 +36,7 @@ impl Evidence {
         now: Timestamp,
     ) -> Self {
         let age = age_bonus(f64::from(hit.score), document.updated_at.as_ref(), now);
-        Self { hit, chunk, document, age, rerank: None, is_live: false, signature: OnceLock::new() }
+        Self { hit, chunk, document, age, rerank: None, is_live: false, signature: Signature::default() }
     }
 
     /// The same, read from its provider just now.
@@ -71,9 +71,10 @@ impl Evidence {
         own_lines(&self.chunk)
     }
 
-    /// What its text is compared by.
-    pub(super) fn signature(&self) -> &Signature {
-        self.signature.get_or_init(|| Signature::new(self.lines()))
+    /// Whether its text is nearly that of the other one.
+    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
+        let own = Compared { signature: &self.signature, text: || self.lines() };
+        own.is_nearly(&Compared { signature: &other.signature, text: || other.lines() })
     }
 }
 

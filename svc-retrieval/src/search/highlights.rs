@@ -9,7 +9,7 @@ mod sentences;
 
 use std::cell::OnceCell;
 
-use cairn_embed::{StaticRows, distinct};
+use cairn_embed::{Asked, StaticRows, distinct};
 use cairn_index::AskedWords;
 use cairn_index::words::Finder;
 use cairn_proto::retrieval::v1::Location;
@@ -25,8 +25,23 @@ pub(super) struct Marking<'a> {
     asked: &'a AskedWords,
     finder: Finder<'a>,
     question: &'a str,
-    /// Those of the question, once they are asked for.
-    pieces: OnceCell<Vec<u16>>,
+    /// What is told of the pieces of the question, once they are asked for.
+    pieces: OnceCell<Pieces>,
+}
+
+/// The pieces of a question.
+struct Pieces {
+    asked: Asked,
+    /// How much each tells.
+    weights: Vec<f32>,
+}
+
+impl Pieces {
+    fn of(rows: &StaticRows, question: &str) -> Self {
+        let pieces = distinct(rows.pieces(question));
+        let weights = pieces.iter().map(|piece| rows.weight(*piece)).collect();
+        Self { asked: rows.asked(&pieces), weights }
+    }
 }
 
 impl<'a> Marking<'a> {
@@ -98,15 +113,17 @@ impl<'a> Marking<'a> {
 
     /// How near the pieces of each sentence are to those of the question.
     fn by_meaning(&self, sentences: &[Sentence<'_>]) -> Vec<f32> {
-        let question = self.pieces.get_or_init(|| distinct(self.rows.pieces(self.question)));
+        let question = self.pieces.get_or_init(|| Pieces::of(self.rows, self.question));
         let near = |sentence: &Sentence<'_>| {
             let pieces = distinct(self.rows.pieces(sentence.text));
-            let affinity = self.rows.affinity(question, &pieces);
-            let nearest = |place: usize| {
-                let cosines = (0..pieces.len()).filter_map(|piece| affinity.of(piece).get(place));
-                cosines.fold(0.0_f32, |nearest, cosine| nearest.max(*cosine))
-            };
-            question.iter().enumerate().map(|(place, piece)| self.rows.weight(*piece) * nearest(place)).sum()
+            let affinity = self.rows.affinity(&question.asked, &pieces);
+            let mut nearest = vec![0.0_f32; question.weights.len()];
+            for piece in 0..pieces.len() {
+                for (nearest, cosine) in nearest.iter_mut().zip(affinity.of(piece)) {
+                    *nearest = nearest.max(*cosine);
+                }
+            }
+            question.weights.iter().zip(nearest).map(|(weight, nearest)| weight * nearest).sum()
         };
         sentences.iter().map(near).collect()
     }

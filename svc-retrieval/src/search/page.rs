@@ -87,7 +87,7 @@ impl<'a> Passage<'a> {
     }
 
     fn says_the_same_as(&self, evidence: &Evidence) -> bool {
-        self.parts.iter().any(|part| part.signature().is_nearly(evidence.signature()))
+        self.parts.iter().any(|part| part.says_the_same_as(evidence))
     }
 
     /// Whether the other one begins on the line after this one's last.

@@ -48,8 +48,8 @@ impl Site<'_> {
 pub(super) struct Pool<'a> {
     /// Best first.
     rest: &'a [Hit],
-    /// What was read while they were ranked.
-    read: &'a [StoredChunk],
+    /// What was read while they were ranked, until it is taken.
+    read: HashMap<ChunkId, StoredChunk>,
     evidence: Vec<Evidence>,
     /// No chunk that comes later may score more: the reranker has not read it.
     ceiling: Option<f64>,
@@ -61,8 +61,9 @@ pub(super) struct Pool<'a> {
 
 impl<'a> Pool<'a> {
     /// Nothing yet of these hits, which come best first.
-    pub(super) fn new(hits: &'a [Hit], read: &'a [StoredChunk]) -> Self {
+    pub(super) fn new(hits: &'a [Hit], read: Vec<StoredChunk>) -> Self {
         let (outdated, unanswered) = (HashSet::new(), HashSet::new());
+        let read = read.into_iter().map(|chunk| (chunk.id, chunk)).collect();
         Self { rest: hits, read, evidence: Vec::new(), ceiling: None, outdated, unanswered }
     }
 
@@ -109,19 +110,19 @@ impl<'a> Pool<'a> {
         let (round, rest) = self.rest.split_at(wanted.min(MOST_CHUNKS_A_ROUND).min(self.rest.len()));
         self.rest = rest;
         let mut hits: HashMap<ChunkId, Hit> = HashMap::with_capacity(round.len());
+        let (mut chunks, mut unread) = (Vec::with_capacity(round.len()), Vec::new());
         for hit in round {
-            let Some((chunk, document)) = site.fetched.passage(hit.chunk) else {
-                hits.insert(hit.chunk, *hit);
+            if let Some((chunk, document)) = site.fetched.passage(hit.chunk) {
+                let evidence = Evidence::new(*hit, chunk, document, site.now);
+                self.push(if site.fetched.are_live { evidence.read_live() } else { evidence });
                 continue;
-            };
-            let evidence = Evidence::new(*hit, chunk, document, site.now);
-            self.push(if site.fetched.are_live { evidence.read_live() } else { evidence });
+            }
+            hits.insert(hit.chunk, *hit);
+            match self.read.remove(&hit.chunk) {
+                Some(chunk) => chunks.push(chunk),
+                None => unread.push(hit.chunk),
+            }
         }
-        let is_read = |id: &ChunkId| self.read.iter().any(|chunk| chunk.id == *id);
-        let (read, unread): (Vec<ChunkId>, Vec<ChunkId>) =
-            round.iter().map(|hit| hit.chunk).filter(|id| hits.contains_key(id)).partition(is_read);
-        let mut chunks: Vec<StoredChunk> =
-            self.read.iter().filter(|chunk| read.contains(&chunk.id)).cloned().collect();
         if !unread.is_empty() {
             chunks.extend(confirm::stored(site.generation, site.workspace, unread).await?);
         }

@@ -8,12 +8,13 @@
 //! Each part is divided by its greatest value and weighed, so that scores stay 0 to 1 and the parts add up. The constants
 //! and what they are worth: `tuning.rs` and docs/EVALUATION.md.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
-use cairn_embed::{Affinity, StaticRows, distinct, union};
+use cairn_embed::{Affinity, StaticRows, Union, distinct};
 use cairn_index::chunk::text_under;
 use cairn_index::vectors::Composed;
 use cairn_index::{ChunkId, Hit, PiecesHeld, Seen, StoredChunk, rarity, sort_hits};
+use foldhash::{HashMap, HashSet};
 
 use super::tuning::{
     FEEDBACK_CHUNKS, FEEDBACK_WEIGHT, HEADINGS_WEIGHT, LEAST_RARITY, LOOKED_AT, MEANING_WEIGHT,
@@ -102,6 +103,7 @@ impl<'a> Question<'a> {
     fn words_part(&self, chunks: &[ChunkId], words: &[Hit]) -> Part {
         let others = self.of_meaning() + PIECES_WEIGHT + HEADINGS_WEIGHT + FEEDBACK_WEIGHT;
         let greatest = words.iter().fold(0.0_f32, |greatest, hit| greatest.max(hit.score));
+        let chunks: HashSet<&ChunkId> = chunks.iter().collect();
         let hits = words.iter().filter(|hit| chunks.contains(&hit.chunk)).copied().collect();
         Part { kind: "keyword", weight: 1.0 - others * self.coverage, greatest, hits }
     }
@@ -134,35 +136,34 @@ impl<'a> Question<'a> {
             let composed = seen.composed.get(id)?;
             Some((*id, self.pieces_of(composed, texts.get(id).copied())))
         };
-        let of_chunks: Vec<(ChunkId, Vec<u16>)> = chunks.iter().filter_map(of_chunk).collect();
-        let all = union(of_chunks.iter().map(|(_, pieces)| pieces.as_slice()));
+        let of_chunks: Vec<(ChunkId, Cow<'_, [u16]>)> = chunks.iter().filter_map(of_chunk).collect();
+        let all = Union::of(of_chunks.iter().map(|(_, pieces)| pieces.as_ref()));
         let asked: Vec<(u16, f32)> = weighed.rarest();
         let question: Vec<u16> = asked.iter().map(|(piece, _)| *piece).collect();
         let weights: Vec<f32> = asked.iter().map(|(_, weight)| *weight).collect();
-        let affinity = self.rows.affinity(&question, &all);
-        let near = |(id, pieces): &(ChunkId, Vec<u16>)| (*id, nearness(pieces, &all, &affinity, &weights));
+        let affinity = self.rows.affinity(&self.rows.asked(&question), all.pieces());
+        let near =
+            |(id, pieces): &(ChunkId, Cow<'_, [u16]>)| (*id, nearness(pieces, &all, &affinity, &weights));
         of_chunks.iter().map(near).collect()
     }
 
     /// Those that are kept; where an engine keeps none, those of the text that was embedded.
-    fn pieces_of(&self, composed: &Composed, stored: Option<&StoredChunk>) -> Vec<u16> {
+    fn pieces_of<'s>(&self, composed: &'s Composed, stored: Option<&StoredChunk>) -> Cow<'s, [u16]> {
         match stored {
             Some(chunk) if composed.pieces.is_empty() => {
                 let passage = chunk.text.trim_end();
                 let text = text_under(&chunk.title, &chunk.heading_path, &chunk.table_header, passage);
-                distinct(self.rows.pieces(&text))
+                Cow::Owned(distinct(self.rows.pieces(&text)))
             }
-            Some(_) | None => composed.pieces.to_vec(),
+            Some(_) | None => Cow::Borrowed(&composed.pieces),
         }
     }
 }
 
-/// The sum over the question's pieces of how near the nearest of the chunk's is. Both lists of pieces ascend.
-fn nearness(pieces: &[u16], all: &[u16], affinity: &Affinity, weights: &[f32]) -> f32 {
+/// The sum over the question's pieces of how near the nearest of the chunk's is.
+fn nearness(pieces: &[u16], all: &Union, affinity: &Affinity, weights: &[f32]) -> f32 {
     let mut nearest = vec![0.0_f32; weights.len()];
-    let mut place = 0;
-    for piece in pieces {
-        place += all.iter().skip(place).take_while(|other| *other < piece).count();
+    for place in pieces.iter().filter_map(|piece| all.place(*piece)) {
         for (nearest, cosine) in nearest.iter_mut().zip(affinity.of(place)) {
             *nearest = nearest.max(*cosine);
         }
@@ -268,8 +269,21 @@ fn middle_of_best(best: &[Hit], vectors: &HashMap<ChunkId, Vec<f32>>) -> Vec<f32
 }
 
 fn near_to(direction: &[f32], vectors: &HashMap<ChunkId, Vec<f32>>) -> HashMap<ChunkId, f32> {
-    let cosine = |vector: &[f32]| vector.iter().zip(direction).map(|(one, other)| one * other).sum();
-    vectors.iter().map(|(id, vector)| (*id, cosine(vector))).collect()
+    vectors.iter().map(|(id, vector)| (*id, product(vector, direction))).collect()
+}
+
+/// Eight sums side by side: floats may not be reordered, so that one running sum would not be vectorised.
+fn product(one: &[f32], other: &[f32]) -> f32 {
+    let (one_blocks, one_rest) = one.as_chunks::<8>();
+    let (other_blocks, other_rest) = other.as_chunks::<8>();
+    let mut sums = [0.0_f32; 8];
+    for (one, other) in one_blocks.iter().zip(other_blocks) {
+        for ((sum, one), other) in sums.iter_mut().zip(one).zip(other) {
+            *sum += one * other;
+        }
+    }
+    let rest: f32 = one_rest.iter().zip(other_rest).map(|(one, other)| one * other).sum();
+    sums.iter().sum::<f32>() + rest
 }
 
 fn unit(mut vector: Vec<f32>) -> Vec<f32> {

@@ -1,7 +1,7 @@
 //! Tells whether two texts are the same or nearly the same: copies and versions of one passage.
 
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use foldhash::quality::RandomState;
 
@@ -10,76 +10,105 @@ use super::tuning::{FEWEST_COMPARED_WORDS, SAME_TEXT_SHARE, SHINGLE_WORDS};
 /// Hashes are compared within a process alone. Nobody knows its seeds, and so nobody writes a text that passes for another.
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
-/// What is compared of a text: every run of a few words, and its numbers.
+/// What is compared of a text: its numbers, and every run of a few words; each when it is first asked for.
 ///
 /// A number is often all that two versions of a passage differ in, and the very thing that is asked for: texts with
-/// different numbers are never the same. Nor are short ones: they take little room, and title pages, headings and stubs
-/// of different things read alike.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// different numbers are never the same, and nobody asks for their runs. Nor are short ones: they take little room, and title
+/// pages, headings and stubs of different things read alike.
+#[derive(Debug, Default)]
 pub(super) struct Signature {
-    /// Hashes of runs of words, each once, in ascending order; none of a short text.
-    runs: Vec<u64>,
     /// The hash of the words with digits, in their order.
-    numbers: u64,
+    numbers: OnceLock<u64>,
+    /// Hashes of runs of words, each once, in ascending order; none of a short text.
+    runs: OnceLock<Vec<u64>>,
 }
 
-impl Signature {
-    /// The signature of a text; capitals, blanks and punctuation make no difference.
-    pub(super) fn new(text: &str) -> Self {
-        let mut numbers = HASHES.build_hasher();
-        let (mut words, mut lower) = (Vec::new(), String::new());
-        for word in text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
-        {
-            lower.clear();
-            if word.is_ascii() {
-                lower.push_str(word);
-                lower.make_ascii_lowercase();
-            } else {
-                lower.extend(word.chars().flat_map(char::to_lowercase));
-            }
-            let hashed = HASHES.hash_one(lower.as_str());
-            if word.contains(char::is_numeric) {
-                numbers.write_u64(hashed);
-            }
-            words.push(hashed);
-        }
-        let mut runs: Vec<u64> = match words.len() < FEWEST_COMPARED_WORDS {
-            true => Vec::new(),
-            false => words.windows(SHINGLE_WORDS).map(hash_of_run).collect(),
-        };
-        runs.sort_unstable();
-        runs.dedup();
-        Self { runs, numbers: numbers.finish() }
+/// A text, of which capitals, blanks and punctuation make no difference, and its signature.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Compared<'a, T> {
+    pub(super) signature: &'a Signature,
+    /// Tells the text.
+    pub(super) text: T,
+}
+
+impl<'a, T: Fn() -> &'a str> Compared<'a, T> {
+    /// Whether nearly all runs of both texts are shared (their Jaccard index) and the numbers are the same.
+    pub(super) fn is_nearly<'b>(&self, other: &Compared<'b, impl Fn() -> &'b str>) -> bool {
+        self.numbers() == other.numbers() && are_nearly(self.runs(), other.runs())
     }
 
-    /// Whether nearly all runs of both texts are shared (their Jaccard index) and the numbers are the same.
-    pub(super) fn is_nearly(&self, other: &Self) -> bool {
-        let (fewer, more) = match self.runs.len() <= other.runs.len() {
-            true => (&self.runs, &other.runs),
-            false => (&other.runs, &self.runs),
-        };
-        let are_enough = |shared: usize| {
-            let all = fewer.len() + more.len() - shared;
-            shared as f64 >= all as f64 * SAME_TEXT_SHARE
-        };
-        // No more runs can be shared than the smaller text has: most pairs end here.
-        if fewer.is_empty() || self.numbers != other.numbers || !are_enough(fewer.len()) {
-            return false;
+    fn numbers(&self) -> u64 {
+        *self.signature.numbers.get_or_init(|| numbers_of((self.text)()))
+    }
+
+    fn runs(&self) -> &'a [u64] {
+        self.signature.runs.get_or_init(|| runs_of((self.text)()))
+    }
+}
+
+fn numbers_of(text: &str) -> u64 {
+    let mut numbers = HASHES.build_hasher();
+    let may_hold_some = !text.is_ascii() || text.bytes().any(|byte| byte.is_ascii_digit());
+    if may_hold_some {
+        let mut lower = String::new();
+        for word in words(text).filter(|word| word.contains(char::is_numeric)) {
+            numbers.write_u64(hash_of_word(word, &mut lower));
         }
-        let (mut shared_at_most, mut rest) = (fewer.len(), more.as_slice());
-        for run in fewer {
-            let before = rest.iter().take_while(|other| *other < run).count();
-            rest = rest.get(before..).unwrap_or_default();
-            if rest.first() != Some(run) {
-                shared_at_most -= 1;
-                // And most others after a few runs.
-                if !are_enough(shared_at_most) {
-                    return false;
-                }
+    }
+    numbers.finish()
+}
+
+fn runs_of(text: &str) -> Vec<u64> {
+    let mut lower = String::new();
+    let words: Vec<u64> = words(text).map(|word| hash_of_word(word, &mut lower)).collect();
+    if words.len() < FEWEST_COMPARED_WORDS {
+        return Vec::new();
+    }
+    let mut runs: Vec<u64> = words.windows(SHINGLE_WORDS).map(hash_of_run).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    runs
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// In lower case, which `lower` is there to hold.
+fn hash_of_word(word: &str, lower: &mut String) -> u64 {
+    lower.clear();
+    if word.is_ascii() {
+        lower.push_str(word);
+        lower.make_ascii_lowercase();
+    } else {
+        lower.extend(word.chars().flat_map(char::to_lowercase));
+    }
+    HASHES.hash_one(lower.as_str())
+}
+
+fn are_nearly(one: &[u64], other: &[u64]) -> bool {
+    let (fewer, more) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    let are_enough = |shared: usize| {
+        let all = fewer.len() + more.len() - shared;
+        shared as f64 >= all as f64 * SAME_TEXT_SHARE
+    };
+    // No more runs can be shared than the smaller text has: most pairs of texts without numbers end here.
+    if fewer.is_empty() || !are_enough(fewer.len()) {
+        return false;
+    }
+    let (mut shared_at_most, mut rest) = (fewer.len(), more);
+    for run in fewer {
+        let before = rest.iter().take_while(|other| *other < run).count();
+        rest = rest.get(before..).unwrap_or_default();
+        if rest.first() != Some(run) {
+            shared_at_most -= 1;
+            // And most others after a few runs.
+            if !are_enough(shared_at_most) {
+                return false;
             }
         }
-        true
     }
+    true
 }
 
 fn hash_of_run(words: &[u64]) -> u64 {
@@ -95,7 +124,11 @@ mod tests {
     use super::*;
 
     fn same(one: &str, other: &str) -> bool {
-        Signature::new(one).is_nearly(&Signature::new(other))
+        let (first, second) = (Signature::default(), Signature::default());
+        let compared = Compared { signature: &first, text: || one };
+        let is_nearly = compared.is_nearly(&Compared { signature: &second, text: || other });
+        assert_eq!(compared.is_nearly(&Compared { signature: &second, text: || other }), is_nearly);
+        is_nearly
     }
 
     fn words(count: usize) -> Vec<String> {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use uuid::Uuid;
 
 use super::Index;
@@ -48,7 +49,9 @@ pub(super) trait State {
         if words.is_empty() {
             return Ok(Candidates { words, cosines: near });
         }
-        let mut cosines = self.cosines(query.workspace, vector, union(&words, &near))?;
+        // Those that were found by their cosines have them.
+        let mut cosines = self.cosines(query.workspace, vector, beside(&words, &near))?;
+        cosines.extend(near);
         sort_hits(&mut cosines);
         Ok(Candidates { words, cosines })
     }
@@ -147,8 +150,8 @@ impl State for Index {
     }
 }
 
-/// The chunks of both lists, each once.
-fn union(words: &[Hit], near: &[Hit]) -> Vec<ChunkId> {
-    let chunks: HashSet<ChunkId> = words.iter().chain(near).map(|hit| hit.chunk).collect();
-    chunks.into_iter().collect()
+/// The chunks of the words that are not among the nearest ones.
+fn beside(words: &[Hit], near: &[Hit]) -> Vec<ChunkId> {
+    let near: HashSet<ChunkId, RandomState> = near.iter().map(|hit| hit.chunk).collect();
+    words.iter().map(|hit| hit.chunk).filter(|chunk| !near.contains(chunk)).collect()
 }

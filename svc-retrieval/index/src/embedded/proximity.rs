@@ -3,8 +3,6 @@
 //! Only the best chunks by words alone are looked at: what stands far down without the bonus does not reach the top with
 //! it, and reading positions of all chunks would cost more than the search.
 
-use std::collections::HashMap;
-
 use tantivy::postings::Postings as _;
 use tantivy::query::Bm25StatisticsProvider as _;
 use tantivy::schema::IndexRecordOption;
@@ -39,9 +37,12 @@ pub(super) fn add(
 
 struct Scoring<'a> {
     fields: &'a Fields,
-    pairs: &'a [[String; 2]],
+    /// The words of the pairs, each once.
+    words: Vec<&'a str>,
     /// How rare each word is.
-    rarity: HashMap<&'a str, f32>,
+    rarities: Vec<f32>,
+    /// The places of the words of each pair.
+    pairs: Vec<[usize; 2]>,
     usual_length: f32,
 }
 
@@ -49,52 +50,76 @@ impl<'a> Scoring<'a> {
     fn new(statistics: &Living<'_>, fields: &'a Fields, pairs: &'a [[String; 2]]) -> tantivy::Result<Self> {
         let rows = statistics.total_num_docs()? as f32;
         let usual_length = statistics.total_num_tokens(fields.words)? as f32 / rows.max(1.0);
-        let mut rarity = HashMap::new();
-        for word in pairs.iter().flatten() {
+        let mut words: Vec<&str> = Vec::new();
+        let mut place_of = |word: &'a String| {
+            words.iter().position(|known| known == word).unwrap_or_else(|| {
+                words.push(word);
+                words.len() - 1
+            })
+        };
+        let pairs = pairs.iter().map(|[first, second]| [place_of(first), place_of(second)]).collect();
+        let mut rarities = Vec::with_capacity(words.len());
+        for word in &words {
             let held = statistics.doc_freq(&fields.word_term(word))? as f32;
-            rarity.insert(word.as_str(), (1.0 + (rows - held + 0.5) / (held + 0.5)).ln());
+            rarities.push((1.0 + (rows - held + 0.5) / (held + 0.5)).ln());
         }
-        Ok(Self { fields, pairs, rarity, usual_length: usual_length.max(1.0) })
+        Ok(Self { fields, words, rarities, pairs, usual_length: usual_length.max(1.0) })
     }
 
     /// `hits` are of one part, in the order of their rows.
     fn add_in(&self, part: &Part, hits: &mut [(Score, Address)]) -> tantivy::Result<()> {
-        let mut places: HashMap<&str, Vec<Vec<u32>>> = HashMap::new();
-        for word in self.rarity.keys() {
-            places.insert(word, self.places(part, word, hits)?);
+        let mut words = Vec::with_capacity(self.words.len());
+        for word in &self.words {
+            words.push(self.places(part, word, hits)?);
         }
         let lengths = part.segment.get_fieldnorms_reader(self.fields.words)?;
         for (number, (score, address)) in hits.iter_mut().enumerate() {
-            let of = |word: &str| places.get(word).and_then(|rows| rows.get(number));
             let length = lengths.fieldnorm(address.row) as f32 / self.usual_length;
-            for [first, second] in self.pairs {
-                if let (Some(first_places), Some(second_places)) = (of(first), of(second)) {
+            for [first, second] in &self.pairs {
+                let places = |word: &usize| words.get(*word).map(|places| places.of(number));
+                if let (Some(first_places), Some(second_places)) = (places(first), places(second)) {
                     let near = near(first_places, second_places);
-                    *score += gain(self.rarities(first, second), near, length);
+                    *score += gain(self.rarities(*first, *second), near, length);
                 }
             }
         }
         Ok(())
     }
 
-    fn rarities(&self, first: &str, second: &str) -> [f32; 2] {
-        [first, second].map(|word| self.rarity.get(word).copied().unwrap_or_default())
+    fn rarities(&self, first: usize, second: usize) -> [f32; 2] {
+        [first, second].map(|word| self.rarities.get(word).copied().unwrap_or_default())
     }
 
     /// Where a word stands in each hit.
-    fn places(&self, part: &Part, word: &str, hits: &[(Score, Address)]) -> tantivy::Result<Vec<Vec<u32>>> {
+    fn places(&self, part: &Part, word: &str, hits: &[(Score, Address)]) -> tantivy::Result<Places> {
         let lists = part.segment.inverted_index(self.fields.words)?;
         let term = self.fields.word_term(word);
+        let mut places = Places { all: Vec::new(), ends: Vec::with_capacity(hits.len()) };
         let Some(mut rows) = lists.read_postings(&term, IndexRecordOption::WithFreqsAndPositions)? else {
-            return Ok(Vec::new());
+            return Ok(places);
         };
-        let mut places = vec![Vec::new(); hits.len()];
-        for ((_, address), places) in hits.iter().zip(&mut places) {
+        for (_, address) in hits {
             let reached = if rows.doc() < address.row { rows.seek(address.row) } else { rows.doc() };
             if reached == address.row {
-                rows.positions(places);
+                rows.append_positions_with_offset(0, &mut places.all);
             }
+            places.ends.push(places.all.len());
         }
         Ok(places)
+    }
+}
+
+/// Where a word stands in several hits, those of each behind those of the one before.
+struct Places {
+    all: Vec<u32>,
+    /// Where those of each hit end; nothing of a word that is in none.
+    ends: Vec<usize>,
+}
+
+impl Places {
+    fn of(&self, hit: usize) -> &[u32] {
+        let end = |hit: usize| self.ends.get(hit).copied().unwrap_or_default();
+        let start = hit.checked_sub(1).map_or(0, end);
+        self.all.get(start..end(hit)).unwrap_or_default()
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tantivy::DocId;
 use tantivy::query::{EnableScoring, Query as _};
+use tantivy::{DocId, TantivyDocument};
 use uuid::Uuid;
 
 use super::collect;
@@ -72,14 +72,22 @@ impl Snapshot<'_> {
         Ok(excluded)
     }
 
+    /// Those of the chunks that there are, in the order given.
     pub(super) fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> tantivy::Result<Vec<StoredChunk>> {
-        let mut chunks = Vec::with_capacity(ids.len());
-        for id in ids {
+        let mut found = Vec::with_capacity(ids.len());
+        for (place, id) in ids.iter().enumerate() {
             if let Some(address) = self.view.address(&self.fields.chunk_term(workspace, *id))? {
-                chunks.push(self.fields.decode(*id, &self.view.document(address)?));
+                found.push((address, place, *id));
             }
         }
-        Ok(chunks)
+        // Chunks that stand beside each other are often in one block, which is decompressed once then.
+        found.sort_unstable_by_key(|(address, ..)| *address);
+        let mut chunks = Vec::with_capacity(found.len());
+        for (address, place, id) in found {
+            chunks.push((place, self.fields.decode(id, self.view.document(address)?)));
+        }
+        chunks.sort_unstable_by_key(|(place, _)| *place);
+        Ok(chunks.into_iter().map(|(_, chunk)| chunk).collect())
     }
 
     pub(super) fn counts(&self, workspace: Uuid) -> tantivy::Result<Counts> {
@@ -102,9 +110,10 @@ impl Snapshot<'_> {
         let mut chunks = Vec::new();
         for (place, part) in self.view.parts().iter().enumerate() {
             part.for_each_living(&term, |row| {
-                let stored = self.view.document(Address { part: place, row })?;
+                let address = Address { part: place, row };
+                let stored: TantivyDocument = self.view.document(address)?;
                 if let Some((id, _, Composed { vector, pieces })) = self.fields.decode_vector(&stored) {
-                    let chunk = self.fields.decode(id, &stored);
+                    let chunk = self.fields.decode(id, self.view.document(address)?);
                     chunks.push(EmbeddedChunk {
                         title: chunk.title,
                         heading_path: chunk.heading_path,

@@ -1,8 +1,9 @@
 //! The fields of a chunk, and the way from and to tantivy's documents.
 
+use tantivy::schema::document::{DeserializeError, DocumentDeserialize, DocumentDeserializer};
 use tantivy::schema::{
-    BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing,
-    TextOptions, Value,
+    BytesOptions, FAST, Field, IndexRecordOption, OwnedValue, STORED, Schema, SchemaBuilder,
+    TextFieldIndexing, TextOptions, Value,
 };
 use tantivy::{TantivyDocument, Term};
 use uuid::Uuid;
@@ -154,6 +155,7 @@ impl Fields {
         encoded.add_u64(self.start_line, u64::from(chunk.start_line));
         encoded.add_u64(self.end_line, u64::from(chunk.end_line));
         encoded.add_text(self.content_hash, &document.content_hash);
+        // What follows is not read with the rest (`BeforeVector`).
         encoded.add_i64(self.updated_at, document.updated_at);
         if let Some(Composed { vector, pieces }) = composed {
             encoded.add_bytes(self.embedding, &vector.to_bytes());
@@ -163,28 +165,45 @@ impl Fields {
         encoded
     }
 
-    /// The stored chunk of a tantivy document.
-    pub(super) fn decode(&self, id: ChunkId, stored: &TantivyDocument) -> StoredChunk {
-        let text = |field| stored.get_first(field).and_then(|value| value.as_str()).unwrap_or_default();
-        let number = |field| stored.get_first(field).and_then(|value| value.as_u64()).unwrap_or_default();
-        let line = |field| u32::try_from(number(field)).unwrap_or(u32::MAX);
-        let headings = stored.get_all(self.heading).filter_map(|value| value.as_str());
-        StoredChunk {
+    /// The stored chunk of what was read of it.
+    pub(super) fn decode(&self, id: ChunkId, BeforeVector(stored): BeforeVector) -> StoredChunk {
+        let mut chunk = StoredChunk {
             id,
-            container: self.decode_container(stored),
-            kind: text(self.kind).to_owned(),
-            title: text(self.title).to_owned(),
-            heading_path: headings.map(str::to_owned).collect(),
-            table_header: text(self.table_header).to_owned(),
-            text: text(self.body).to_owned(),
-            start_line: line(self.start_line),
-            end_line: line(self.end_line),
-            content_hash: text(self.content_hash).to_owned(),
-            updated_at: stored
-                .get_first(self.updated_at)
-                .and_then(|value| value.as_i64())
-                .unwrap_or_default(),
+            container: None,
+            kind: String::new(),
+            title: String::new(),
+            heading_path: Vec::new(),
+            table_header: String::new(),
+            text: String::new(),
+            start_line: 0,
+            end_line: 0,
+            content_hash: String::new(),
+            updated_at: 0,
+        };
+        for (field, value) in stored {
+            if field == self.container {
+                chunk.container = id_of(&value);
+            } else if field == self.title {
+                chunk.title = text(value);
+            } else if field == self.heading {
+                chunk.heading_path.push(text(value));
+            } else if field == self.table_header {
+                chunk.table_header = text(value);
+            } else if field == self.body {
+                chunk.text = text(value);
+            } else if field == self.kind {
+                chunk.kind = text(value);
+            } else if field == self.start_line {
+                chunk.start_line = line(&value);
+            } else if field == self.end_line {
+                chunk.end_line = line(&value);
+            } else if field == self.content_hash {
+                chunk.content_hash = text(value);
+            } else if field == self.updated_at {
+                chunk.updated_at = moment(&value);
+            }
         }
+        chunk
     }
 
     /// What the vectors need of a tantivy document: chunk, container, vector and pieces. None without a vector.
@@ -213,6 +232,45 @@ impl Fields {
         let bytes = stored.get_first(self.container).and_then(|value| value.as_bytes())?;
         Uuid::from_slice(bytes).ok()
     }
+}
+
+/// What is stored of a chunk before its vector and its pieces, which no answer shows.
+pub(super) struct BeforeVector(Vec<(Field, OwnedValue)>);
+
+impl DocumentDeserialize for BeforeVector {
+    fn deserialize<'de, D>(mut deserializer: D) -> Result<Self, DeserializeError>
+    where
+        D: DocumentDeserializer<'de>,
+    {
+        let mut stored = Vec::with_capacity(deserializer.size_hint());
+        while let Some((field, value)) = deserializer.next_field::<OwnedValue>()? {
+            // Of the fields, which stand in the order in which they were encoded, the last one before the vector is the only
+            // signed number.
+            let is_last = matches!(value, OwnedValue::I64(_));
+            stored.push((field, value));
+            if is_last {
+                break;
+            }
+        }
+        Ok(Self(stored))
+    }
+}
+
+fn text(value: OwnedValue) -> String {
+    let OwnedValue::Str(text) = value else { return String::new() };
+    text
+}
+
+fn id_of(value: &OwnedValue) -> Option<Uuid> {
+    Uuid::from_slice(value.as_bytes()?).ok()
+}
+
+fn moment(value: &OwnedValue) -> i64 {
+    value.as_i64().unwrap_or_default()
+}
+
+fn line(value: &OwnedValue) -> u32 {
+    u32::try_from(value.as_u64().unwrap_or_default()).unwrap_or(u32::MAX)
 }
 
 /// A workspace and the code of a language that some of it is in.

@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use tantivy::columnar::Column;
+use tantivy::schema::document::DocumentDeserialize;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::store::StoreReader;
-use tantivy::{DocId, DocSet as _, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term};
+use tantivy::{DocId, DocSet as _, Searcher, SegmentReader, TERMINATED, TantivyError, Term};
 use uuid::Uuid;
 
 use super::schema::{DOCUMENT_HIGH, DOCUMENT_LOW, ORDINAL, parse_language_key};
@@ -130,7 +131,8 @@ impl View {
         Ok(held)
     }
 
-    pub(super) fn document(&self, address: Address) -> tantivy::Result<TantivyDocument> {
+    /// What is stored of a row, or as much of it as `D` reads.
+    pub(super) fn document<D: DocumentDeserialize>(&self, address: Address) -> tantivy::Result<D> {
         let part = self.parts.get(address.part).ok_or_else(no_part)?;
         if let Some(store) = &part.store {
             return store.get(address.row);

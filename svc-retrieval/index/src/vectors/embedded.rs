@@ -136,11 +136,12 @@ impl EmbeddedVectors {
     /// As [`EmbeddedVectors::search`].
     pub fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, Error> {
         self.check(vector)?;
-        let direction = Direction::new(vector);
-        self.with_rows(workspace, |rows| {
-            let score = |chunk| direction.as_ref().and_then(|query| rows.score(query, chunk)).unwrap_or(0.0);
-            chunks.iter().map(|chunk| Hit { chunk: *chunk, score: score(*chunk) }).collect()
-        })
+        let hit = |(chunk, score): (&ChunkId, f32)| Hit { chunk: *chunk, score };
+        let Some(direction) = Direction::new(vector) else {
+            return Ok(chunks.iter().zip(std::iter::repeat(0.0)).map(hit).collect());
+        };
+        let cosines = self.with_rows(workspace, |rows| rows.cosines(&direction, chunks))?;
+        Ok(chunks.iter().zip(cosines).map(hit).collect())
     }
 
     /// Of each of the chunks that has a vector, that and what it is made of.

@@ -6,13 +6,11 @@ use foldhash::fast::RandomState;
 use half::f16;
 use uuid::Uuid;
 
-use super::kernel::{code_products, dot_halves, normalised, quantise};
-use super::signs::Signs;
+use super::kernel::{code_products, half_products, normalised, quantise};
+use super::signs::{Searched, Signs};
 use super::{Composed, DocumentVectors, UnitVector};
-use crate::best::Best;
 use crate::tuning::{
-    FEWEST_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT,
-    SIGNS_REMADE_AT, SIGNS_SAMPLE,
+    FEWEST_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT, SIGNS_REMADE_AT,
 };
 use crate::{ChunkId, Hit, PiecesHeld, sort_hits};
 
@@ -47,7 +45,7 @@ pub(super) struct Rows {
     /// Places in `known_containers`.
     containers: Vec<u32>,
     known_containers: Containers,
-    by_document: HashMap<Uuid, Vec<usize>>,
+    by_document: HashMap<Uuid, Vec<usize>, RandomState>,
     /// The pieces of each row.
     pieces: Vec<Box<[u16]>>,
     /// How many rows hold each piece that any holds. A table of all pieces would take as much for a workspace of ten
@@ -67,7 +65,7 @@ impl Rows {
             chunks: Vec::new(),
             containers: Vec::new(),
             known_containers: Containers::default(),
-            by_document: HashMap::new(),
+            by_document: HashMap::default(),
             pieces: Vec::new(),
             holding: HashMap::default(),
         }
@@ -151,59 +149,74 @@ impl Rows {
     /// The greatest cosines: each pass looks closer at fewer rows, and the exact vectors decide.
     pub(super) fn search(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<Hit> {
         let candidates = self.candidates(query, within, limit);
-        let mut products = Vec::with_capacity(candidates.len());
-        code_products(&query.codes, &self.codes, &candidates, &mut products);
-
         let kept = limit.saturating_mul(RESCORED_PER_RESULT).max(FEWEST_RESCORED);
-        let mut best = Best::new(kept);
-        for (row, product) in candidates.into_iter().zip(products) {
-            let row = row as usize;
-            if let Some(scale) = self.scales.get(row) {
-                best.offer(product as f32 * scale, row);
-            }
-        }
-        let mut hits: Vec<Hit> = best.into_items().filter_map(|(_, row)| self.hit(query, row)).collect();
+        let rows = self.nearest_by_codes(query, &candidates, kept);
+        let mut cosines = Vec::with_capacity(rows.len());
+        half_products(&query.exact, &self.exact, &rows, &mut cosines);
+
+        let hit = |(row, score): (&u32, f32)| Some(Hit { chunk: *self.chunks.get(*row as usize)?, score });
+        let mut hits: Vec<Hit> = rows.iter().zip(cosines).filter_map(hit).collect();
         sort_hits(&mut hits);
         hits.truncate(limit);
         hits
     }
 
-    /// The rows worth a look at their codes: of many rows, those of the best signs.
-    fn candidates(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<u32> {
-        let mut rows: Vec<u32> =
-            match within.containers.map(|containers| self.known_containers.within(containers)) {
-                None => (0_u32..).take(self.containers.len()).collect(),
-                Some(within) => {
-                    let is_within = |place: &u32| within.get(*place as usize).copied().unwrap_or(false);
-                    let searched = (0_u32..).zip(&self.containers).filter(|(_, place)| is_within(place));
-                    searched.map(|(row, _)| row).collect()
-                }
-            };
-        if let Some(documents) = within.documents {
-            let is_among = |row: &u32| {
-                self.chunks.get(*row as usize).is_some_and(|chunk| documents.contains(&chunk.document))
-            };
-            rows.retain(is_among);
+    /// The `kept` of the rows whose codes are nearest, in any order; of equal ones those that are given first.
+    fn nearest_by_codes(&self, query: &Direction, rows: &[u32], kept: usize) -> Vec<u32> {
+        let mut products = Vec::with_capacity(rows.len());
+        code_products(&query.codes, &self.codes, rows, &mut products);
+        let scored =
+            |(row, product): (&u32, i32)| Some((product as f32 * self.scales.get(*row as usize)?, *row));
+        let mut scored: Vec<(f32, u32)> = rows.iter().zip(products).filter_map(scored).collect();
+        if kept < scored.len() {
+            scored.select_nth_unstable_by(kept, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            scored.truncate(kept);
         }
-        let kept = (rows.len() / SIGNS_KEPT).max(limit.saturating_mul(SIGNS_KEPT_PER_RESULT));
-        let Some(signs) = self.signs.as_ref().filter(|_| rows.len() >= SIGNS_FROM_ROWS && kept < rows.len())
-        else {
-            return rows;
-        };
-        let estimates = signs.estimates(&query.exact);
-        let estimate = |row: &u32| estimates.get(*row as usize).copied().unwrap_or(f32::MIN);
-        let least = least_of_best(&rows, estimate, kept);
-        rows.into_iter().filter(|row| estimate(row) >= least).collect()
+        scored.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// The exact cosine of a chunk, none if it has no row.
-    pub(super) fn score(&self, query: &Direction, chunk: ChunkId) -> Option<f32> {
-        self.cosine(query, self.row_of(chunk)?)
+    /// The rows worth a look at their codes, in ascending order: of many rows, those of the best signs.
+    fn candidates(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<u32> {
+        let searched = self.searched(within);
+        let kept = (searched.len() / SIGNS_KEPT).max(limit.saturating_mul(SIGNS_KEPT_PER_RESULT));
+        let is_worth_it = searched.len() >= SIGNS_FROM_ROWS && kept < searched.len();
+        match self.signs.as_ref().filter(|_| is_worth_it) {
+            Some(signs) => signs.likeliest(&query.exact, &searched, kept),
+            None => searched.into_rows(),
+        }
+    }
+
+    fn searched(&self, within: Within<'_>) -> Searched {
+        if within.containers.is_none() && within.documents.is_none() {
+            return Searched::All(counted(self.chunks.len()));
+        }
+        let containers = within.containers.map(|containers| self.known_containers.within(containers));
+        let is_within = |place: &u32| match &containers {
+            Some(within) => within.get(*place as usize).copied().unwrap_or(false),
+            None => true,
+        };
+        let is_among =
+            |chunk: &ChunkId| within.documents.is_none_or(|documents| documents.contains(&chunk.document));
+        let rows = (0_u32..).zip(self.containers.iter().zip(&self.chunks));
+        let searched = rows.filter(|(_, (place, chunk))| is_within(place) && is_among(chunk));
+        Searched::These(searched.map(|(row, _)| row).collect())
+    }
+
+    /// The exact cosine of each of some chunks, in their order; 0 for one that has no row.
+    pub(super) fn cosines(&self, query: &Direction, chunks: &[ChunkId]) -> Vec<f32> {
+        let no_row = counted(self.chunks.len());
+        let rows: Vec<u32> = chunks.iter().map(|chunk| self.row_of(*chunk).map_or(no_row, counted)).collect();
+        let mut cosines = Vec::with_capacity(rows.len());
+        half_products(&query.exact, &self.exact, &rows, &mut cosines);
+        cosines
     }
 
     fn row_of(&self, chunk: ChunkId) -> Option<usize> {
         let rows = self.by_document.get(&chunk.document)?;
-        rows.iter().find(|row| self.chunks.get(**row) == Some(&chunk)).copied()
+        let is_its = |row: &&usize| self.chunks.get(**row) == Some(&chunk);
+        // Rows of a document stand in the order of its chunks unless some have no vector.
+        let likely = rows.get(chunk.ordinal as usize).filter(is_its);
+        likely.or_else(|| rows.iter().find(is_its)).copied()
     }
 
     /// What the vector of a chunk is made of, none if it has no row.
@@ -240,29 +253,10 @@ impl Rows {
         vectors.sort_unstable_by_key(|(ordinal, _)| *ordinal);
         vectors
     }
-
-    fn hit(&self, query: &Direction, row: usize) -> Option<Hit> {
-        Some(Hit { chunk: *self.chunks.get(row)?, score: self.cosine(query, row)? })
-    }
-
-    fn cosine(&self, query: &Direction, row: usize) -> Option<f32> {
-        let start = row * self.dimensions;
-        let exact = self.exact.get(start..start + self.dimensions)?;
-        Some(dot_halves(&query.exact, exact))
-    }
 }
 
 fn counted(rows: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
-}
-
-/// A bound that about the `kept` best rows reach, told from some of them: to find it exactly would take longer than the
-/// rows that it spares.
-fn least_of_best(rows: &[u32], estimate: impl Fn(&u32) -> f32, kept: usize) -> f32 {
-    let step = (rows.len() / SIGNS_SAMPLE).max(1);
-    let mut sample: Vec<f32> = rows.iter().step_by(step).map(estimate).collect();
-    let place = (kept / step).min(sample.len().saturating_sub(1));
-    *sample.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1
 }
 
 /// Which rows a search may find.

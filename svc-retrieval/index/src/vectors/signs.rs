@@ -9,9 +9,13 @@ use half::f16;
 use half::slice::HalfFloatSliceExt as _;
 
 use super::kernel::{SignQuery, differing_signs};
+use crate::tuning::SIGNS_SAMPLE;
 
 /// Bits in a word of signs.
 const WORD: usize = u64::BITS as usize;
+
+/// Rows whose signs are compared at a time: what is told of them stays in the first-level cache.
+const ROWS_AT_ONCE: u32 = 1_024;
 
 /// The signs of all rows.
 #[derive(Debug)]
@@ -66,27 +70,153 @@ impl Signs {
         self.factors.swap_remove(row);
     }
 
-    /// A number for each row that grows with its cosine.
-    pub(super) fn estimates(&self, query: &[f32]) -> Vec<f32> {
-        let query = turned(query, self.padded);
+    /// About the `kept` of the rows whose cosines with a query are likely the greatest, in ascending order.
+    pub(super) fn likeliest(&self, query: &[f32], searched: &Searched, kept: usize) -> Vec<u32> {
+        let mut estimates = Estimates::new(self, query);
+        let step = (searched.len() / SIGNS_SAMPLE).max(1);
+        let least = least_of_best(estimates.of_rows(&searched.sample(step)), kept / step);
+        // The bound errs by about an eighth.
+        let mut likeliest = Vec::with_capacity(kept + kept / 4);
+        match searched {
+            Searched::All(rows) => {
+                for first in (0..*rows).step_by(ROWS_AT_ONCE as usize) {
+                    let end = first.saturating_add(ROWS_AT_ONCE).min(*rows);
+                    let estimates = estimates.of_run(first, end);
+                    likeliest.extend(reaching(first..end, estimates, least));
+                }
+            }
+            Searched::These(rows) => {
+                for block in rows.chunks(ROWS_AT_ONCE as usize) {
+                    let estimates = estimates.of_rows(block);
+                    likeliest.extend(reaching(block.iter().copied(), estimates, least));
+                }
+            }
+        }
+        likeliest
+    }
+}
+
+/// The rows that a search may find.
+#[derive(Debug)]
+pub(super) enum Searched {
+    /// All of so many.
+    All(u32),
+    /// In ascending order.
+    These(Vec<u32>),
+}
+
+impl Searched {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::All(rows) => *rows as usize,
+            Self::These(rows) => rows.len(),
+        }
+    }
+
+    pub(super) fn into_rows(self) -> Vec<u32> {
+        match self {
+            Self::All(rows) => (0..rows).collect(),
+            Self::These(rows) => rows,
+        }
+    }
+
+    /// The first of every `step` rows.
+    fn sample(&self, step: usize) -> Vec<u32> {
+        match self {
+            Self::All(rows) => (0..*rows).step_by(step).collect(),
+            Self::These(rows) => rows.iter().step_by(step).copied().collect(),
+        }
+    }
+}
+
+/// What the signs say of rows, a block of them at a time: a number for each that grows with its cosine.
+struct Estimates<'a> {
+    signs: &'a Signs,
+    query: SignQuery,
+    /// What the numbers of the query add up to.
+    all: f32,
+    /// Of rows that are not one behind the other in memory.
+    words: Vec<u64>,
+    factors: Vec<f32>,
+    differing: Vec<u32>,
+    estimates: Vec<f32>,
+}
+
+impl<'a> Estimates<'a> {
+    fn new(signs: &'a Signs, query: &[f32]) -> Self {
+        let query = turned(query, signs.padded);
         let greatest = query.iter().fold(0.0_f32, |greatest, n| greatest.max(n.abs()));
         let levels: Vec<u8> =
             query.iter().map(|n| (n.abs() / greatest.max(f32::MIN_POSITIVE) * 7.0).round() as u8).collect();
         let plane = |bit: u8| {
             levels.chunks_exact(WORD).map(move |levels| bits(levels, |l| l >> bit & 1 == 1)).collect()
         };
-        let planes = SignQuery {
-            signs: query.chunks_exact(WORD).map(|numbers| bits(numbers, |n| *n > 0.0)).collect(),
-            ones: plane(0),
-            twos: plane(1),
-            fours: plane(2),
-        };
         let all: u32 = levels.iter().map(|level| u32::from(*level)).sum();
-        let mut differing = Vec::with_capacity(self.factors.len());
-        differing_signs(&planes, &self.words, &mut differing);
-        let estimate = |(differing, factor): (&u32, &f32)| (all as f32 - 2.0 * *differing as f32) * factor;
-        differing.iter().zip(&self.factors).map(estimate).collect()
+        Self {
+            signs,
+            query: SignQuery {
+                signs: query.chunks_exact(WORD).map(|numbers| bits(numbers, |n| *n > 0.0)).collect(),
+                ones: plane(0),
+                twos: plane(1),
+                fours: plane(2),
+            },
+            all: all as f32,
+            words: Vec::new(),
+            factors: Vec::new(),
+            differing: Vec::new(),
+            estimates: Vec::new(),
+        }
     }
+
+    /// Of the rows from one up to another.
+    fn of_run(&mut self, first: u32, end: u32) -> &[f32] {
+        let (first, end, width) = (first as usize, end as usize, self.signs.padded / WORD);
+        let words = self.signs.words.get(first * width..end * width).unwrap_or_default();
+        let factors = self.signs.factors.get(first..end).unwrap_or_default();
+        self.differing.clear();
+        differing_signs(&self.query, words, &mut self.differing);
+        estimate(self.all, &self.differing, factors, &mut self.estimates);
+        &self.estimates
+    }
+
+    /// Of any rows, all of which there are.
+    fn of_rows(&mut self, rows: &[u32]) -> &[f32] {
+        let width = self.signs.padded / WORD;
+        self.words.clear();
+        self.factors.clear();
+        for row in rows {
+            let row = *row as usize;
+            if let (Some(words), Some(factor)) =
+                (self.signs.words.get(row * width..(row + 1) * width), self.signs.factors.get(row))
+            {
+                self.words.extend_from_slice(words);
+                self.factors.push(*factor);
+            }
+        }
+        self.differing.clear();
+        differing_signs(&self.query, &self.words, &mut self.differing);
+        estimate(self.all, &self.differing, &self.factors, &mut self.estimates);
+        &self.estimates
+    }
+}
+
+fn estimate(all: f32, differing: &[u32], factors: &[f32], estimates: &mut Vec<f32>) {
+    let estimate = |(differing, factor): (&u32, &f32)| (all - 2.0 * *differing as f32) * factor;
+    estimates.clear();
+    estimates.extend(differing.iter().zip(factors).map(estimate));
+}
+
+/// Those of the rows whose estimate is at least so much.
+fn reaching(rows: impl Iterator<Item = u32>, estimates: &[f32], least: f32) -> impl Iterator<Item = u32> {
+    rows.zip(estimates).filter(move |(_, estimate)| **estimate >= least).map(|(row, _)| row)
+}
+
+/// A bound that about the best rows reach, told from some of them, of which it is the estimate at a place: to find it exactly
+/// would take longer than the rows that it spares.
+fn least_of_best(sample: &[f32], place: usize) -> f32 {
+    let mut sample = sample.to_vec();
+    let Some(last) = sample.len().checked_sub(1) else { return f32::MIN };
+    *sample.select_nth_unstable_by(place.min(last), |a, b| b.total_cmp(a)).1
 }
 
 fn mean(vectors: &[f16], dimensions: usize) -> Vec<f32> {
@@ -130,7 +260,34 @@ fn turned(vector: &[f32], padded: usize) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bits, turned};
+    use half::f16;
+
+    use super::{Estimates, ROWS_AT_ONCE, Searched, Signs, bits, turned};
+
+    #[test]
+    fn the_likeliest_are_found_block_by_block_as_all_at_once() {
+        const DIMENSIONS: usize = 64;
+        let rows = ROWS_AT_ONCE * 2 + 300;
+        let number = |place: usize| f16::from_f32((place as f32 * 0.37).sin() + (place as f32 * 0.011).cos());
+        let vectors: Vec<f16> = (0..rows as usize * DIMENSIONS).map(number).collect();
+        let signs = Signs::new(&vectors, DIMENSIONS);
+        let query: Vec<f32> = (0..DIMENSIONS).map(|place| (place as f32 * 0.41).sin()).collect();
+
+        let all: Vec<u32> = (0..rows).collect();
+        let mut estimates = Estimates::new(&signs, &query);
+        let estimates = estimates.of_rows(&all);
+        let found = signs.likeliest(&query, &Searched::All(rows), 100);
+        assert!((50..200).contains(&found.len()), "{}", found.len());
+        let least = found.iter().map(|row| estimates[*row as usize]).fold(f32::MAX, f32::min);
+        let reaching: Vec<u32> =
+            all.iter().copied().filter(|row| estimates[*row as usize] >= least).collect();
+        assert_eq!(found, reaching);
+        assert_eq!(signs.likeliest(&query, &Searched::These(all), 100), found);
+
+        let odd: Vec<u32> = (1..rows).step_by(2).collect();
+        let found = signs.likeliest(&query, &Searched::These(odd), 100);
+        assert!(!found.is_empty() && found.iter().all(|row| row % 2 == 1), "{found:?}");
+    }
 
     #[test]
     fn turning_keeps_products() {

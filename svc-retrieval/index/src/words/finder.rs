@@ -1,6 +1,8 @@
 //! Which words of a question stand in a text, told without reading the words of the text that cannot be any of them: to
 //! find the words of a page of results in full takes a hundred times as long.
 
+use std::cell::RefCell;
+
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::{Languages, TellingWord, fold, split};
@@ -17,15 +19,20 @@ pub struct Finder<'a> {
     /// The words by the forms that they are indexed in, one bit each.
     forms: HashMap<&'a str, u64>,
     beginnings: HashSet<Beginning>,
-    /// The first bytes among the beginnings that are ASCII, a bit each: most words of a text begin with another.
-    first_bytes: u128,
+    /// The bytes that a word may begin with, in either case: most words of a text begin with another.
+    first_bytes: [bool; 256],
     languages: Languages,
+    /// What runs hold that were read: the words that are looked for stand in texts that hold them again and again.
+    read: RefCell<HashMap<Box<str>, u64>>,
 }
+
+/// Runs that are remembered: more than a page of results has that begin like a word of a question.
+const MOST_READ: usize = 1_024;
 
 impl<'a> Finder<'a> {
     /// Finds the first [`MOST_FOUND`] of these words in texts of these languages.
     pub fn new(words: impl Iterator<Item = &'a TellingWord>, languages: Languages) -> Self {
-        let (mut forms, mut beginnings) = (HashMap::new(), HashSet::default());
+        let (mut forms, mut beginnings) = (HashMap::new(), HashSet::<Beginning>::default());
         for (place, word) in words.take(MOST_FOUND).enumerate() {
             for form in &word.forms {
                 *forms.entry(form.as_str()).or_insert(0) |= 1 << place;
@@ -35,9 +42,15 @@ impl<'a> Finder<'a> {
                 beginnings.extend(beginning(text.as_bytes()));
             }
         }
-        let ascii = beginnings.iter().map(|[first, _]: &Beginning| *first).filter(u8::is_ascii);
-        let first_bytes = ascii.fold(0_u128, |bytes, first| bytes | (1_u128 << first));
-        Self { forms, beginnings, first_bytes, languages }
+        let mut first_bytes = [false; 256];
+        for [first, _] in &beginnings {
+            for byte in [*first, first.to_ascii_uppercase()] {
+                if let Some(begins) = first_bytes.get_mut(usize::from(byte)) {
+                    *begins = true;
+                }
+            }
+        }
+        Self { forms, beginnings, first_bytes, languages, read: RefCell::default() }
     }
 
     /// The words that the text holds: a bit for each, the first word's the lowest.
@@ -45,28 +58,39 @@ impl<'a> Finder<'a> {
         if self.forms.is_empty() {
             return 0;
         }
+        if text.is_ascii() {
+            return self.held_by_ascii(text);
+        }
         let runs = text.split_whitespace().filter(|run| self.may_hold(run.as_bytes()));
         runs.fold(0, |held, run| held | self.held_by_run(run))
+    }
+
+    /// The same, byte by byte.
+    fn held_by_ascii(&self, text: &str) -> u64 {
+        let bytes = text.as_bytes();
+        let (mut held, mut start, mut may_hold, mut before) = (0, 0, false, b' ');
+        for (place, byte) in bytes.iter().enumerate() {
+            if matches!(byte, b' ' | b'\t'..=b'\r') {
+                if may_hold {
+                    held |= self.held_by_run(text.get(start..place).unwrap_or_default());
+                }
+                (start, may_hold) = (place + 1, false);
+            } else {
+                may_hold = may_hold || self.may_begin(before, bytes, place);
+            }
+            before = *byte;
+        }
+        if may_hold {
+            held |= self.held_by_run(text.get(start..).unwrap_or_default());
+        }
+        held
     }
 
     /// Whether a part of a name in the run begins like one of the words.
     fn may_hold(&self, run: &[u8]) -> bool {
         let mut before = b' ';
         for (place, byte) in run.iter().enumerate() {
-            if !byte.is_ascii() {
-                return true;
-            }
-            let is_begun = byte.is_ascii_alphanumeric()
-                && (!before.is_ascii_alphanumeric()
-                    || byte.is_ascii_uppercase()
-                    || before.is_ascii_digit() != byte.is_ascii_digit());
-            let rest = run.get(place..).unwrap_or_default();
-            let is_known = |[first, second]: Beginning| {
-                // A part of one character may have another part right behind it.
-                self.beginnings.contains(&[first, second]) || self.beginnings.contains(&[first, 0])
-            };
-            let may_begin = (self.first_bytes >> byte.to_ascii_lowercase()) & 1 == 1;
-            if is_begun && may_begin && beginning(rest).is_some_and(is_known) {
+            if !byte.is_ascii() || self.may_begin(before, run, place) {
                 return true;
             }
             before = *byte;
@@ -74,7 +98,37 @@ impl<'a> Finder<'a> {
         false
     }
 
+    /// Whether a part of a name that is like one of the words begins at that place, behind that byte.
+    fn may_begin(&self, before: u8, text: &[u8], place: usize) -> bool {
+        let Some(byte) = text.get(place) else { return false };
+        let may_be_first = self.first_bytes.get(usize::from(*byte)).copied().unwrap_or_default();
+        if !may_be_first {
+            return false;
+        }
+        let is_begun = byte.is_ascii_alphanumeric()
+            && (!before.is_ascii_alphanumeric()
+                || byte.is_ascii_uppercase()
+                || before.is_ascii_digit() != byte.is_ascii_digit());
+        let is_known = |[first, second]: Beginning| {
+            // A part of one character may have another part right behind it.
+            self.beginnings.contains(&[first, second]) || self.beginnings.contains(&[first, 0])
+        };
+        is_begun && beginning(text.get(place..).unwrap_or_default()).is_some_and(is_known)
+    }
+
     fn held_by_run(&self, run: &str) -> u64 {
+        if let Some(held) = self.read.borrow().get(run) {
+            return *held;
+        }
+        let held = self.read_run(run);
+        let mut read = self.read.borrow_mut();
+        if read.len() < MOST_READ {
+            read.insert(run.into(), held);
+        }
+        held
+    }
+
+    fn read_run(&self, run: &str) -> u64 {
         let mut held = 0;
         for word in split(run) {
             let folded = fold::fold(&word.text);
@@ -131,13 +185,15 @@ mod tests {
         #[test]
         fn it_finds_what_reading_everything_finds(
             question in "(rotate |keys |getUser |v1.2 |café |C\\+\\+ |die |run){1,4}",
-            text in "([a-zA-Z]{1,9}|rotates|KEY|getUserName|get_user|v1.2|1.2|cafe|Café|c\\+\\+|runs|HTTPKey|x86keys|[ .,_-]){0,12}",
+            text in "([a-zA-Z]{1,9}|rotates|KEY|getUserName|get_user|v1.2|1.2|cafe|Café|c\\+\\+|runs|HTTPKey|x86keys|[ .,_\\n\\t\u{b}-]){0,12}",
         ) {
             let languages = Languages::from(Language::English);
             let telling = Telling::of(&question, languages);
             let searched = Searched::text(&text, Language::English);
             let all = telling.held_each(&searched, &mut Stems::default());
-            let found = Finder::new(telling.words().iter(), languages).held_by(&text);
+            let finder = Finder::new(telling.words().iter(), languages);
+            let found = finder.held_by(&text);
+            prop_assert_eq!(finder.held_by(&text), found, "what was read says the same again");
             for (place, is_held) in all.into_iter().enumerate() {
                 prop_assert_eq!(found >> place & 1 == 1, is_held, "{} in {:?}", telling.words()[place].word, &text);
             }
