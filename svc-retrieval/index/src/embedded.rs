@@ -25,6 +25,7 @@ mod read;
 mod recent;
 mod schema;
 mod statistics;
+mod stored;
 mod tokens;
 mod view;
 mod write;
