@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::allocator::trim;
+
 /// How often the process is looked at.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// It rests while it takes less than so much of one core.
@@ -82,20 +84,6 @@ fn cpu(stat: &str) -> Option<f64> {
     let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
     Some(ticks.sum::<Result<f64, _>>().ok()? / TICKS_A_SECOND)
 }
-
-/// Has glibc give back the pages of its heaps that nothing is on.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "a call of the C library without arguments that could be wrong (ADR 91)")]
-fn trim() {
-    // SAFETY: malloc_trim(3) may be called at any time and from any thread; it takes a number of bytes and touches only what
-    // the allocator has free.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn trim() {}
 
 #[cfg(test)]
 mod tests {
