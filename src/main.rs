@@ -1,6 +1,7 @@
 //! The one binary: the whole mesh in one process, or one service of it.
 
 mod admin;
+mod allocator;
 mod backup;
 mod bootstrap;
 mod bootstrap_file;
@@ -43,10 +44,7 @@ fn main() -> ExitCode {
         return cairn_sync::import_child_main();
     }
     process::keep_files_private();
-    // Before anything is read: a secret's file may be a pipe, which is read once.
-    if std::env::args_os().nth(1).is_none_or(|command| command == "up" || command == "serve") {
-        process::limit_arenas();
-    }
+    allocator::set_up();
     let command = match cli::read() {
         Ok(command) => command,
         Err(error) => return fail(&error),

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::allocator::trim;
+
 /// How often the process is looked at.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// It rests while it takes less than so much of one core.
@@ -12,8 +14,11 @@ const REST: f64 = 0.1;
 /// What it must have grown by since it last gave back: to look through the heap takes some milliseconds.
 const GROWN: u64 = 8 << 20;
 /// The same while it works, and no more often than this.
-const GROWN_AT_WORK: u64 = 64 << 20;
-const PAUSE_AT_WORK: Duration = Duration::from_secs(60);
+const GROWN_AT_WORK: u64 = 32 << 20;
+const PAUSE_AT_WORK: Duration = Duration::from_secs(20);
+/// Rounds of rest, about a minute, after which what was let go meanwhile goes back, too; and again after twice as many, and so on.
+/// Connections and caches end with time and not with work, and nothing grows by that.
+const SETTLED: u32 = 32;
 /// What Linux counts memory in where its pages have the usual size, and CPU time (proc(5), USER_HZ).
 const PAGE: u64 = 4_096;
 const TICKS_A_SECOND: f64 = 100.0;
@@ -30,14 +35,16 @@ async fn watch(bound: Option<u64>) {
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let Some(mut before) = Look::now() else { return };
     let mut given = (before.resident, Instant::now());
+    let mut rested = 0_u32;
     loop {
         rounds.tick().await;
         let Some(now) = Look::now() else { return };
         let busy = (now.cpu - before.cpu) / INTERVAL.as_secs_f64();
         before = now;
+        rested = if busy < REST { rested.saturating_add(1) } else { 0 };
         // What has gone back by itself is not grown anew.
         given.0 = given.0.min(now.resident);
-        if !is_due(now.resident, given.0, busy, given.1.elapsed(), bound) {
+        if !is_due(now.resident, given.0, busy, given.1.elapsed(), bound) && !has_settled(rested) {
             continue;
         }
         // It looks at every free piece of the heap.
@@ -53,6 +60,11 @@ fn is_due(resident: u64, given: u64, busy: f64, since: Duration, bound: Option<u
     let grown = resident.saturating_sub(given);
     let is_over = bound.is_some_and(|bound| resident > bound);
     grown >= GROWN && (busy < REST || is_over) || grown >= GROWN_AT_WORK && since >= PAUSE_AT_WORK
+}
+
+/// Whether it is time to give back because the process has rested for so many rounds.
+const fn has_settled(rested: u32) -> bool {
+    rested >= SETTLED && rested.is_power_of_two()
 }
 
 /// The process at a moment.
@@ -83,20 +95,6 @@ fn cpu(stat: &str) -> Option<f64> {
     Some(ticks.sum::<Result<f64, _>>().ok()? / TICKS_A_SECOND)
 }
 
-/// Has glibc give back the pages of its heaps that nothing is on.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "a call of the C library without arguments that could be wrong (ADR 91)")]
-fn trim() {
-    // SAFETY: malloc_trim(3) may be called at any time and from any thread; it takes a number of bytes and touches only what
-    // the allocator has free.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn trim() {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,11 +108,17 @@ mod tests {
         };
         assert!(due(9, 0.01, 2));
         assert!(!due(7, 0.01, 3_600), "not worth it");
-        assert!(!due(63, 0.5, 3_600), "it works");
-        assert!(due(65, 0.5, 61));
-        assert!(!due(65, 0.5, 59));
+        assert!(!due(31, 0.5, 3_600), "it works");
+        assert!(due(33, 0.5, 21));
+        assert!(!due(33, 0.5, 19));
         assert!(is_due(120 * MIB, 100 * MIB, 0.9, Duration::ZERO, Some(110 * MIB)), "above its bound");
         assert!(!is_due(120 * MIB, 100 * MIB, 0.9, Duration::ZERO, Some(130 * MIB)));
+    }
+
+    #[test]
+    fn what_is_let_go_at_rest_goes_back_ever_more_seldom() {
+        let times: Vec<u32> = (0..300).filter(|rested| has_settled(*rested)).collect();
+        assert_eq!(times, [32, 64, 128, 256]);
     }
 
     #[test]

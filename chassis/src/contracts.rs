@@ -43,6 +43,8 @@ pub(crate) struct Contracts {
     methods: foldhash::HashMap<String, Method>,
     /// For each message what its fields are made of; they are few.
     messages: Vec<Vec<(u32, Content)>>,
+    /// Whether all descriptors could be read.
+    are_whole: bool,
 }
 
 impl Contracts {
@@ -56,8 +58,16 @@ impl Contracts {
                 tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
                 tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
             ];
-            Self::read(sets.into_iter().filter_map(|set| FileDescriptorSet::decode(set).ok()))
+            let read: Vec<FileDescriptorSet> =
+                sets.into_iter().filter_map(|set| FileDescriptorSet::decode(set).ok()).collect();
+            let are_whole = read.len() == sets.len();
+            Self { are_whole, ..Self::read(read.into_iter()) }
         })
+    }
+
+    /// Whether all descriptors could be read: else the build is at fault.
+    pub(crate) const fn are_whole(&self) -> bool {
+        self.are_whole
     }
 
     /// The method at that path, with the path as the contracts spell it.
@@ -93,7 +103,8 @@ impl Contracts {
         let fields_of = |message: &DescriptorProto| {
             message.field.iter().map(|field| (field.number().unsigned_abs(), content(field, &ids))).collect()
         };
-        Self { methods, messages: described.iter().map(|(_, message)| fields_of(message)).collect() }
+        let messages = described.iter().map(|(_, message)| fields_of(message)).collect();
+        Self { methods, messages, are_whole: true }
     }
 }
 
@@ -150,6 +161,7 @@ mod tests {
     #[test]
     fn methods_and_what_they_take_are_known() {
         let contracts = Contracts::get();
+        assert!(contracts.are_whole());
         let (path, method) = contracts.method("/cairn.content.v1.BatchService/BatchWrite").unwrap();
         assert_eq!(path, "/cairn.content.v1.BatchService/BatchWrite");
         assert!(!method.takes_stream);

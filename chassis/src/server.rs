@@ -4,6 +4,7 @@ mod admission;
 mod body;
 mod error_info;
 mod observe;
+mod reflection;
 mod scanner;
 mod services_only;
 
@@ -27,6 +28,7 @@ use self::admission::AdmissionLayer;
 pub use self::admission::{MAX_OPEN_BYTES, MAX_USUAL_BYTES};
 use self::observe::ObserveLayer;
 pub use self::services_only::ServicesOnly;
+use crate::contracts::Contracts;
 use crate::deadline::DeadlineLayer;
 use crate::identity::Verifier;
 use crate::status::Problem;
@@ -48,8 +50,8 @@ pub struct Access {
 
 /// The contracts' descriptors are damaged: a fault of the build.
 #[derive(Debug, thiserror::Error)]
-#[error("the reflection service cannot read the contracts: {0}")]
-pub struct ReflectionError(#[from] tonic_reflection::server::Error);
+#[error("the descriptors of the contracts cannot be read")]
+pub struct ReflectionError;
 
 /// Routes as they are served, locally or over TCP: health, reflection, and the layers that hold on both.
 #[derive(Debug)]
@@ -64,7 +66,7 @@ pub struct Composed {
 /// The paths of all methods that are served by any service.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
-    crate::contracts::Contracts::get().paths()
+    Contracts::get().paths()
 }
 
 /// Composes plain routes; `names` are the full names of their gRPC services (`cairn.content.v1.FileService`), `access`
@@ -78,15 +80,17 @@ pub async fn compose(
     access: &[Access],
     verifier: &Verifier,
 ) -> Result<Composed, ReflectionError> {
+    if !Contracts::get().are_whole() {
+        return Err(ReflectionError);
+    }
     let (health, health_service) = tonic_health::server::health_reporter();
     for name in names {
         health.set_service_status(*name, ServingStatus::Serving).await;
     }
     let router = routes
         .add_service(health_service)
-        .add_service(reflection(names).build_v1()?)
-        .add_service(reflection(names).build_v1alpha()?)
         .into_axum_router()
+        .merge(reflection::routes(names))
         // One stack: a router boxes whatever it is given, and copies each box for every call.
         .layer(
             ServiceBuilder::new()
@@ -97,19 +101,6 @@ pub async fn compose(
                 .layer(AdmissionLayer::new(access, verifier.clone())),
         );
     Ok(Composed { routes: Routes::from(router).prepare(), health, names: names.to_vec() })
-}
-
-/// Tools differ in which version of reflection they speak: Python's grpcio-reflection knows only the older one.
-fn reflection(names: &[&'static str]) -> tonic_reflection::server::Builder<'static> {
-    let mut builder = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(cairn_proto::DESCRIPTORS)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .with_service_name("grpc.health.v1.Health")
-        .with_service_name("grpc.reflection.v1.ServerReflection");
-    for name in names {
-        builder = builder.with_service_name(*name);
-    }
-    builder
 }
 
 impl Composed {

@@ -56,6 +56,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::FromRef as _;
 use cairn_chassis::ambient::Ambient;
+use utoipa::openapi::OpenApi;
 
 use crate::answers::Links;
 use crate::app::App;
@@ -209,15 +210,25 @@ impl Gateway {
 /// Every route over public HTTP.
 fn routes() -> Routes {
     let (mut rest, mut console) = (rest::routes(), console::routes());
-    let document = openapi::of_programs(rest.take_document());
-    let of_console = openapi::of_console(console.take_document());
+    for described in [&mut rest, &mut console] {
+        // Made again when somebody reads it.
+        drop(described.take_document());
+    }
     rest.merge(console)
         .merge(mcp::routes())
         .merge(oauth::routes())
         .merge(health::routes())
         .merge(guide_pages::routes())
         .merge(pages::routes())
-        .merge(openapi::routes(document, of_console))
+        .merge(openapi::routes(document_of_programs, document_of_console))
+}
+
+fn document_of_programs() -> OpenApi {
+    openapi::of_programs(rest::routes().take_document())
+}
+
+fn document_of_console() -> OpenApi {
+    openapi::of_console(console::routes().take_document())
 }
 
 /// Every route over public HTTP: its method (none: all of them), and its path with parameters in braces. What calls all of them, such as
@@ -242,11 +253,7 @@ mod tests {
 
     #[test]
     fn every_route_of_an_api_is_in_its_document() {
-        let (mut rest, mut console) = (rest::routes(), console::routes());
-        let documents = [
-            (Surface::Rest, openapi::of_programs(rest.take_document())),
-            (Surface::Console, openapi::of_console(console.take_document())),
-        ];
+        let documents = [(Surface::Rest, document_of_programs()), (Surface::Console, document_of_console())];
         let documents =
             documents.map(|(surface, document)| (surface, serde_json::to_value(document).unwrap()));
         let (_, classes) = routes().into_parts();

@@ -82,29 +82,29 @@ fn operations(document: &mut OpenApi) -> impl Iterator<Item = (&str, &mut Operat
     })
 }
 
-/// Serves the document and the page that explores it. The texts are made at the first request: a cold start must not
-/// pay for them.
-pub(crate) fn routes(document: OpenApi, console: OpenApi) -> Routes {
-    let (document, console) = (Arc::new(document), Arc::new(console));
+/// Serves the documents, of programs and of the console, and the page that explores the first. They are made at the first
+/// request: a cold start must not pay for them, and their parts would take 6 MiB for as long as nobody reads them.
+pub(crate) fn routes(document: fn() -> OpenApi, console: fn() -> OpenApi) -> Routes {
     let open = Class::new(Surface::Open, Who::Anyone);
+    let as_json = |document: &OpenApi| document.to_json().unwrap_or_default();
+    let as_yaml = |document: &OpenApi| document.to_yaml().unwrap_or_default();
     Routes::default()
-        .get(open, JSON_PATH, text_of(&document, "application/json", |it| it.to_json().unwrap_or_default()))
-        .get(open, YAML_PATH, text_of(&document, "application/yaml", |it| it.to_yaml().unwrap_or_default()))
-        .get(open, CONSOLE_PATH, text_of(&console, "application/json", |it| it.to_json().unwrap_or_default()))
+        .get(open, JSON_PATH, text_of(document, "application/json", as_json))
+        .get(open, YAML_PATH, text_of(document, "application/yaml", as_yaml))
+        .get(open, CONSOLE_PATH, text_of(console, "application/json", as_json))
         .get(open, UI_PATH, async || swagger_file(String::new()))
         .get(open, &format!("{UI_PATH}/"), async || swagger_file(String::new()))
         .get(open, &format!("{UI_PATH}/{{*file}}"), async |Path(file): Path<String>| swagger_file(file))
 }
 
 fn text_of(
-    document: &Arc<OpenApi>,
+    document: fn() -> OpenApi,
     media_type: &'static str,
     write: fn(&OpenApi) -> String,
 ) -> impl Fn() -> Ready<ResponseBody> + Clone + Send + Sync + 'static {
-    let document = Arc::clone(document);
     let text: Arc<OnceLock<Bytes>> = Arc::default();
     move || {
-        let bytes = text.get_or_init(|| Bytes::from(write(&document))).clone();
+        let bytes = text.get_or_init(|| Bytes::from(write(&document()))).clone();
         ready(([(header::CONTENT_TYPE, media_type)], bytes).into_response())
     }
 }

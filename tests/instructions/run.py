@@ -144,7 +144,7 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")}
-        # One worker, and no second start for an arena for each core.
+        # One worker, and one arena.
         environment.update(TOKIO_WORKER_THREADS="1", MALLOC_ARENA_MAX="1", CAIRN_PLANS='{"selfhosted": {"minute": null, "hour": null, "day": null}}')
         self.process = subprocess.Popen(
             ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/counts", f"--vgdb-prefix={folder}/vgdb",

@@ -15,6 +15,8 @@ use http::Request;
 use prost::Message as _;
 use tonic::Status;
 use tonic::service::Routes;
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tower::ServiceExt as _;
 
 use super::*;
@@ -141,4 +143,20 @@ async fn health_and_reflection_need_no_identity() {
     request.headers_mut().insert("content-type", "application/grpc".parse().unwrap());
     let response = routes.into_axum_router().oneshot(request).await.unwrap();
     assert_eq!(response.headers().get("grpc-status"), None, "a good answer has its status at its end");
+}
+
+#[tokio::test]
+async fn tools_of_both_versions_read_the_contracts() {
+    let (routes, issuer) = served(Access::default()).await;
+    let all = MessageRequest::ListServices(String::new());
+    let asked = ServerReflectionRequest { host: String::new(), message_request: Some(all) };
+    for version in ["v1", "v1alpha"] {
+        let path = format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
+        let mut request = request(&issuer, &path, framed(&[asked.encode_to_vec()]));
+        request.headers_mut().remove("authorization");
+        request.headers_mut().insert("content-type", "application/grpc".parse().unwrap());
+        let response = routes.clone().into_axum_router().oneshot(request).await.unwrap();
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        assert!(String::from_utf8_lossy(&body).contains("grpc.health.v1.Health"), "{version}: {body:?}");
+    }
 }

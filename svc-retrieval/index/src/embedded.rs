@@ -25,6 +25,7 @@ mod read;
 mod recent;
 mod schema;
 mod statistics;
+mod stored;
 mod tokens;
 mod view;
 mod write;
@@ -37,7 +38,6 @@ mod tests;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tantivy::IndexReader;
@@ -67,9 +67,6 @@ pub struct Index {
     views: Views,
     /// What searches see; the last commit may be behind it.
     payload: RwLock<Payload>,
-    /// Whether anything was searched or written since the last round of maintenance.
-    used: AtomicBool,
-    idle_rounds: AtomicU32,
     vectors: EmbeddedVectors,
     // Last, so that the folder is given back when all else is closed.
     _folder: Folder,
@@ -100,8 +97,6 @@ impl Index {
             engine,
             views,
             payload: RwLock::new(payload),
-            used: AtomicBool::new(false),
-            idle_rounds: AtomicU32::new(0),
             vectors: EmbeddedVectors::from_source(dimensions, Arc::new(source)),
             _folder: folder,
         })
@@ -134,7 +129,6 @@ impl Index {
 impl Index {
     /// The search by meaning. Changes go through [`Index::apply`] alone.
     pub fn vectors(&self) -> &EmbeddedVectors {
-        self.used.store(true, Ordering::Relaxed);
         &self.vectors
     }
 
@@ -154,20 +148,15 @@ impl Index {
         self.commit_pending()
     }
 
-    /// Commits what is in memory only, and gives memory back after a time of rest.
+    /// Commits what is in memory only, and gives back what has not been used for a time: the vectors of each workspace, and
+    /// the writer.
     ///
     /// # Errors
     /// As [`Index::flush`].
     pub fn maintain(&self) -> Result<(), Error> {
-        if self.used.swap(false, Ordering::Relaxed) {
-            self.idle_rounds.store(0, Ordering::Relaxed);
-            return self.commit_pending();
-        }
-        // Once for each time of rest.
-        if self.idle_rounds.fetch_add(1, Ordering::Relaxed) == IDLE_ROUNDS {
-            return self.release_memory();
-        }
-        self.commit_pending()
+        self.commit_pending()?;
+        self.vectors.release_idle(IDLE_ROUNDS);
+        self.close_idle_writer()
     }
 
     /// Applies a batch with its cursors, all of it or nothing.
@@ -175,7 +164,6 @@ impl Index {
     /// # Errors
     /// A vector of other dimensions, or the folder cannot be written.
     pub fn apply(&self, batch: Batch) -> Result<(), Error> {
-        self.used.store(true, Ordering::Relaxed);
         self.write(batch)
     }
 
@@ -203,7 +191,6 @@ impl Index {
     /// # Errors
     /// A segment cannot be read.
     pub fn search(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error> {
-        self.used.store(true, Ordering::Relaxed);
         Ok(self.snapshot().search(query)?)
     }
 

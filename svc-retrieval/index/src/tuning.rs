@@ -35,8 +35,13 @@ pub(super) const FREQUENCIES_KEPT: usize = 8_192;
 /// A workspace that has at least one in so many rows of a segment is searched through the best of the whole segment.
 pub(super) const TESTED_SHARE: u32 = 4;
 
-/// Calls of `maintain` in a row without a search or a write, after which memory that only activity needs is given back.
+/// Calls of `maintain` in a row in which a workspace is neither searched by meaning nor written to, after which its vectors are
+/// given back: five minutes, as it is called.
 pub(super) const IDLE_ROUNDS: u32 = 60;
+
+/// The same without a write to any, after which the writer is closed: its threads and its queue of 2.5 MB, and the files that
+/// were merged away since the last commit. The next commit opens another one.
+pub(super) const WRITER_IDLE_ROUNDS: u32 = 12;
 
 /// Bytes of a block of stored chunks. To read one chunk is to decompress a block: with tantivy's 16 KiB that was more than
 /// half the time of a page of ten.

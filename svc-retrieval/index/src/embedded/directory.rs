@@ -1,4 +1,4 @@
-//! The index's files: read by memory map, written without fsync.
+//! The index's files: read by memory map (stored chunks piece by piece, see `stored.rs`), written without fsync.
 //!
 //! Everything here can be rebuilt from the feeds, so durability is not worth the 50 to 90 ms that fsync
 //! adds to each commit. What `write(2)` took survives the death of the process; after the death of the
@@ -15,6 +15,8 @@ use tantivy::directory::{
     AntiCallToken, Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, TerminatingWrite,
     WatchCallback, WatchHandle, WritePtr,
 };
+
+use super::stored::StoredFile;
 
 /// tantivy's list of the files that it made, by which it later finds those to remove.
 const FILE_LIST: &str = ".managed.json";
@@ -72,6 +74,9 @@ fn remove_unfinished(root: &Path) -> io::Result<()> {
 
 impl Directory for UnsyncedDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        if StoredFile::is(path) {
+            return Ok(Arc::new(StoredFile::open(&self.root, path, &self.mapped)?));
+        }
         self.mapped.get_file_handle(path)
     }
 

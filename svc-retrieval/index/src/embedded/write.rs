@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 
+use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
-use tantivy::{IndexWriter, TantivyDocument, Term};
+use tantivy::{IndexWriter, SegmentReader, TantivyDocument, Term};
 use uuid::Uuid;
 
 use super::open::Payload;
@@ -12,7 +13,8 @@ use super::recent::{self, Pending};
 use super::view::View;
 use super::{Error, Index};
 use crate::tuning::{
-    MERGE_AT, MERGE_CLASS_WIDTH, MERGE_DELETED_SHARE, MERGE_SMALLEST, MERGE_THREADS, WRITER_MEMORY,
+    MERGE_AT, MERGE_CLASS_WIDTH, MERGE_DELETED_SHARE, MERGE_SMALLEST, MERGE_THREADS, WRITER_IDLE_ROUNDS,
+    WRITER_MEMORY,
 };
 use crate::vectors::{Composed, DocumentVectors};
 use crate::words::Stems;
@@ -25,11 +27,13 @@ pub(super) struct Writing {
     pending: Pending,
     /// What the last commit wrote.
     committed: Payload,
+    /// Rounds of maintenance since the last write.
+    idle_rounds: u32,
 }
 
 impl Writing {
     pub(super) fn new(committed: Payload) -> Self {
-        Self { writer: None, pending: Pending::default(), committed }
+        Self { writer: None, pending: Pending::default(), committed, idle_rounds: 0 }
     }
 }
 
@@ -45,6 +49,7 @@ impl Index {
     pub(super) fn write(&self, batch: Batch) -> Result<(), Error> {
         let mut changes = self.changes(&batch)?;
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        writing.idle_rounds = 0;
         // What is new has no rows that could go, and a single deletion has a commit open every segment anew.
         changes.gone = self.views.now().held(changes.gone)?;
         let rows = changes.rows.len();
@@ -100,13 +105,31 @@ impl Index {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = writing.writer.take() {
             writer.wait_merging_threads()?;
-            if writing.pending.is_empty() {
-                // What was merged since the last commit gives its old files back.
+            if writing.pending.is_empty() && self.has_merged()? {
+                // Gives the old files back.
                 self.reader.reload()?;
                 self.views.show(View::committed(self.reader.searcher()));
             }
         }
         Ok(())
+    }
+
+    /// Closes the writer after some calls of this without a write.
+    pub(super) fn close_idle_writer(&self) -> Result<(), Error> {
+        let is_idle = {
+            let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+            writing.idle_rounds = writing.idle_rounds.saturating_add(1);
+            writing.writer.is_some() && writing.idle_rounds > WRITER_IDLE_ROUNDS
+        };
+        if is_idle { self.close_writer() } else { Ok(()) }
+    }
+
+    /// Whether segments were merged since the last commit.
+    fn has_merged(&self) -> Result<bool, Error> {
+        let shown: HashSet<SegmentId> =
+            self.reader.searcher().segment_readers().iter().map(SegmentReader::segment_id).collect();
+        let there: HashSet<SegmentId> = self.engine.searchable_segment_ids()?.into_iter().collect();
+        Ok(shown != there)
     }
 
     fn show_recent(&self, changes: &Changes) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use uuid::Uuid;
@@ -21,8 +22,14 @@ pub trait VectorSource: Send + Sync + fmt::Debug {
     ) -> Result<(), Error>;
 }
 
-/// None until the workspace is first searched.
-type Slot = Arc<RwLock<Option<Rows>>>;
+/// The vectors of one workspace.
+#[derive(Debug)]
+struct Slot {
+    /// None until the workspace is first searched.
+    rows: RwLock<Option<Rows>>,
+    /// Calls of [`EmbeddedVectors::release_idle`] since it was last searched or changed.
+    idle_rounds: AtomicU32,
+}
 
 /// Exact search over vectors in memory.
 ///
@@ -35,7 +42,7 @@ type Slot = Arc<RwLock<Option<Rows>>>;
 pub struct EmbeddedVectors {
     dimensions: NonZeroUsize,
     source: Option<Arc<dyn VectorSource>>,
-    slots: Mutex<HashMap<Uuid, Slot>>,
+    slots: Mutex<HashMap<Uuid, Arc<Slot>>>,
 }
 
 impl EmbeddedVectors {
@@ -59,7 +66,7 @@ impl EmbeddedVectors {
         }
         for (workspace, changed) in by_workspace {
             let slot = self.slot(workspace);
-            let mut rows = slot.write().unwrap_or_else(PoisonError::into_inner);
+            let mut rows = slot.rows.write().unwrap_or_else(PoisonError::into_inner);
             // What is not loaded will be loaded with the change in it.
             if let Some(rows) = rows.as_mut() {
                 for vectors in changed {
@@ -76,21 +83,36 @@ impl EmbeddedVectors {
         }
     }
 
-    fn slot(&self, workspace: Uuid) -> Slot {
+    /// Forgets what is loaded of workspaces that were neither searched nor changed since so many calls of this, if it can be
+    /// loaded again. They are to be minutes apart from a search: what one that is under way has would not be changed any more.
+    pub(crate) fn release_idle(&self, rounds: u32) {
+        if self.source.is_none() {
+            return;
+        }
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle: Vec<(Uuid, Arc<Slot>)> =
+            slots.extract_if(|_, slot| slot.idle_rounds.fetch_add(1, Ordering::Relaxed) >= rounds).collect();
+        // Nobody waits until so much memory is given back.
+        drop(slots);
+        drop(idle);
+    }
+
+    fn slot(&self, workspace: Uuid) -> Arc<Slot> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = slots.entry(workspace).or_insert_with(|| {
             let rows = self.source.is_none().then(|| Rows::new(self.dimensions.get()));
-            Arc::new(RwLock::new(rows))
+            Arc::new(Slot { rows: RwLock::new(rows), idle_rounds: AtomicU32::new(0) })
         });
+        slot.idle_rounds.store(0, Ordering::Relaxed);
         Arc::clone(slot)
     }
 
     fn with_rows<T>(&self, workspace: Uuid, read: impl FnOnce(&Rows) -> T) -> Result<T, Error> {
         let slot = self.slot(workspace);
-        if let Some(rows) = slot.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
+        if let Some(rows) = slot.rows.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
             return Ok(read(rows));
         }
-        let mut loaded = slot.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = slot.rows.write().unwrap_or_else(PoisonError::into_inner);
         let rows = match loaded.as_mut() {
             Some(rows) => rows,
             None => loaded.insert(self.load(workspace)?),

@@ -1,10 +1,47 @@
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
 
 use uuid::Uuid;
 
-use super::{DocumentVectors, EmbeddedVectors, UnitVector, VectorQuery};
+use super::{Composed, DocumentVectors, EmbeddedVectors, UnitVector, VectorQuery, VectorSource};
 use crate::tuning::SIGNS_FROM_ROWS;
+use crate::{ChunkId, Error};
+
+/// Notes which workspaces are loaded.
+#[derive(Debug, Default)]
+struct Noting(Mutex<Vec<Uuid>>);
+
+impl VectorSource for Noting {
+    fn load(
+        &self,
+        workspace: Uuid,
+        _each: &mut dyn FnMut(ChunkId, Option<Uuid>, Composed),
+    ) -> Result<(), Error> {
+        self.0.lock().unwrap().push(workspace);
+        Ok(())
+    }
+}
+
+#[test]
+fn each_workspace_that_is_not_used_is_given_back() {
+    let source = Arc::new(Noting::default());
+    let index = EmbeddedVectors::from_source(NonZeroUsize::new(2).unwrap(), Arc::<Noting>::clone(&source));
+    let search = |workspace| assert!(index.scores(workspace, &[1.0, 0.0], &[]).unwrap().is_empty());
+    let [searched, written, idle] = [1, 2, 3].map(Uuid::from_u128);
+    for workspace in [searched, written, idle] {
+        search(workspace);
+    }
+    for _ in 0..=3 {
+        search(searched);
+        index.apply(&[(written, DocumentVectors { document: idle, container: None, rows: Vec::new() })]);
+        index.release_idle(3);
+    }
+    for workspace in [searched, written, idle] {
+        search(workspace);
+    }
+    assert_eq!(*source.0.lock().unwrap(), [searched, written, idle, idle]);
+}
 
 /// A repeatable source of numbers (splitmix64).
 struct Numbers(u64);

@@ -1,0 +1,108 @@
+//! Files of stored chunks, read piece by piece instead of by memory map.
+//!
+//! They are most of the index, and to load the vectors of a workspace is to read all of them once. By a map, each page that was
+//! ever read would count as memory of this process until the segment is merged away. A piece that is read is copied, and
+//! what the system keeps of the file is the system's, which gives it up before anything that is mapped.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use tantivy::HasLen;
+use tantivy::directory::error::OpenReadError;
+use tantivy::directory::{Directory as _, FileHandle, MmapDirectory, OwnedBytes};
+
+/// How names of such files end.
+const EXTENSION: &str = "store";
+
+/// Bytes from which a piece is mapped for as long as it is used: a merge takes all blocks of a segment at once, and a copy of
+/// them would be as much heap.
+const MAPPED_FROM: usize = 1 << 20;
+
+/// An open file of stored chunks.
+#[derive(Debug)]
+pub(super) struct StoredFile {
+    file: File,
+    length: usize,
+    /// Within `mapped`.
+    path: PathBuf,
+    mapped: MmapDirectory,
+}
+
+impl StoredFile {
+    /// Whether a file of the index is one of these.
+    pub(super) fn is(path: &Path) -> bool {
+        path.extension().is_some_and(|extension| extension == EXTENSION)
+    }
+
+    /// Opens a file of the folder `root`, of which `mapped` gives the maps.
+    pub(super) fn open(root: &Path, path: &Path, mapped: &MmapDirectory) -> Result<Self, OpenReadError> {
+        let failed = |error: io::Error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                return OpenReadError::FileDoesNotExist(path.to_path_buf());
+            }
+            OpenReadError::wrap_io_error(error, path.to_path_buf())
+        };
+        let file = File::open(root.join(path)).map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.len();
+        let length = usize::try_from(bytes).map_err(|error| failed(io::Error::other(error)))?;
+        Ok(Self { file, length, path: path.to_path_buf(), mapped: mapped.clone() })
+    }
+}
+
+impl HasLen for StoredFile {
+    fn len(&self) -> usize {
+        self.length
+    }
+}
+
+impl FileHandle for StoredFile {
+    fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        // A file that was removed meanwhile is still open here, and has no map any more.
+        if range.len() >= MAPPED_FROM
+            && let Ok(map) = self.mapped.get_file_handle(&self.path)
+        {
+            return map.read_bytes(range);
+        }
+        let mut bytes = vec![0; range.len()];
+        self.file.read_exact_at(&mut bytes, range.start as u64)?;
+        Ok(OwnedBytes::new(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_and_large_pieces_are_what_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let written: Vec<u8> = (0..3 << 20).map(|place: u32| (place % 251) as u8).collect();
+        fs_err::write(folder.path().join("a.store"), &written).unwrap();
+        let mapped = MmapDirectory::open(folder.path()).unwrap();
+        let open = || StoredFile::open(folder.path(), Path::new("a.store"), &mapped);
+        let file = open().unwrap();
+        assert_eq!(file.len(), written.len());
+        let ranges = [0..0, 7..4_103, 5..MAPPED_FROM + 4, MAPPED_FROM..MAPPED_FROM * 3];
+        for range in ranges.clone() {
+            assert_eq!(*file.read_bytes(range.clone()).unwrap(), written[range]);
+        }
+        file.read_bytes(MAPPED_FROM * 3 - 1..MAPPED_FROM * 3 + 1).unwrap_err();
+
+        fs_err::remove_file(folder.path().join("a.store")).unwrap();
+        for range in ranges {
+            assert_eq!(*file.read_bytes(range.clone()).unwrap(), written[range]);
+        }
+        assert!(matches!(open().unwrap_err(), OpenReadError::FileDoesNotExist(_)));
+    }
+
+    #[test]
+    fn only_stored_chunks_are_read_so() {
+        assert!(StoredFile::is(Path::new("02b1d2e8103d452ea3f31c66637fce39.store")));
+        for other in ["02b1d2e8103d452ea3f31c66637fce39.idx", "meta.json", "store", ".tantivy-meta.lock"] {
+            assert!(!StoredFile::is(Path::new(other)), "{other}");
+        }
+    }
+}
