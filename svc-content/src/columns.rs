@@ -13,16 +13,20 @@ mod bits;
 mod blocks;
 mod column;
 mod groups;
+mod index;
 mod names;
 mod order;
 mod page;
 mod remembered;
 mod select;
+mod selections;
 mod shelf;
+mod signatures;
 mod texts;
+mod words;
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{DatabaseId, RecordId, WorkspaceId};
@@ -32,6 +36,7 @@ use self::column::{Column, Described};
 pub(crate) use self::names::{Found, NameChange, Named, Names, NamesWanted};
 use self::order::Order;
 pub(crate) use self::page::Place;
+use self::selections::Selections;
 pub(crate) use self::shelf::{Builder, Held, Shelf, Shelved, Standing};
 use crate::model::{Cell, Database};
 
@@ -51,7 +56,7 @@ pub(crate) enum RowChange {
 }
 
 /// The live records of a database.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Columns {
     position: u64,
     /// As it was at that position; it may stand in another folder since, and have another number of records.
@@ -69,6 +74,7 @@ pub(crate) struct Columns {
     by_creation: Order,
     /// Whether the orders are kept; while a database is read for the first time, they are not.
     is_ordered: bool,
+    selections: Mutex<Selections>,
 }
 
 impl Shelved for Columns {
@@ -101,6 +107,7 @@ impl Columns {
             by_id: Order::default(),
             by_creation: Order::default(),
             is_ordered: false,
+            selections: Mutex::default(),
         }
     }
 
@@ -142,6 +149,7 @@ impl Columns {
             }
         }
         self.is_ordered = true;
+        self.columns.iter_mut().for_each(Column::index);
     }
 
     fn order_of(&self, number: usize, rows: &[u32]) -> Order {
@@ -174,16 +182,19 @@ impl Columns {
                     let number = known.or_else(|| self.free.pop()).unwrap_or_else(new);
                     self.write(number, &row);
                     self.put_in(number);
+                    self.selections_mut().follow(number);
                 }
                 RowChange::IsGone(_) => {
                     if let Some(row) = known {
                         self.columns.iter_mut().for_each(|column| column.set(row, &[]));
                         self.live.remove(row);
                         self.free.push(row);
+                        self.selections_mut().follow(row);
                     }
                 }
             }
         }
+        self.columns.iter_mut().for_each(Column::index);
         self.position = position;
     }
 
@@ -214,6 +225,7 @@ impl Columns {
         }
         if self.database.updated_at != database.updated_at {
             self.database = Arc::new(database.clone());
+            self.selections_mut().forget();
         }
         true
     }
@@ -223,7 +235,19 @@ impl Columns {
         let orders: usize = self.orders.iter().map(Order::bytes).sum();
         let columns: usize = self.columns.iter().map(Column::bytes).sum();
         let rows = self.ids.capacity() * size_of::<u128>() + self.created.capacity() * size_of::<i64>();
-        orders + columns + rows + self.by_id.bytes() + self.by_creation.bytes() + self.live.bytes()
+        // Whether they are there already or not, so that columns take no more once they are asked.
+        let selections = Selections::most_bytes(self.live.bytes());
+        let all_rows = self.by_id.bytes() + self.by_creation.bytes() + self.live.bytes();
+        orders + columns + rows + selections + all_rows
+    }
+
+    fn selections(&self) -> MutexGuard<'_, Selections> {
+        // Nothing under the lock can be left half done.
+        self.selections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn selections_mut(&mut self) -> &mut Selections {
+        self.selections.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&mut self, number: u32, row: &Row) {

@@ -43,6 +43,12 @@ pub(super) struct Blocks<T> {
 
 impl<T> Default for Blocks<T> {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Blocks<T> {
+    pub(super) const fn new() -> Self {
         Self { blocks: Vec::new() }
     }
 }
@@ -56,6 +62,11 @@ impl<T: Copy> Blocks<T> {
 
     pub(super) fn block(&self, number: usize) -> Option<&Block<T>> {
         self.blocks.get(number)
+    }
+
+    /// All rows that have a list are below this.
+    pub(super) fn rows(&self) -> u32 {
+        u32::try_from(self.blocks.len() * LANES).unwrap_or(u32::MAX)
     }
 
     /// Puts a list in the place of the one that the row has.
