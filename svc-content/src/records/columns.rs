@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::RecordId;
 
@@ -71,6 +72,23 @@ pub(super) fn page(
     }
 }
 
+/// The page of a selection, and which position of the feed it is as of; `None` where the columns cannot tell, are of another
+/// state of the database, or the record that the page is to contain is not selected.
+fn page_at_rest(
+    held: &Held<Columns>,
+    written_at: Timestamp,
+    selection: &Selection,
+    wanted: Wanted,
+    limit: u32,
+) -> Option<(u64, Place)> {
+    let columns = held.read().ok()?;
+    if columns.database().updated_at != written_at {
+        return None;
+    }
+    let place = page(&columns, selection, wanted, limit)??;
+    Some((columns.position(), place))
+}
+
 impl Records {
     /// A database as its columns know it, for a caller who sees the whole workspace: which folders it stands in is not
     /// known here. What is read with it counts only once it was seen to be the present one.
@@ -98,14 +116,17 @@ impl Records {
         let Some(held) = self.context.columns.held_of(of, self.context.clock.now()) else {
             return Ok(None);
         };
-        let (position, place) = {
-            let Ok(columns) = held.read() else { return Ok(None) };
-            if columns.len() > MUCH || columns.database().updated_at != database.updated_at {
-                return Ok(None);
+        let is_much = held.read().is_ok_and(|columns| columns.len() > MUCH);
+        let written_at = database.updated_at;
+        let found = match is_much {
+            false => page_at_rest(&held, written_at, selection, wanted, limit),
+            true => {
+                let selection = selection.clone();
+                let find = move || page_at_rest(&held, written_at, &selection, wanted, limit);
+                tokio::task::spawn_blocking(find).await.ok().flatten()
             }
-            (columns.position(), page(&columns, selection, wanted, limit))
         };
-        let Some(Some(place)) = place else { return Ok(None) };
+        let Some((position, place)) = found else { return Ok(None) };
         let page = store::records::page(self.context.db.engine(), of, &place.ids).await?;
         let is_present = page.position == position && page.written_at == Some(database.updated_at);
         Ok(is_present.then_some((place, page.records)))
