@@ -15,10 +15,11 @@ use super::Records;
 use crate::Error;
 use crate::columns::{Builder, Columns, Held, Place, Row, RowChange, Standing};
 use crate::context::Context;
-use crate::model::{Database, Kept, Selection, cells};
+use crate::model::{Database, Selection, cells};
 use crate::scope::Caller;
 use crate::store;
 use crate::store::columns::Stored;
+use crate::store::records::KeptPage;
 
 /// Of no more records than this, the request that wants the columns reads them itself: it takes about as long as the page.
 const READ_AT_ONCE: u64 = 1_000;
@@ -111,7 +112,7 @@ impl Records {
         selection: &Selection,
         wanted: Wanted,
         limit: u32,
-    ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
+    ) -> Result<Option<(Place, KeptPage)>, Error> {
         let of = (database.workspace_id, database.id);
         let Some(held) = self.context.columns.held_of(of, self.context.clock.now()) else {
             return Ok(None);
@@ -129,7 +130,7 @@ impl Records {
         let Some((position, place)) = found else { return Ok(None) };
         let page = store::records::page(self.context.db.engine(), of, &place.ids).await?;
         let is_present = page.position == position && page.written_at == Some(database.updated_at);
-        Ok(is_present.then_some((place, page.records)))
+        Ok(is_present.then_some((place, page)))
     }
 
     /// A transaction, and what columns answer to a question for what it sees; `None` where the engine is to be asked.
