@@ -182,14 +182,14 @@ impl Columns {
                     let number = known.or_else(|| self.free.pop()).unwrap_or_else(new);
                     self.write(number, &row);
                     self.put_in(number);
-                    self.selections_mut().follow(number);
+                    self.note_change(number);
                 }
                 RowChange::IsGone(_) => {
                     if let Some(row) = known {
                         self.columns.iter_mut().for_each(|column| column.set(row, &[]));
                         self.live.remove(row);
                         self.free.push(row);
-                        self.selections_mut().follow(row);
+                        self.note_change(row);
                     }
                 }
             }
@@ -236,7 +236,7 @@ impl Columns {
         let columns: usize = self.columns.iter().map(Column::bytes).sum();
         let rows = self.ids.capacity() * size_of::<u128>() + self.created.capacity() * size_of::<i64>();
         // Whether they are there already or not, so that columns take no more once they are asked.
-        let selections = Selections::most_bytes(self.live.bytes());
+        let selections = Selections::most_bytes(self.live.bytes(), self.ids.len());
         let all_rows = self.by_id.bytes() + self.by_creation.bytes() + self.live.bytes();
         orders + columns + rows + selections + all_rows
     }
@@ -244,6 +244,11 @@ impl Columns {
     fn selections(&self) -> MutexGuard<'_, Selections> {
         // Nothing under the lock can be left half done.
         self.selections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_change(&mut self, row: u32) {
+        let rows = self.ids.len();
+        self.selections_mut().follow(row, rows);
     }
 
     fn selections_mut(&mut self) -> &mut Selections {

@@ -10,7 +10,7 @@ use crate::model::{Filter, Selection, Word};
 
 /// So many selections are remembered.
 const MOST: usize = 8;
-/// With more rows changed than this, a selection is made anew.
+/// With more rows changed than this, or than there are, a selection is made anew.
 const MOST_CHANGED: usize = 1_024;
 
 /// What was selected lately, the latest last.
@@ -53,11 +53,12 @@ impl Selections {
         self.0.push_back(Known { filters, words, rows: Arc::clone(rows), changed: Vec::new() });
     }
 
-    /// Notes that a row has changed.
-    pub(super) fn follow(&mut self, row: u32) {
+    /// Notes that one of so many rows has changed.
+    pub(super) fn follow(&mut self, row: u32, rows: usize) {
+        let most = rows.min(MOST_CHANGED);
         self.0.retain_mut(|known| {
             known.changed.push(row);
-            known.changed.len() <= MOST_CHANGED
+            known.changed.len() <= most
         });
     }
 
@@ -66,9 +67,9 @@ impl Selections {
         self.0.clear();
     }
 
-    /// What all of them take when one set of rows takes so many bytes.
-    pub(super) const fn most_bytes(of_set: usize) -> usize {
-        MOST * (of_set + MOST_CHANGED * size_of::<u32>())
+    /// What all of them take of so many rows, when one set of them takes so many bytes.
+    pub(super) fn most_bytes(of_set: usize, rows: usize) -> usize {
+        MOST * (of_set + rows.min(MOST_CHANGED) * size_of::<u32>())
     }
 }
 
@@ -95,12 +96,12 @@ mod tests {
     fn the_latest_are_remembered_with_what_has_changed() {
         let mut selections = Selections::default();
         (0..MOST).for_each(|word| selections.put(&search(word), &Arc::default()));
-        selections.follow(7);
+        selections.follow(7, 9_000);
         assert_eq!(selections.get(&search(0)).map(|(_, changed)| changed), Some(vec![7]));
         selections.put(&search(MOST), &Arc::default());
         assert!(selections.get(&search(0)).is_some(), "it was asked for just now");
         assert!(selections.get(&search(1)).is_none());
-        (0..MOST_CHANGED as u32).for_each(|row| selections.follow(row));
+        (0..MOST_CHANGED as u32).for_each(|row| selections.follow(row, 9_000));
         assert!(selections.get(&search(0)).is_none(), "too much has changed");
         assert!(selections.get(&search(MOST)).is_some());
         selections.forget();
