@@ -21,6 +21,7 @@ mod remembered;
 mod select;
 mod selections;
 mod shelf;
+mod shown;
 mod signatures;
 mod texts;
 mod words;
@@ -38,7 +39,8 @@ use self::order::Order;
 pub(crate) use self::page::Place;
 use self::selections::Selections;
 pub(crate) use self::shelf::{Builder, Held, Shelf, Shelved, Standing};
-use crate::model::{Cell, Database};
+use self::shown::ShownRecords;
+use crate::model::{Cell, Database, Listed};
 
 /// What a record is at a position.
 #[derive(Debug, Clone)]
@@ -75,6 +77,7 @@ pub(crate) struct Columns {
     /// Whether the orders are kept; while a database is read for the first time, they are not.
     is_ordered: bool,
     selections: Mutex<Selections>,
+    shown: Mutex<ShownRecords>,
 }
 
 impl Shelved for Columns {
@@ -108,6 +111,7 @@ impl Columns {
             by_creation: Order::default(),
             is_ordered: false,
             selections: Mutex::default(),
+            shown: Mutex::default(),
         }
     }
 
@@ -172,6 +176,7 @@ impl Columns {
                 RowChange::Is(row) => row.id,
                 RowChange::IsGone(id) => *id,
             };
+            self.shown_mut().forget(id);
             let known = self.row_of(id);
             if let Some(row) = known {
                 self.take_out(row);
@@ -226,8 +231,23 @@ impl Columns {
         if self.database.updated_at != database.updated_at {
             self.database = Arc::new(database.clone());
             self.selections_mut().forget();
+            *self.shown_mut() = ShownRecords::default();
         }
         true
+    }
+
+    /// Records as callers of the whole workspace see them, as far as they are remembered.
+    pub(crate) fn shown(&self, ids: &[RecordId]) -> Vec<Option<Arc<Listed>>> {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().map(|id| shown.get(*id)).collect()
+    }
+
+    /// Remembers records as callers of the whole workspace see them at the position and of the database that columns have.
+    pub(crate) fn remember(&self, records: &[Arc<Listed>]) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in records {
+            shown.put(record, self.ids.len());
+        }
     }
 
     /// What they take, about.
@@ -237,8 +257,9 @@ impl Columns {
         let rows = self.ids.capacity() * size_of::<u128>() + self.created.capacity() * size_of::<i64>();
         // Whether they are there already or not, so that columns take no more once they are asked.
         let selections = Selections::most_bytes(self.live.bytes(), self.ids.len());
+        let shown = ShownRecords::most_bytes(self.ids.len());
         let all_rows = self.by_id.bytes() + self.by_creation.bytes() + self.live.bytes();
-        orders + columns + rows + selections + all_rows
+        orders + columns + rows + selections + shown + all_rows
     }
 
     fn selections(&self) -> MutexGuard<'_, Selections> {
@@ -249,6 +270,10 @@ impl Columns {
     fn note_change(&mut self, row: u32) {
         let rows = self.ids.len();
         self.selections_mut().follow(row, rows);
+    }
+
+    fn shown_mut(&mut self) -> &mut ShownRecords {
+        self.shown.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn selections_mut(&mut self) -> &mut Selections {

@@ -50,7 +50,7 @@ pub(crate) use self::group::{
     Counted, Group, GroupBy, GroupKey, Grouped, Grouping, Others, Ranked, day_of, keep_first, text_of_units,
     units_of,
 };
-pub(crate) use self::kept::{Fields, Kept};
+pub(crate) use self::kept::{Fields, Kept, Listed};
 pub(crate) use self::memory::{
     DatabaseQuery, FormerMember, Member, MemberTarget, Memory, MemoryState, MemoryVersion,
 };

@@ -1,9 +1,9 @@
-//! Records of a page as they are kept: their values stay the JSON text that they are until somebody asks for one.
+//! Records of a page as they are kept and as they are shown: their values stay JSON text until somebody asks for one.
 
 use std::fmt;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_proto::ids::{FileId, RecordId};
+use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -14,6 +14,21 @@ pub(crate) struct Kept<'a> {
     pub(crate) id: RecordId,
     pub(crate) values: Fields<'a>,
     pub(crate) content_file_id: Option<FileId>,
+    pub(crate) version: u64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A record of a page, as a caller sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Listed {
+    pub(crate) id: RecordId,
+    pub(crate) database_id: DatabaseId,
+    /// A JSON object, by property id; options by their names.
+    pub(crate) values: String,
+    pub(crate) content_file_id: Option<FileId>,
+    /// The value of the primary property.
+    pub(crate) title: String,
     pub(crate) version: u64,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,

@@ -6,7 +6,7 @@ use cairn_proto::domain;
 use cairn_proto::domain::limits::{RECORD_SEARCH_CHARS, RECORDS_PAGE};
 
 use super::columns::{self, Wanted};
-use super::listed::{self, Listed};
+use super::listed;
 use super::{PropertyNames, Records, parse};
 use crate::Error;
 use crate::checks::Checks;
@@ -15,7 +15,7 @@ use crate::databases::schema::view_of;
 use crate::databases::views::{MAX_SORTS, SortDraft, check_sorts};
 use crate::filter;
 use crate::filter::sorts_by_number;
-use crate::model::{Database, Order, Selection, Sort, Word, fold};
+use crate::model::{Database, Listed, Order, Selection, Sort, Word, fold};
 use crate::scope::Caller;
 use crate::store::records::KeptPage;
 use crate::{databases, store};
@@ -70,9 +70,8 @@ impl Records {
         let limit = if request.limit == 0 { DEFAULT_LIMIT } else { request.limit };
         let known = self.known(caller, database_id);
         if let Some(database) = &known
-            && let Some((place, kept)) = self.of_known(database, &request, limit).await?
+            && let Some((place, records)) = self.of_known(database, &request, limit).await?
         {
-            let records = listed::whole(database, &kept.records()?)?;
             return Ok(page(database, place, records, limit, &request));
         }
         let database = databases::readable(&self.context.db, caller, database_id).await?;
@@ -95,14 +94,14 @@ impl Records {
         database: &Database,
         request: &RecordListRequest,
         limit: u32,
-    ) -> Result<Option<(Place, KeptPage)>, Error> {
+    ) -> Result<Option<(Place, Vec<Listed>)>, Error> {
         let mut checks = Checks::default();
         let selection = select(&mut checks, database, request);
         let (Ok(selection), Ok(()), Ok(wanted)) = (selection, checks.finish(), request.wanted()) else {
             return Ok(None);
         };
         let _turn = self.context.db.reading_fairly(database.workspace_id).await?;
-        self.at_rest(database, &selection, wanted, limit).await
+        self.listed_at_rest(database, &selection, wanted, limit).await
     }
 
     /// A page and its records, all of one moment; `None` when the record that it is to contain is not among those that are

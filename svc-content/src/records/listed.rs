@@ -4,28 +4,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql;
-use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 
 use super::Shown;
 use crate::Error;
-use crate::model::{Database, Kept, Property, Record, Values};
-
-/// A record of a page, as a caller sees it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Listed {
-    pub(crate) id: RecordId,
-    pub(crate) database_id: DatabaseId,
-    /// A JSON object: see [`values::shown`](super::values::shown).
-    pub(crate) values: String,
-    pub(crate) content_file_id: Option<FileId>,
-    /// The value of the primary property.
-    pub(crate) title: String,
-    pub(crate) version: u64,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-}
+use crate::model::{Database, Kept, Listed, Property, Record, Values};
 
 impl From<Shown> for Listed {
     fn from(shown: Shown) -> Self {

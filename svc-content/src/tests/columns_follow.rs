@@ -8,7 +8,7 @@ use serde_json::json;
 use super::tables::Table;
 use super::*;
 use crate::columns::Columns;
-use crate::databases::properties::PropertyPatch;
+use crate::databases::properties::{OptionDraft, PropertyPatch, SettingsDraft};
 use crate::databases::views::ViewDraft;
 use crate::records::{RecordListRequest, Records, TableDraft};
 
@@ -158,6 +158,56 @@ async fn a_large_database_is_read_behind_the_requests() {
         }
         let listed = records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
         assert_eq!(listed.total, number as u64);
+    }
+}
+
+#[tokio::test]
+async fn a_page_shows_records_as_they_are_by_now() {
+    for bench in benches().await {
+        let mut table = Table::new(&bench, None).await;
+        table.fill().await;
+        let ((records, shelf), (engine, _)) = (with(&bench, COLUMNS_BYTES), with(&bench, 0));
+        let assert_same = async |id: &str, after: &str| {
+            // Records of pages before are remembered, of whole pages and of parts.
+            for (limit, offset) in [(3, 0), (3, 0), (4, 1), (2, 2), (3, 0)] {
+                let ask = RecordListRequest { limit, offset, ..RecordListRequest::default() };
+                let answered = records.list(&bench.caller, id, ask.clone()).await.unwrap();
+                let expected = engine.list(&bench.caller, id, ask).await.unwrap();
+                assert_eq!(answered, expected, "{} after {after}", bench.engine());
+            }
+        };
+        let id = table.id();
+        assert_same(&id, "they were made").await;
+        assert_eq!(shelf.held(), 1, "{}", bench.engine());
+        let listed = engine.list(&bench.caller, &id, RecordListRequest::default()).await.unwrap();
+        let record = listed.records.first().unwrap().id.to_string();
+
+        table.change(&record, json!({"Points": 77, "Link": "https://cairn.example"})).await.unwrap();
+        assert_same(&id, "a change of a value").await;
+        table.change(&record, json!({"Name": "Another"})).await.unwrap();
+        assert_same(&id, "a change of the title").await;
+
+        let status = table.database.properties.iter().find(|property| property.name == "Status").unwrap();
+        let renamed = status.config.options.iter().map(|option| OptionDraft {
+            id: option.id.clone(),
+            name: format!("{} by now", option.name),
+            color: None,
+        });
+        let config = SettingsDraft { options: Some(renamed.collect()), ..SettingsDraft::default() };
+        let patch = PropertyPatch { config: Some(config), ..PropertyPatch::default() };
+        table.databases.update_property(&bench.caller, &id, &status.id.to_string(), patch).await.unwrap();
+        table.reload().await;
+        assert_same(&id, "new names of options").await;
+
+        let link = table.field("Link");
+        table.databases.delete_property(&bench.caller, &id, &link).await.unwrap();
+        table.reload().await;
+        assert_same(&id, "a property was deleted").await;
+
+        table.records.delete(&bench.caller, &id, &record).await.unwrap();
+        assert_same(&id, "a record was deleted").await;
+        table.records.restore(&bench.caller, &id, &record).await.unwrap();
+        assert_same(&id, "it was restored").await;
     }
 }
 
