@@ -28,6 +28,11 @@ impl Bits {
         Self { words: vec![0; other.words.len()] }
     }
 
+    /// None, with room for so many rows.
+    pub(super) fn for_rows(rows: u32) -> Self {
+        Self { words: vec![0; (rows as usize).div_ceil(LANES)] }
+    }
+
     /// Of words that are made elsewhere.
     pub(super) const fn of_words(words: Vec<u64>) -> Self {
         Self { words }

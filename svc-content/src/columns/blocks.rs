@@ -24,6 +24,16 @@ impl<T> Block<T> {
         self.items.get(self.start(lane)..self.end(lane)).unwrap_or_default()
     }
 
+    /// The list of each row, in their order.
+    pub(super) fn lists(&self) -> impl Iterator<Item = &[T]> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let list = self.items.get(start..*end as usize).unwrap_or_default();
+            start = *end as usize;
+            list
+        })
+    }
+
     /// The lists of all rows, one behind the other.
     pub(super) fn items(&self) -> &[T] {
         &self.items
@@ -119,6 +129,10 @@ mod tests {
         }
         for (row, list) in model.iter().enumerate() {
             assert_eq!(blocks.list(row as u32), list.as_slice(), "row {row}");
+        }
+        for (number, model) in model.chunks(LANES).enumerate() {
+            let lists: Vec<&[u16]> = blocks.block(number).unwrap().lists().take(model.len()).collect();
+            assert_eq!(lists, model);
         }
         assert!(blocks.list(9_999).is_empty());
     }

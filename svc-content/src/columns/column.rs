@@ -10,6 +10,9 @@ use super::blocks::Blocks;
 use super::texts::Texts;
 use crate::model::{Cell, GroupBy, MAX_KEY_CHARS, Property, PropertyType, Ranked, Test, day_of, units_of};
 
+/// With fewer rows asked for in a block, each list is looked up by itself.
+const FEW_IN_BLOCK: u32 = 16;
+
 /// What a column needs to know of its property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Described {
@@ -307,8 +310,15 @@ fn any<T: Copy>(lists: &Blocks<T>, within: &Bits, test: impl Fn(T) -> bool) -> B
     let mut found = Bits::none_of(within);
     for (number, rows) in within.words() {
         let Some(block) = lists.block(number) else { continue };
-        let hits = lanes(rows).filter(|lane| block.list(*lane as usize).iter().any(|item| test(*item)));
-        found.add_word(number, hits.fold(0, |bits, lane| bits | 1 << lane));
+        let has = |list: &[T]| list.iter().any(|item| test(*item));
+        let hits = if rows.count_ones() < FEW_IN_BLOCK {
+            let hits = lanes(rows).filter(|lane| has(block.list(*lane as usize)));
+            hits.fold(0_u64, |bits, lane| bits | 1 << lane)
+        } else {
+            let lists = block.lists().enumerate();
+            rows & lists.fold(0_u64, |bits, (lane, list)| bits | u64::from(has(list)) << lane)
+        };
+        found.add_word(number, hits);
     }
     found
 }

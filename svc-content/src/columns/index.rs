@@ -4,7 +4,7 @@
 //! which something other than a word stands, is in signatures of blocks (`signatures.rs`): a row that holds what is looked
 //! for has each word of it among the common ones, or its block has the trigrams of that word.
 
-use super::bits::{Bits, split};
+use super::bits::{Bits, LANES, split};
 use super::blocks::Blocks;
 use super::signatures::{Signatures, TRIGRAM};
 use super::words::{Words, is_of_word, parts, words};
@@ -32,8 +32,9 @@ impl Index {
     pub(super) fn of(texts: &Blocks<u8>, exponent: u32) -> Self {
         let rows = texts.rows();
         let every = (rows as usize / SAMPLED).max(1);
-        let words = Words::common_in((0..rows).step_by(every).map(|row| texts.list(row)));
-        let mut index = Self { words, signatures: Signatures::new(exponent) };
+        let sample = (0..rows).step_by(every).map(|row| texts.list(row));
+        let signatures = Signatures::new(exponent, (rows as usize).div_ceil(LANES));
+        let mut index = Self { words: Words::common_in(sample, rows), signatures };
         for row in 0..rows {
             index.add(row, texts.list(row));
         }

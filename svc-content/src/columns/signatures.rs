@@ -20,9 +20,10 @@ pub(super) struct Signatures {
 }
 
 impl Signatures {
-    /// Of no texts; 2 to the power of `exponent` hashed trigrams are told apart.
-    pub(super) const fn new(exponent: u32) -> Self {
-        Self { exponent, width: 0, words: Vec::new() }
+    /// Of no texts, with room for so many blocks; 2 to the power of `exponent` hashed trigrams are told apart.
+    pub(super) fn new(exponent: u32, blocks: usize) -> Self {
+        let width = blocks.div_ceil(LANES);
+        Self { exponent, width, words: vec![0; (1_usize << exponent) * width] }
     }
 
     /// Adds the trigrams of a text to those of its block.
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_block_is_told_of_that_holds_all_trigrams() {
-        let mut signatures = Signatures::new(13);
+        let mut signatures = Signatures::new(13, 70);
         for block in 0..200 {
             signatures.add(block, if block % 50 == 7 { "zebra".as_bytes() } else { b"some words" });
         }

@@ -46,8 +46,8 @@ impl Part<'_> {
 }
 
 impl Words {
-    /// The common ones of these texts, which no row holds yet.
-    pub(super) fn common_in<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Self {
+    /// The common ones of these texts, with room for so many rows, of which none holds one yet.
+    pub(super) fn common_in<'a>(texts: impl Iterator<Item = &'a [u8]>, rows: u32) -> Self {
         let (mut counts, mut looked_at): (HashMap<&[u8], usize>, usize) = (HashMap::new(), 0);
         for text in texts {
             looked_at += 1;
@@ -63,7 +63,7 @@ impl Words {
         let words = common.iter().enumerate();
         let places: HashMap<Box<[u8]>, usize> =
             words.map(|(place, (_, word))| (Box::from(*word), place)).collect();
-        Self { rows: vec![Bits::default(); places.len()], places }
+        Self { rows: vec![Bits::for_rows(rows); places.len()], places }
     }
 
     /// The place of a word; `None` for one that is not common.
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn common_words_are_those_of_many_texts() {
         let texts: Vec<String> = (0..1_000).map(|number| format!("note {number:04} is md")).collect();
-        let mut common = Words::common_in(texts.iter().map(String::as_bytes));
+        let mut common = Words::common_in(texts.iter().map(String::as_bytes), 64);
         assert_eq!(
             (common.place(b"note"), common.place(b"0007"), common.place(b"md")),
             (Some(0), None, None)
