@@ -138,6 +138,7 @@ pub(crate) fn questions(records: u32) -> Vec<Question> {
         is_search,
         // Cairn tells how many there are, too.
         path: format!("{ITEMS}?limit={PAGE}&meta=filter_count&{query}"),
+        others: Vec::new(),
         offsets: offsets.to_vec(),
     };
     let status = "filter[status][_eq]=Doing&sort=points,id";

@@ -9,12 +9,15 @@ use crate::api::{Api, accepted};
 use crate::mesh::Measured;
 use crate::report::Table;
 use crate::sample::Sample;
+use crate::tasks::WORDS;
 
 pub(crate) const PAGE: u32 = 50;
 /// Of the pages that go on behind each other.
 pub(crate) const LAST_OFFSET: u32 = 950;
 pub(crate) const LEAST_REQUESTS: u32 = 16;
 const TOGETHER: u32 = 8;
+/// Of pages that are asked for all over the database.
+const FAR_PAGES: u32 = 200;
 
 /// A page that is asked for again and again.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub(crate) struct Question {
     pub(crate) name: String,
     pub(crate) is_search: bool,
     pub(crate) path: String,
+    /// What the requests go through behind that; nothing where all ask the same.
+    pub(crate) others: Vec<String>,
     /// Offsets that the requests go through.
     pub(crate) offsets: Vec<u32>,
 }
@@ -52,8 +57,18 @@ impl Sample {
             name: name.to_owned(),
             is_search,
             path: format!("/api/v1/databases/{}/records?limit={PAGE}&{query}", self.database),
+            others: Vec::new(),
             offsets: offsets.to_vec(),
         };
+        // More of them than anything remembers, so that each is looked for.
+        let pairs = |query: &dyn Fn(&str, &str) -> String| -> Vec<String> {
+            let second = WORDS.iter().cycle().skip(7);
+            WORDS.iter().zip(second).map(|(one, other)| format!("&{}", query(one, other))).collect()
+        };
+        let far = (0..records.saturating_sub(PAGE)).step_by((records / FAR_PAGES).max(1) as usize);
+        let far: Vec<u32> = far.collect();
+        let texts = pairs(&|one, other| is(1, "contains", &format!("{one}%20{other}")));
+        let searches = pairs(&|one, other| format!("search={one}%20{other}"));
         vec![
             ask("filter by a select, sort by a number", false, format!("{status}&{by_points}"), &near),
             ask(
@@ -62,7 +77,12 @@ impl Sample {
                 format!("{}&{by_points}", is(1, "contains", "quorum%20retry")),
                 &few,
             ),
+            Question {
+                others: texts,
+                ..ask("filter by another text each time, sort by a number", false, by_points.clone(), &few)
+            },
             ask("all, sort by a number", false, by_points.clone(), &near),
+            ask("all, sort by a number, everywhere", false, by_points.clone(), &far),
             ask(
                 "all, sort by a text, deep",
                 false,
@@ -78,6 +98,10 @@ impl Sample {
             ask("the page of a record, sorted", false, format!("recordId={middle}&{by_points}"), &few),
             ask("search of a rare word", true, "search=4711".to_owned(), &few),
             ask("search of two words", true, "search=quorum%20budget".to_owned(), &few),
+            Question {
+                others: searches,
+                ..ask("search of two other words each time", true, by_points.clone(), &few)
+            },
             ask("search, sort by a number", true, format!("search=staging&{by_points}"), &near),
         ]
     }
@@ -94,7 +118,9 @@ pub(crate) async fn measure(
     let ask = async |number: u32| -> anyhow::Result<()> {
         let place = number as usize % question.offsets.len().max(1);
         let offset = question.offsets.get(place).copied().unwrap_or_default();
-        let path = format!("{}&offset={offset}", question.path);
+        let other = number as usize % question.others.len().max(1);
+        let other = question.others.get(other).map(String::as_str).unwrap_or_default();
+        let path = format!("{}{other}&offset={offset}", question.path);
         accepted(api.request(Method::GET, &path)).await?.bytes().await?;
         Ok(())
     };

@@ -4,7 +4,8 @@ use cairn_chassis::clock::Timestamp;
 
 pub(crate) const MICROS_A_DAY: i64 = 86_400_000_000;
 const DAYS: i64 = 2_000;
-const WORDS: [&str; 24] = [
+/// What texts are made of.
+pub(crate) const WORDS: [&str; 24] = [
     "service", "request", "server", "index", "folder", "change", "token", "answer", "search", "position",
     "release", "deploy", "staging", "owner", "write", "cache", "query", "schema", "backup", "metric",
     "trace", "budget", "retry", "quorum",

@@ -13,16 +13,21 @@ mod bits;
 mod blocks;
 mod column;
 mod groups;
+mod index;
 mod names;
 mod order;
 mod page;
 mod remembered;
 mod select;
+mod selections;
 mod shelf;
+mod shown;
+mod signatures;
 mod texts;
+mod words;
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{DatabaseId, RecordId, WorkspaceId};
@@ -32,8 +37,10 @@ use self::column::{Column, Described};
 pub(crate) use self::names::{Found, NameChange, Named, Names, NamesWanted};
 use self::order::Order;
 pub(crate) use self::page::Place;
+use self::selections::Selections;
 pub(crate) use self::shelf::{Builder, Held, Shelf, Shelved, Standing};
-use crate::model::{Cell, Database};
+use self::shown::ShownRecords;
+use crate::model::{Cell, Database, Listed};
 
 /// What a record is at a position.
 #[derive(Debug, Clone)]
@@ -51,7 +58,7 @@ pub(crate) enum RowChange {
 }
 
 /// The live records of a database.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Columns {
     position: u64,
     /// As it was at that position; it may stand in another folder since, and have another number of records.
@@ -69,6 +76,8 @@ pub(crate) struct Columns {
     by_creation: Order,
     /// Whether the orders are kept; while a database is read for the first time, they are not.
     is_ordered: bool,
+    selections: Mutex<Selections>,
+    shown: Mutex<ShownRecords>,
 }
 
 impl Shelved for Columns {
@@ -101,6 +110,8 @@ impl Columns {
             by_id: Order::default(),
             by_creation: Order::default(),
             is_ordered: false,
+            selections: Mutex::default(),
+            shown: Mutex::default(),
         }
     }
 
@@ -142,6 +153,7 @@ impl Columns {
             }
         }
         self.is_ordered = true;
+        self.columns.iter_mut().for_each(Column::index);
     }
 
     fn order_of(&self, number: usize, rows: &[u32]) -> Order {
@@ -164,6 +176,7 @@ impl Columns {
                 RowChange::Is(row) => row.id,
                 RowChange::IsGone(id) => *id,
             };
+            self.shown_mut().forget(id);
             let known = self.row_of(id);
             if let Some(row) = known {
                 self.take_out(row);
@@ -174,16 +187,19 @@ impl Columns {
                     let number = known.or_else(|| self.free.pop()).unwrap_or_else(new);
                     self.write(number, &row);
                     self.put_in(number);
+                    self.note_change(number);
                 }
                 RowChange::IsGone(_) => {
                     if let Some(row) = known {
                         self.columns.iter_mut().for_each(|column| column.set(row, &[]));
                         self.live.remove(row);
                         self.free.push(row);
+                        self.note_change(row);
                     }
                 }
             }
         }
+        self.columns.iter_mut().for_each(Column::index);
         self.position = position;
     }
 
@@ -214,8 +230,24 @@ impl Columns {
         }
         if self.database.updated_at != database.updated_at {
             self.database = Arc::new(database.clone());
+            self.selections_mut().forget();
+            *self.shown_mut() = ShownRecords::default();
         }
         true
+    }
+
+    /// Records as callers of the whole workspace see them, as far as they are remembered.
+    pub(crate) fn shown(&self, ids: &[RecordId]) -> Vec<Option<Arc<Listed>>> {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().map(|id| shown.get(*id)).collect()
+    }
+
+    /// Remembers records as callers of the whole workspace see them at the position and of the database that columns have.
+    pub(crate) fn remember(&self, records: &[Arc<Listed>]) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in records {
+            shown.put(record, self.ids.len());
+        }
     }
 
     /// What they take, about.
@@ -223,7 +255,29 @@ impl Columns {
         let orders: usize = self.orders.iter().map(Order::bytes).sum();
         let columns: usize = self.columns.iter().map(Column::bytes).sum();
         let rows = self.ids.capacity() * size_of::<u128>() + self.created.capacity() * size_of::<i64>();
-        orders + columns + rows + self.by_id.bytes() + self.by_creation.bytes() + self.live.bytes()
+        // Whether they are there already or not, so that columns take no more once they are asked.
+        let selections = Selections::most_bytes(self.live.bytes(), self.ids.len());
+        let shown = ShownRecords::most_bytes(self.ids.len());
+        let all_rows = self.by_id.bytes() + self.by_creation.bytes() + self.live.bytes();
+        orders + columns + rows + selections + shown + all_rows
+    }
+
+    fn selections(&self) -> MutexGuard<'_, Selections> {
+        // Nothing under the lock can be left half done.
+        self.selections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_change(&mut self, row: u32) {
+        let rows = self.ids.len();
+        self.selections_mut().follow(row, rows);
+    }
+
+    fn shown_mut(&mut self) -> &mut ShownRecords {
+        self.shown.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn selections_mut(&mut self) -> &mut Selections {
+        self.selections.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&mut self, number: u32, row: &Row) {

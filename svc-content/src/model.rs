@@ -12,6 +12,7 @@ mod file;
 mod filter;
 mod folder;
 mod group;
+mod kept;
 mod memory;
 mod property;
 mod record;
@@ -49,11 +50,12 @@ pub(crate) use self::group::{
     Counted, Group, GroupBy, GroupKey, Grouped, Grouping, Others, Ranked, day_of, keep_first, text_of_units,
     units_of,
 };
+pub(crate) use self::kept::{Fields, Kept, Listed};
 pub(crate) use self::memory::{
     DatabaseQuery, FormerMember, Member, MemberTarget, Memory, MemoryState, MemoryVersion,
 };
 pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
-pub(crate) use self::record::{Kept, Record, RecordVersion, Values};
+pub(crate) use self::record::{Record, RecordVersion, Values};
 pub(crate) use self::selection::{Order, Selection, Word};
 pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState, States, StatesAsked};
 pub(crate) use self::tally::Tally;

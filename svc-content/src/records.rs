@@ -29,7 +29,6 @@ pub(crate) use self::documents::{Rendered, documents, readable};
 pub(crate) use self::groups::{RecordGroup, RecordGroups, RecordGroupsRequest, Summary};
 pub(crate) use self::import::{Imported, RowProblem, TableDraft};
 pub(crate) use self::list::RecordListRequest;
-pub(crate) use self::listed::Listed;
 pub(crate) use self::of_table::{DatabaseOfTable, FieldChoice, MadeOfTable, TableField};
 pub(crate) use self::references::Backlink;
 pub(crate) use self::trash::{folders_of, require_database, revive};

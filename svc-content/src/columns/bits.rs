@@ -28,6 +28,16 @@ impl Bits {
         Self { words: vec![0; other.words.len()] }
     }
 
+    /// None, with room for so many rows.
+    pub(super) fn for_rows(rows: u32) -> Self {
+        Self { words: vec![0; (rows as usize).div_ceil(LANES)] }
+    }
+
+    /// Of words that are made elsewhere.
+    pub(super) const fn of_words(words: Vec<u64>) -> Self {
+        Self { words }
+    }
+
     pub(super) fn has(&self, row: u32) -> bool {
         let (word, lane) = split(row);
         self.word(word) >> lane & 1 == 1
@@ -76,6 +86,13 @@ impl Bits {
     pub(super) fn subtract(&mut self, other: &Self) {
         for (word, less) in self.words.iter_mut().zip(&other.words) {
             *word &= !less;
+        }
+    }
+
+    /// Leaves those that are also in the 64 rows which are told for a word.
+    pub(super) fn mask(&mut self, of: impl Fn(usize) -> u64) {
+        for (number, word) in self.words.iter_mut().enumerate().filter(|(_, word)| **word != 0) {
+            *word &= of(number);
         }
     }
 
@@ -128,6 +145,8 @@ mod tests {
         assert_eq!(bits.rows().collect::<Vec<_>>(), [0, 5, 64, 200]);
         assert_eq!(bits.count(), 4);
         assert!(bits.has(64) && !bits.has(63) && !bits.has(100_000));
+        bits.mask(|word| if word == 0 { !1 } else { 1 << (200 - 3 * 64) });
+        assert_eq!(bits.rows().collect::<Vec<_>>(), [5, 200]);
         assert_eq!(passing(&[1, 2, 3, 2], 0, |one| one == 2), 0b1010);
         assert_eq!(passing(&[1, 2, 3, 2], 1, |one| one == 2), 0);
     }

@@ -24,6 +24,16 @@ impl<T> Block<T> {
         self.items.get(self.start(lane)..self.end(lane)).unwrap_or_default()
     }
 
+    /// The list of each row, in their order.
+    pub(super) fn lists(&self) -> impl Iterator<Item = &[T]> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let list = self.items.get(start..*end as usize).unwrap_or_default();
+            start = *end as usize;
+            list
+        })
+    }
+
     /// The lists of all rows, one behind the other.
     pub(super) fn items(&self) -> &[T] {
         &self.items
@@ -43,6 +53,12 @@ pub(super) struct Blocks<T> {
 
 impl<T> Default for Blocks<T> {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Blocks<T> {
+    pub(super) const fn new() -> Self {
         Self { blocks: Vec::new() }
     }
 }
@@ -56,6 +72,11 @@ impl<T: Copy> Blocks<T> {
 
     pub(super) fn block(&self, number: usize) -> Option<&Block<T>> {
         self.blocks.get(number)
+    }
+
+    /// All rows that have a list are below this.
+    pub(super) fn rows(&self) -> u32 {
+        u32::try_from(self.blocks.len() * LANES).unwrap_or(u32::MAX)
     }
 
     /// Puts a list in the place of the one that the row has.
@@ -108,6 +129,10 @@ mod tests {
         }
         for (row, list) in model.iter().enumerate() {
             assert_eq!(blocks.list(row as u32), list.as_slice(), "row {row}");
+        }
+        for (number, model) in model.chunks(LANES).enumerate() {
+            let lists: Vec<&[u16]> = blocks.block(number).unwrap().lists().take(model.len()).collect();
+            assert_eq!(lists, model);
         }
         assert!(blocks.list(9_999).is_empty());
     }

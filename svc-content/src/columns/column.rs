@@ -10,6 +10,9 @@ use super::blocks::Blocks;
 use super::texts::Texts;
 use crate::model::{Cell, GroupBy, MAX_KEY_CHARS, Property, PropertyType, Ranked, Test, day_of, units_of};
 
+/// With fewer rows asked for in a block, each list is looked up by itself.
+const FEW_IN_BLOCK: u32 = 16;
+
 /// What a column needs to know of its property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Described {
@@ -59,9 +62,9 @@ pub(super) enum Column {
 impl Column {
     pub(super) fn of(kind: PropertyType) -> Self {
         match kind {
-            PropertyType::Text | PropertyType::Url => Self::Text(Texts::signed()),
+            PropertyType::Text | PropertyType::Url => Self::Text(Texts::of_words()),
             PropertyType::Number | PropertyType::Date => {
-                Self::Number { keys: Vec::new(), texts: Texts::default() }
+                Self::Number { keys: Vec::new(), texts: Texts::of_numbers() }
             }
             PropertyType::Boolean | PropertyType::Select => Self::Choice(Vec::new()),
             PropertyType::MultiSelect => Self::Choices(Blocks::default()),
@@ -102,6 +105,14 @@ impl Column {
                     texts.filter_map(|text| Uuid::try_parse(text).ok()).map(|id| id.as_u128()).collect();
                 ids.set(row, &list);
             }
+        }
+    }
+
+    /// Makes what texts are looked for with, where there are so many by now that it pays.
+    pub(super) fn index(&mut self) {
+        match self {
+            Self::Text(texts) | Self::Number { texts, .. } => texts.index(),
+            Self::Choice(_) | Self::Choices(_) | Self::References(_) => {}
         }
     }
 
@@ -214,21 +225,29 @@ impl Column {
     }
 
     /// Those of some rows in which a search finds a word: in a text of theirs, or in the name of one of these options.
-    pub(super) fn found(&self, described: &Described, word: &str, options: &[String], within: &Bits) -> Bits {
+    /// `None` for none, where that is known without a look at the rows.
+    pub(super) fn found(
+        &self,
+        described: &Described,
+        word: &str,
+        options: &[String],
+        within: &Bits,
+    ) -> Option<Bits> {
         let is_of = |marks: &[u8]| word.bytes().all(|byte| byte.is_ascii_digit() || marks.contains(&byte));
-        match self {
+        let is_named = || described.options.iter().any(|option| options.contains(option));
+        Some(match self {
             Self::Text(texts) => texts.holding(word, within),
             // What no number and no date has in it need not be looked for there.
             Self::Number { texts, .. } if is_of(b"-+:.etz") => texts.holding(word, within),
-            Self::Choice(codes) if described.kind == PropertyType::Select => {
+            Self::Choice(codes) if described.kind == PropertyType::Select && is_named() => {
                 choose(codes, within, &described.places_of(options))
             }
-            Self::Choices(places) => {
+            Self::Choices(places) if is_named() => {
                 let wanted = described.places_of(options);
                 any(places, within, |place| wanted.get(usize::from(place)).copied().unwrap_or(false))
             }
-            Self::Number { .. } | Self::Choice(_) | Self::References(_) => Bits::none_of(within),
-        }
+            Self::Number { .. } | Self::Choice(_) | Self::Choices(_) | Self::References(_) => return None,
+        })
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -291,8 +310,15 @@ fn any<T: Copy>(lists: &Blocks<T>, within: &Bits, test: impl Fn(T) -> bool) -> B
     let mut found = Bits::none_of(within);
     for (number, rows) in within.words() {
         let Some(block) = lists.block(number) else { continue };
-        let hits = lanes(rows).filter(|lane| block.list(*lane as usize).iter().any(|item| test(*item)));
-        found.add_word(number, hits.fold(0, |bits, lane| bits | 1 << lane));
+        let has = |list: &[T]| list.iter().any(|item| test(*item));
+        let hits = if rows.count_ones() < FEW_IN_BLOCK {
+            let hits = lanes(rows).filter(|lane| has(block.list(*lane as usize)));
+            hits.fold(0_u64, |bits, lane| bits | 1 << lane)
+        } else {
+            let lists = block.lists().enumerate();
+            rows & lists.fold(0_u64, |bits, (lane, list)| bits | u64::from(has(list)) << lane)
+        };
+        found.add_word(number, hits);
     }
     found
 }

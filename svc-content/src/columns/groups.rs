@@ -1,6 +1,7 @@
 //! Selected rows in groups by the values of a column, with what other columns come to in each.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cairn_proto::domain::GroupOrder;
 use cairn_proto::ids::RecordId;
@@ -22,7 +23,7 @@ struct Rows<'a> {
     number: usize,
     column: &'a Column,
     by: &'a GroupBy,
-    selected: Bits,
+    selected: Arc<Bits>,
 }
 
 /// Groups that are whole, of which no more are kept than an answer needs.
@@ -139,7 +140,7 @@ impl<'a> Rows<'a> {
 
     /// The rows without a value.
     fn without(&self) -> Group {
-        let mut rows = self.selected.clone();
+        let mut rows = Bits::clone(&self.selected);
         rows.subtract(&self.column.present(&self.selected));
         let example = rows.rows().map(|row| self.columns.record(row)).min();
         Group { key: None, count: rows.count(), example, tallies: Vec::new() }

@@ -1,9 +1,8 @@
 //! The names of the live files of a workspace in memory: what finds those that hold a text without reading all of them.
 //!
-//! Names are kept folded, with signatures of their trigrams, so that a text which stands in few of them is looked for in
-//! few blocks. What takes a look at most of them is remembered, and follows the changes as the names do. What is found is
-//! put in the order that the engine has: names that are the text, names that begin with it, all others; each of them by
-//! name and then by id.
+//! Names are kept folded, with an index of what stands in them (`index.rs`), so that few of them are read for a text. What
+//! takes a look at most of them is remembered, and follows the changes as the names do. What is found is put in the order
+//! that the engine has: names that are the text, names that begin with it, all others; each of them by name and then by id.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -26,7 +25,7 @@ const ROOT: u32 = 0;
 const FEW: u64 = 4_096;
 /// Of fewer names, all are read sooner than it is worth to remember anything.
 const REMEMBERED_FROM: usize = 16_384;
-/// Signatures tell nothing of a text that has fewer bytes.
+/// An index tells little of a text that has fewer bytes.
 const SHORT: usize = 3;
 
 /// What a file is called at a position, and where it stands.
@@ -108,7 +107,7 @@ impl Names {
             places: Vec::new(),
             folders: HashMap::new(),
             written: Blocks::default(),
-            folded: Texts::signed(),
+            folded: Texts::of_words(),
             live: Bits::default(),
             free: Vec::new(),
             by_id: Order::default(),
@@ -142,6 +141,7 @@ impl Names {
         self.by_id = Order::of_sorted(&rows);
         rows.sort_unstable_by(|one, other| self.by_name(*one, *other));
         self.by_name = Order::of_sorted(&rows);
+        self.folded.index();
     }
 
     /// Makes names what they are at a later position.
@@ -173,6 +173,7 @@ impl Names {
                 }
             }
         }
+        self.folded.index();
         self.position = position;
     }
 

@@ -26,6 +26,11 @@ impl Order {
         self.pieces.iter().flatten().copied()
     }
 
+    /// The same rows, a piece at a time.
+    pub(super) fn pieces(&self) -> impl DoubleEndedIterator<Item = &[u32]> + '_ {
+        self.pieces.iter().map(Vec::as_slice)
+    }
+
     /// From the row of that number on.
     pub(super) fn rows_from(&self, number: usize) -> impl Iterator<Item = u32> + '_ {
         let (mut left, mut first) = (number, 0);
@@ -133,6 +138,7 @@ mod tests {
         model.sort_by_key(|row| key(*row));
         assert_eq!(order.rows().collect::<Vec<_>>(), model);
         assert_eq!(order.len(), model.len());
+        assert_eq!(order.pieces().collect::<Vec<_>>().concat(), model);
         for from in [0, 1, 1_024, 3_000, 5_999, 6_000, 7_000] {
             let there: Vec<u32> = model.iter().copied().skip(from).collect();
             assert_eq!(order.rows_from(from).collect::<Vec<_>>(), there, "from {from}");

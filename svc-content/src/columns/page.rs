@@ -5,6 +5,7 @@
 //! by their creation.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use cairn_proto::ids::RecordId;
 
@@ -15,7 +16,7 @@ use super::order::Order;
 use crate::model::Selection;
 
 /// To take a row and put it in order costs as much as to pass that many in a walk.
-const STEPS_A_ROW: u64 = 4;
+const STEPS_A_ROW: u64 = 16;
 
 /// A page of a selection, where it begins, and how many are selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +38,7 @@ struct Level<'a> {
 struct Ordered<'a> {
     columns: &'a Columns,
     levels: Vec<Level<'a>>,
-    selected: Bits,
+    selected: Arc<Bits>,
     total: u64,
 }
 
@@ -111,7 +112,9 @@ impl Ordered<'_> {
                 self.columns.by_creation(one, other)
             });
         }
-        order.rows().filter(|row| self.selected.has(*row)).skip(offset).take(limit).collect()
+        let mut rows = Vec::with_capacity(limit);
+        self.walk(order, false, offset, limit, &mut rows);
+        rows
     }
 
     fn by_value(&self, first: Level<'_>, offset: usize, limit: usize) -> Vec<u32> {
@@ -138,10 +141,7 @@ impl Ordered<'_> {
             }
             order.len()
         } else {
-            match first.is_descending {
-                false => self.walk(order.rows(), offset, limit, &mut rows),
-                true => self.walk(order.rows().rev(), offset, limit, &mut rows),
-            }
+            self.walk(order, first.is_descending, offset, limit, &mut rows)
         };
         let missing = limit - rows.len();
         if missing > 0 {
@@ -164,10 +164,7 @@ impl Ordered<'_> {
             return None;
         }
         let mut rows = Vec::with_capacity(limit);
-        match first.is_descending {
-            false => self.walk(order.rows().rev(), behind, limit, &mut rows),
-            true => self.walk(order.rows(), behind, limit, &mut rows),
-        };
+        self.walk(order, !first.is_descending, behind, limit, &mut rows);
         rows.reverse();
         Some(rows)
     }
@@ -175,17 +172,28 @@ impl Ordered<'_> {
     /// Answers how many selected rows it has passed, which are all if the page is not full.
     fn walk(
         &self,
-        rows: impl Iterator<Item = u32>,
+        order: &Order,
+        is_backwards: bool,
         offset: usize,
         limit: usize,
         page: &mut Vec<u32>,
     ) -> usize {
-        let mut passed = 0;
-        for row in rows.filter(|row| self.selected.has(*row)) {
-            if passed >= offset {
-                page.push(row);
+        let (mut passed, mut pieces) = (0, order.pieces());
+        let mut next = || if is_backwards { pieces.next_back() } else { pieces.next() };
+        let is_selected = |row: &u32| self.selected.has(*row);
+        while let Some(piece) = next() {
+            // Pieces before the page are only counted.
+            let here = piece.iter().copied().filter(is_selected).count();
+            let begin = offset.saturating_sub(passed);
+            passed += here;
+            if here <= begin {
+                continue;
             }
-            passed += 1;
+            let mut rows: Vec<u32> = piece.iter().copied().filter(is_selected).collect();
+            if is_backwards {
+                rows.reverse();
+            }
+            page.extend(rows.into_iter().skip(begin).take(limit - page.len()));
             if page.len() == limit {
                 break;
             }

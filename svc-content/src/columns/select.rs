@@ -1,16 +1,48 @@
 //! Which records a selection means.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
+use super::Columns;
 use super::bits::Bits;
 use super::column::{Column, sort_key};
-use super::{Columns, order};
-use crate::model::{Condition, Filter, Selection, Test, Word};
+use super::order::Order;
+use crate::model::{Condition, Filter, MAX_KEY_CHARS, Selection, Test, Word};
 
 impl Columns {
     /// The rows that are selected; `None` when these columns cannot tell.
-    pub(super) fn selected(&self, selection: &Selection) -> Option<Bits> {
-        let mut found = self.all(&selection.filters, self.live.clone())?;
+    pub(super) fn selected(&self, selection: &Selection) -> Option<Arc<Bits>> {
+        if selection.is_everything() {
+            return Some(Arc::new(self.live.clone()));
+        }
+        let known = self.selections().get(selection);
+        let rows = match known {
+            Some((rows, changed)) if changed.is_empty() => return Some(rows),
+            Some((rows, changed)) => self.carried_on(selection, &rows, &changed)?,
+            None => self.among(selection, self.live.clone())?,
+        };
+        let rows = Arc::new(rows);
+        self.selections().put(selection, &rows);
+        Some(rows)
+    }
+
+    /// The rows of a selection that were selected before some of them have changed.
+    fn carried_on(&self, selection: &Selection, before: &Bits, changed: &[u32]) -> Option<Bits> {
+        let (mut now, mut looked_at) = (Bits::none_of(&self.live), Bits::none_of(&self.live));
+        now.unite(before);
+        for row in changed {
+            now.remove(*row);
+            if self.live.has(*row) {
+                looked_at.add(*row);
+            }
+        }
+        now.unite(&self.among(selection, looked_at)?);
+        Some(now)
+    }
+
+    /// Those of some rows that are selected.
+    fn among(&self, selection: &Selection, within: Bits) -> Option<Bits> {
+        let mut found = self.all(&selection.filters, within)?;
         for word in &selection.words {
             found = self.word(word, &found);
         }
@@ -65,8 +97,10 @@ impl Columns {
         let mut found = Bits::none_of(within);
         for (key, whole) in texts {
             let wanted = whole.as_ref().unwrap_or(key).as_bytes();
+            // What is shorter than any key that was cut has nothing behind it.
+            let is_whole = whole.is_none() && key.len() < MAX_KEY_CHARS;
             for row in alike(order, key.as_bytes(), |row| sort_key(all.text(row))) {
-                if within.has(row) && all.text(row) == wanted {
+                if within.has(row) && (is_whole || all.text(row) == wanted) {
                     found.add(row);
                 }
             }
@@ -79,8 +113,11 @@ impl Columns {
         let mut found = Bits::none_of(within);
         let mut left = within.clone();
         for (column, described) in self.columns.iter().zip(&self.described) {
+            if left.is_empty() {
+                break;
+            }
             let more = column.found(described, &word.folded, &word.option_ids, &left);
-            if !more.is_empty() {
+            if let Some(more) = more {
                 left.subtract(&more);
                 found.unite(&more);
             }
@@ -90,16 +127,13 @@ impl Columns {
 }
 
 /// The rows of an order with one key.
-fn alike<'a>(
-    order: &'a order::Order,
-    key: &'a [u8],
-    of: impl Fn(u32) -> &'a [u8] + Copy + 'a,
-) -> impl Iterator<Item = u32> + 'a {
-    let first = order.first_from(move |row| match of(row).cmp(key) {
-        Ordering::Less => Ordering::Less,
-        Ordering::Equal | Ordering::Greater => Ordering::Greater,
+fn alike<'a>(order: &'a Order, key: &[u8], of: impl Fn(u32) -> &'a [u8]) -> impl Iterator<Item = u32> {
+    let from = order.place(|row| of(row).cmp(key));
+    let until = order.place(|row| match of(row).cmp(key) {
+        Ordering::Less | Ordering::Equal => Ordering::Less,
+        Ordering::Greater => Ordering::Greater,
     });
-    first.take_while(move |row| of(*row) == key)
+    order.rows_from(from).take(until.saturating_sub(from))
 }
 
 fn reads_texts(filter: &Filter) -> bool {

@@ -21,17 +21,6 @@ pub(crate) struct Record {
     pub(crate) updated_at: Timestamp,
 }
 
-/// The same of a page, with its values as the JSON text that they are kept as.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Kept {
-    pub(crate) id: RecordId,
-    pub(crate) values: String,
-    pub(crate) content_file_id: Option<FileId>,
-    pub(crate) version: u64,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-}
-
 /// What a record was at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordVersion {

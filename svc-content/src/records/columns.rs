@@ -7,17 +7,19 @@
 
 use std::sync::Arc;
 
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::RecordId;
 
-use super::Records;
+use super::{Records, listed};
 use crate::Error;
 use crate::columns::{Builder, Columns, Held, Place, Row, RowChange, Standing};
 use crate::context::Context;
-use crate::model::{Database, Kept, Selection, cells};
+use crate::model::{Database, Listed, Selection, cells};
 use crate::scope::Caller;
 use crate::store;
 use crate::store::columns::Stored;
+use crate::store::records::KeptPage;
 
 /// Of no more records than this, the request that wants the columns reads them itself: it takes about as long as the page.
 const READ_AT_ONCE: u64 = 1_000;
@@ -71,6 +73,47 @@ pub(super) fn page(
     }
 }
 
+/// A page of columns, and which position of the feed it is as of.
+#[derive(Debug)]
+struct Resting {
+    held: Held<Columns>,
+    position: u64,
+    place: Place,
+}
+
+/// The page of a selection; `None` where the columns cannot tell, are of another state of the database, or the record that the
+/// page is to contain is not selected.
+fn page_at_rest(
+    held: Held<Columns>,
+    written_at: Timestamp,
+    selection: &Selection,
+    wanted: Wanted,
+    limit: u32,
+) -> Option<Resting> {
+    let (position, place) = {
+        let columns = held.read().ok()?;
+        if columns.database().updated_at != written_at {
+            return None;
+        }
+        (columns.position(), page(&columns, selection, wanted, limit)??)
+    };
+    Some(Resting { held, position, place })
+}
+
+/// Which of some records are remembered as of a position; `None` when columns are as of another by now.
+fn shown(held: &Held<Columns>, position: u64, ids: &[RecordId]) -> Option<Vec<Option<Arc<Listed>>>> {
+    let columns = held.read().ok()?;
+    (columns.position() == position).then(|| columns.shown(ids))
+}
+
+/// Remembers records that were read as of a position. What has changed since, columns have forgotten, and it stays so.
+fn remember(held: &Held<Columns>, position: u64, written_at: Timestamp, read: &[Arc<Listed>]) {
+    let Ok(columns) = held.read() else { return };
+    if columns.position() == position && columns.database().updated_at == written_at {
+        columns.remember(read);
+    }
+}
+
 impl Records {
     /// A database as its columns know it, for a caller who sees the whole workspace: which folders it stands in is not
     /// known here. What is read with it counts only once it was seen to be the present one.
@@ -93,22 +136,71 @@ impl Records {
         selection: &Selection,
         wanted: Wanted,
         limit: u32,
-    ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
-        let of = (database.workspace_id, database.id);
-        let Some(held) = self.context.columns.held_of(of, self.context.clock.now()) else {
+    ) -> Result<Option<(Place, KeptPage)>, Error> {
+        let Some(Resting { position, place, .. }) = self.resting(database, selection, wanted, limit).await
+        else {
             return Ok(None);
         };
-        let (position, place) = {
-            let Ok(columns) = held.read() else { return Ok(None) };
-            if columns.len() > MUCH || columns.database().updated_at != database.updated_at {
-                return Ok(None);
-            }
-            (columns.position(), page(&columns, selection, wanted, limit))
-        };
-        let Some(Some(place)) = place else { return Ok(None) };
+        let of = (database.workspace_id, database.id);
         let page = store::records::page(self.context.db.engine(), of, &place.ids).await?;
         let is_present = page.position == position && page.written_at == Some(database.updated_at);
-        Ok(is_present.then_some((place, page.records)))
+        Ok(is_present.then_some((place, page)))
+    }
+
+    /// The same for a caller who sees the whole workspace. Records of the pages that were asked for last are not read again:
+    /// of a page of these, the statement only asks whether the feed and the database are where the columns are.
+    pub(super) async fn listed_at_rest(
+        &self,
+        database: &Database,
+        selection: &Selection,
+        wanted: Wanted,
+        limit: u32,
+    ) -> Result<Option<(Place, Vec<Listed>)>, Error> {
+        let Some(resting) = self.resting(database, selection, wanted, limit).await else { return Ok(None) };
+        let Resting { held, position, place } = resting;
+        let Some(known) = shown(&held, position, &place.ids) else { return Ok(None) };
+        let (of, present) = ((database.workspace_id, database.id), Some((position, database.updated_at)));
+        let unknown = place.ids.iter().zip(&known).filter(|(_, shown)| shown.is_none());
+        let unknown: Vec<RecordId> = unknown.map(|(id, _)| *id).collect();
+        if unknown.is_empty() {
+            let standing = store::columns::standing(self.context.db.engine(), of.0, of.1).await?;
+            let records: Vec<Listed> = known.into_iter().flatten().map(Arc::unwrap_or_clone).collect();
+            return Ok((standing == present).then_some((place, records)));
+        }
+        let page = store::records::page(self.context.db.engine(), of, &unknown).await?;
+        if page.written_at.map(|written_at| (page.position, written_at)) != present {
+            return Ok(None);
+        }
+        let read: Vec<Arc<Listed>> =
+            listed::whole(database, &page.records()?)?.into_iter().map(Arc::new).collect();
+        if read.len() != unknown.len() {
+            return Ok(None);
+        }
+        remember(&held, position, database.updated_at, &read);
+        let mut read = read.into_iter();
+        let records = known.into_iter().filter_map(|known| known.or_else(|| read.next()));
+        let records: Vec<Listed> = records.map(Arc::unwrap_or_clone).collect();
+        Ok(Some((place, records)))
+    }
+
+    /// The page as of the position that columns have; `None` where there are none, or they cannot tell.
+    async fn resting(
+        &self,
+        database: &Database,
+        selection: &Selection,
+        wanted: Wanted,
+        limit: u32,
+    ) -> Option<Resting> {
+        let of = (database.workspace_id, database.id);
+        let held = self.context.columns.held_of(of, self.context.clock.now())?;
+        let is_much = held.read().is_ok_and(|columns| columns.len() > MUCH);
+        let written_at = database.updated_at;
+        if !is_much {
+            return page_at_rest(held, written_at, selection, wanted, limit);
+        }
+        let selection = selection.clone();
+        let find = move || page_at_rest(held, written_at, &selection, wanted, limit);
+        tokio::task::spawn_blocking(find).await.ok().flatten()
     }
 
     /// A transaction, and what columns answer to a question for what it sees; `None` where the engine is to be asked.

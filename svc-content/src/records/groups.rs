@@ -194,7 +194,8 @@ async fn labels(
             return Ok(labels);
         }
         let of = (database.workspace_id, database.id);
-        for kept in store::records::page(tx.engine(), of, &examples).await?.records {
+        let page = store::records::page(tx.engine(), of, &examples).await?;
+        for kept in page.records()? {
             labels.by_record.insert(kept.id, listed::text_of(property, &kept)?);
         }
     }

@@ -6,7 +6,7 @@ use cairn_proto::domain;
 use cairn_proto::domain::limits::{RECORD_SEARCH_CHARS, RECORDS_PAGE};
 
 use super::columns::{self, Wanted};
-use super::listed::{self, Listed};
+use super::listed;
 use super::{PropertyNames, Records, parse};
 use crate::Error;
 use crate::checks::Checks;
@@ -15,8 +15,9 @@ use crate::databases::schema::view_of;
 use crate::databases::views::{MAX_SORTS, SortDraft, check_sorts};
 use crate::filter;
 use crate::filter::sorts_by_number;
-use crate::model::{Database, Kept, Order, Selection, Sort, Word, fold};
+use crate::model::{Database, Listed, Order, Selection, Sort, Word, fold};
 use crate::scope::Caller;
+use crate::store::records::KeptPage;
 use crate::{databases, store};
 
 const DEFAULT_LIMIT: u32 = 50;
@@ -71,7 +72,7 @@ impl Records {
         if let Some(database) = &known
             && let Some((place, records)) = self.of_known(database, &request, limit).await?
         {
-            return Ok(page(database, place, listed::whole(database, records)?, limit, &request));
+            return Ok(page(database, place, records, limit, &request));
         }
         let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut checks = Checks::default();
@@ -80,10 +81,10 @@ impl Records {
         self.narrow(caller, &database, &mut selection).await?;
         let wanted = request.wanted()?;
         let found = self.found(caller, &database, &selection, wanted, limit, known.is_some()).await?;
-        let Some((place, records)) = found else {
+        let Some((place, kept)) = found else {
             return Err(self.not_among(&database, request.record_id.as_deref().unwrap_or_default()).await);
         };
-        let records = self.listed(caller, &database, records).await?;
+        let records = self.listed(caller, &database, &kept).await?;
         Ok(page(&database, place, records, limit, &request))
     }
 
@@ -93,14 +94,14 @@ impl Records {
         database: &Database,
         request: &RecordListRequest,
         limit: u32,
-    ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
+    ) -> Result<Option<(Place, Vec<Listed>)>, Error> {
         let mut checks = Checks::default();
         let selection = select(&mut checks, database, request);
         let (Ok(selection), Ok(()), Ok(wanted)) = (selection, checks.finish(), request.wanted()) else {
             return Ok(None);
         };
         let _turn = self.context.db.reading_fairly(database.workspace_id).await?;
-        self.at_rest(database, &selection, wanted, limit).await
+        self.listed_at_rest(database, &selection, wanted, limit).await
     }
 
     /// A page and its records, all of one moment; `None` when the record that it is to contain is not among those that are
@@ -113,7 +114,7 @@ impl Records {
         wanted: Wanted,
         limit: u32,
         is_moving: bool,
-    ) -> Result<Option<(Place, Vec<Kept>)>, Error> {
+    ) -> Result<Option<(Place, KeptPage)>, Error> {
         // What is costly is read in its turn.
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
         if !is_moving && let Some(found) = self.at_rest(database, selection, wanted, limit).await? {
@@ -130,8 +131,8 @@ impl Records {
             None => None,
             Some(place) => {
                 let of = (caller.workspace, database.id);
-                let page = store::records::page(tx.engine(), of, &place.ids).await?;
-                Some((place, page.records))
+                let kept = store::records::page(tx.engine(), of, &place.ids).await?;
+                Some((place, kept))
             }
         };
         tx.rollback().await?;
@@ -143,12 +144,13 @@ impl Records {
         &self,
         caller: &Caller,
         database: &Database,
-        records: Vec<Kept>,
+        kept: &KeptPage,
     ) -> Result<Vec<Listed>, Error> {
+        let records = kept.records()?;
         if caller.listed().is_none() {
-            return listed::whole(database, records);
+            return listed::whole(database, &records);
         }
-        let records = records.into_iter().map(|kept| listed::read(database, kept));
+        let records = records.iter().map(|kept| listed::read(database, kept));
         let shown = self.show(caller, database, records.collect::<Result<_, _>>()?).await?;
         Ok(shown.into_iter().map(Listed::from).collect())
     }

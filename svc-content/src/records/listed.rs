@@ -3,33 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 
-use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql;
-use cairn_proto::ids::{DatabaseId, FileId, RecordId};
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
 
 use super::Shown;
 use crate::Error;
-use crate::model::{Database, Kept, Property, Record, Values};
-
-/// A record of a page, as a caller sees it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Listed {
-    pub(crate) id: RecordId,
-    pub(crate) database_id: DatabaseId,
-    /// A JSON object: see [`values::shown`](super::values::shown).
-    pub(crate) values: String,
-    pub(crate) content_file_id: Option<FileId>,
-    /// The value of the primary property.
-    pub(crate) title: String,
-    pub(crate) version: u64,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-}
+use crate::model::{Database, Kept, Listed, Property, Record, Values};
 
 impl From<Shown> for Listed {
     fn from(shown: Shown) -> Self {
@@ -48,8 +27,12 @@ impl From<Shown> for Listed {
 }
 
 /// A record with its values read.
-pub(super) fn read(database: &Database, kept: Kept) -> Result<Record, Error> {
-    let values: Values = serde_json::from_str(&kept.values).map_err(unreadable)?;
+pub(super) fn read(database: &Database, kept: &Kept<'_>) -> Result<Record, Error> {
+    let read = kept.values.iter().map(|(id, text)| {
+        let value = serde_json::from_str::<serde_json::Value>(text);
+        value.map(|value| (id.to_owned(), value))
+    });
+    let values: Values = read.collect::<Result<_, _>>().map_err(unreadable)?;
     Ok(Record {
         id: kept.id,
         database_id: database.id,
@@ -62,33 +45,34 @@ pub(super) fn read(database: &Database, kept: Kept) -> Result<Record, Error> {
 }
 
 /// The text that a record has of a property; empty for none.
-pub(super) fn text_of(property: &Property, kept: &Kept) -> Result<String, Error> {
-    let fields: Fields<'_> = serde_json::from_str(&kept.values).map_err(unreadable)?;
+pub(super) fn text_of(property: &Property, kept: &Kept<'_>) -> Result<String, Error> {
     let wanted = property.id.to_string();
-    let value = fields.0.iter().find(|(id, _)| *id == wanted).map(|(_, value)| value.get());
+    let value = kept.values.iter().find(|(id, _)| *id == wanted).map(|(_, value)| value);
     Ok(value.map(serde_json::from_str).transpose().map_err(unreadable)?.unwrap_or_default())
 }
 
 /// Records for a caller who may see all that they name.
-pub(super) fn whole(database: &Database, kept: Vec<Kept>) -> Result<Vec<Listed>, Error> {
+pub(super) fn whole(database: &Database, kept: &[Kept<'_>]) -> Result<Vec<Listed>, Error> {
     let ids: Vec<String> = database.properties.iter().map(|property| property.id.to_string()).collect();
     let properties = ids.iter().map(String::as_str).zip(&database.properties).collect();
     let primary = database.primary().map(|property| property.id.to_string()).unwrap_or_default();
-    kept.into_iter().map(|record| show(database, &properties, &primary, record)).collect()
+    kept.iter().map(|record| show(database, &properties, &primary, record)).collect()
 }
 
 fn show(
     database: &Database,
     properties: &HashMap<&str, &Property>,
     primary: &str,
-    kept: Kept,
+    kept: &Kept<'_>,
 ) -> Result<Listed, Error> {
-    let fields: Fields<'_> = serde_json::from_str(&kept.values).map_err(unreadable)?;
-    let (mut shown, mut title) = (String::with_capacity(kept.values.len()), String::new());
-    for (id, value) in &fields.0 {
+    // Quotes, a colon, a comma.
+    const MARKS: usize = 4;
+    let len: usize = kept.values.iter().map(|(id, value)| id.len() + value.len() + MARKS).sum();
+    let (mut shown, mut title) = (String::with_capacity(len), String::new());
+    for (id, value) in kept.values.iter() {
         let Some(property) = properties.get(id) else { continue };
-        if *id == primary {
-            title = serde_json::from_str(value.get()).unwrap_or_default();
+        if id == primary {
+            title = serde_json::from_str(value).unwrap_or_default();
         }
         let Some(text) = named(property, value)? else { continue };
         shown.push_str(if shown.is_empty() { "{\"" } else { ",\"" });
@@ -111,8 +95,7 @@ fn show(
 }
 
 /// A value with options by their names; nothing for an option that there is no more.
-fn named<'a>(property: &Property, value: &'a RawValue) -> Result<Option<Cow<'a, str>>, Error> {
-    let text = value.get();
+fn named<'a>(property: &Property, text: &'a str) -> Result<Option<Cow<'a, str>>, Error> {
     if !property.kind.has_options() {
         return Ok(Some(Cow::Borrowed(text)));
     }
@@ -130,31 +113,4 @@ fn named<'a>(property: &Property, value: &'a RawValue) -> Result<Option<Cow<'a, 
 
 fn unreadable(error: serde_json::Error) -> Error {
     sql::Error::corrupt(format!("a record's values cannot be read: {error}")).into()
-}
-
-/// The members of an object, in their order.
-struct Fields<'a>(Vec<(&'a str, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Members)
-    }
-}
-
-struct Members;
-
-impl<'de> Visitor<'de> for Members {
-    type Value = Fields<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while let Some(id) = map.next_key::<&'de str>()? {
-            members.push((id, map.next_value()?));
-        }
-        Ok(Fields(members))
-    }
 }

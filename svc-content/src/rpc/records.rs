@@ -12,11 +12,11 @@ use super::databases::encode as encode_database;
 use super::filters::{decode_filter, decode_sort};
 use super::{Mask, authorize, choosing_ids};
 use crate::databases::DatabaseDraft;
-use crate::model::{PAGES, PageRequest, PropertyType, RecordVersion};
+use crate::model::{Listed, PAGES, PageRequest, PropertyType, RecordVersion};
 use crate::records::{
-    Backlink, DatabaseOfTable, FieldChoice, Imported, Listed, MadeOfTable, PropertyNames, RecordDraft,
-    RecordGroup, RecordGroups, RecordGroupsRequest, RecordListRequest, Records, RowProblem, Shown, Summary,
-    TableDraft, TableField,
+    Backlink, DatabaseOfTable, FieldChoice, Imported, MadeOfTable, PropertyNames, RecordDraft, RecordGroup,
+    RecordGroups, RecordGroupsRequest, RecordListRequest, Records, RowProblem, Shown, Summary, TableDraft,
+    TableField,
 };
 
 type Answer<T> = Result<Response<T>, Status>;

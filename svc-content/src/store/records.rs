@@ -1,6 +1,7 @@
 //! Records, their versions, and who names a file.
 
 use std::collections::HashMap;
+use std::str::FromStr;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{
@@ -8,7 +9,6 @@ use cairn_chassis::sql::{
 };
 use cairn_chassis::{append_entries, execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
-use serde_json::value::RawValue;
 use sqlx::{Executor, Postgres, Sqlite};
 
 use super::activity::{self, insert_activity};
@@ -16,7 +16,7 @@ use super::cells::insert_cells;
 use super::ending::{self, Ended, Ending, end};
 use super::page::{to_column, to_count};
 use super::usage::add_usage;
-use crate::model::{Author, Database, Kept, Record, RecordVersion, Values, cells, searched};
+use crate::model::{Author, Database, Fields, Kept, Record, RecordVersion, Values, cells, searched};
 
 macro_rules! columns {
     () => {
@@ -263,42 +263,43 @@ impl Row {
 
 /// An element of [`PAGE`]: id, values, body, version, times.
 #[derive(serde::Deserialize)]
-struct KeptRow<'a>(&'a str, #[serde(borrow)] &'a RawValue, Option<&'a str>, i64, i64, i64);
+struct KeptRow<'a, V>(&'a str, V, Option<&'a str>, i64, i64, i64);
 
 /// An element of [`GET_MANY`]: the database, and the record.
 #[derive(serde::Deserialize)]
-struct HeldRow<'a>(&'a str, #[serde(borrow)] KeptRow<'a>);
+struct HeldRow<'a>(&'a str, #[serde(borrow)] KeptRow<'a, Values>);
 
 impl HeldRow<'_> {
     fn into_record(self) -> Result<Record, Error> {
-        let Self(database, row) = self;
-        let unreadable = |_| Error::corrupt("the id of a record's database cannot be read");
-        let kept = row.into_kept()?;
+        let Self(database, KeptRow(id, values, body, version, created_at, updated_at)) = self;
         Ok(Record {
-            id: kept.id,
-            database_id: database.parse().map_err(unreadable)?,
-            values: values_of(&kept.values)?,
-            content_file_id: kept.content_file_id,
-            version: kept.version,
-            created_at: kept.created_at,
-            updated_at: kept.updated_at,
-        })
-    }
-}
-
-impl KeptRow<'_> {
-    fn into_kept(self) -> Result<Kept, Error> {
-        let Self(id, values, body, version, created_at, updated_at) = self;
-        let unreadable = |_| Error::corrupt("the id of a record cannot be read");
-        Ok(Kept {
-            id: id.parse().map_err(unreadable)?,
-            values: values.get().to_owned(),
-            content_file_id: body.map(str::parse).transpose().map_err(unreadable)?,
+            id: id_of(id)?,
+            database_id: id_of(database)?,
+            values,
+            content_file_id: body.map(id_of).transpose()?,
             version: to_count(version),
             created_at: Timestamp::from_micros(created_at),
             updated_at: Timestamp::from_micros(updated_at),
         })
     }
+}
+
+impl<'a> KeptRow<'a, Fields<'a>> {
+    fn into_kept(self) -> Result<Kept<'a>, Error> {
+        let Self(id, values, body, version, created_at, updated_at) = self;
+        Ok(Kept {
+            id: id_of(id)?,
+            values,
+            content_file_id: body.map(id_of).transpose()?,
+            version: to_count(version),
+            created_at: Timestamp::from_micros(created_at),
+            updated_at: Timestamp::from_micros(updated_at),
+        })
+    }
+}
+
+fn id_of<T: FromStr>(text: &str) -> Result<T, Error> {
+    text.parse().map_err(|_| Error::corrupt("an id of a record cannot be read"))
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -406,7 +407,20 @@ pub(crate) struct KeptPage {
     pub(crate) position: u64,
     /// When the database was written last; `None` when it was not live.
     pub(crate) written_at: Option<Timestamp>,
-    pub(crate) records: Vec<Kept>,
+    /// In the order that is wanted.
+    ids: Vec<RecordId>,
+    /// A JSON array of [`KeptRow`], in no order.
+    rows: String,
+}
+
+impl KeptPage {
+    /// The records, in the order that was asked for; without those that are not live.
+    pub(crate) fn records(&self) -> Result<Vec<Kept<'_>>, Error> {
+        let rows: Vec<KeptRow<'_, Fields<'_>>> = json_rows(&self.rows)?;
+        let found = rows.into_iter().map(|row| row.into_kept().map(|kept| (kept.id, kept)));
+        let mut by_id: HashMap<RecordId, Kept<'_>> = found.collect::<Result<_, _>>()?;
+        Ok(self.ids.iter().filter_map(|id| by_id.remove(id)).collect())
+    }
 }
 
 /// The live ones of these records, in this order.
@@ -421,11 +435,7 @@ where
 {
     let (position, written_at, rows): (i64, Option<Timestamp>, String) =
         fetch!(one, on, PAGE, Text(workspace), Text(database), json_list(ids))?;
-    let rows: Vec<KeptRow<'_>> = json_rows(&rows)?;
-    let found = rows.into_iter().map(|row| row.into_kept().map(|kept| (kept.id, kept)));
-    let mut by_id: HashMap<RecordId, Kept> = found.collect::<Result<_, _>>()?;
-    let records = ids.iter().filter_map(|id| by_id.remove(id)).collect();
-    Ok(KeptPage { position: to_count(position), written_at, records })
+    Ok(KeptPage { position: to_count(position), written_at, ids: ids.to_vec(), rows })
 }
 
 /// Waits until no other transaction changes the record.

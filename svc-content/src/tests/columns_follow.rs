@@ -8,7 +8,7 @@ use serde_json::json;
 use super::tables::Table;
 use super::*;
 use crate::columns::Columns;
-use crate::databases::properties::PropertyPatch;
+use crate::databases::properties::{OptionDraft, PropertyPatch, SettingsDraft};
 use crate::databases::views::ViewDraft;
 use crate::records::{RecordListRequest, Records, TableDraft};
 
@@ -27,11 +27,11 @@ fn search(word: &str) -> RecordListRequest {
     RecordListRequest { search: word.to_owned(), limit: 5, ..RecordListRequest::default() }
 }
 
-/// A table of so many records by import, a thousand at a time.
-async fn large(bench: &Bench) -> Table {
+/// A table of so many records of such names by import, a thousand at a time.
+async fn large(bench: &Bench, name: impl Fn(usize) -> String) -> Table {
     let table = Table::new(bench, None).await;
     for part in [0..1_000, 1_000..MANY] {
-        let rows: String = part.map(|number| format!("row {number},{number}\n")).collect();
+        let rows: String = part.map(|number| format!("{},{number}\n", name(number))).collect();
         let csv = format!("Name,Points\n{rows}").into();
         let draft = TableDraft { csv, columns: Default::default(), dry_run: false };
         table.records.import(&bench.caller, &table.id(), &draft).await.unwrap();
@@ -131,7 +131,7 @@ async fn a_page_is_of_the_database_as_another_process_left_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_database_is_read_behind_the_requests() {
     for bench in benches().await {
-        let table = large(&bench).await;
+        let table = large(&bench, |number| format!("row {number}")).await;
         let (records, shelf) = with(&bench, COLUMNS_BYTES);
         let (engine, _) = with(&bench, 0);
         let mut number = MANY;
@@ -161,10 +161,109 @@ async fn a_large_database_is_read_behind_the_requests() {
     }
 }
 
+#[tokio::test]
+async fn a_page_shows_records_as_they_are_by_now() {
+    for bench in benches().await {
+        let mut table = Table::new(&bench, None).await;
+        table.fill().await;
+        let ((records, shelf), (engine, _)) = (with(&bench, COLUMNS_BYTES), with(&bench, 0));
+        let assert_same = async |id: &str, after: &str| {
+            // Records of pages before are remembered, of whole pages and of parts.
+            for (limit, offset) in [(3, 0), (3, 0), (4, 1), (2, 2), (3, 0)] {
+                let ask = RecordListRequest { limit, offset, ..RecordListRequest::default() };
+                let answered = records.list(&bench.caller, id, ask.clone()).await.unwrap();
+                let expected = engine.list(&bench.caller, id, ask).await.unwrap();
+                assert_eq!(answered, expected, "{} after {after}", bench.engine());
+            }
+        };
+        let id = table.id();
+        assert_same(&id, "they were made").await;
+        assert_eq!(shelf.held(), 1, "{}", bench.engine());
+        let listed = engine.list(&bench.caller, &id, RecordListRequest::default()).await.unwrap();
+        let record = listed.records.first().unwrap().id.to_string();
+
+        table.change(&record, json!({"Points": 77, "Link": "https://cairn.example"})).await.unwrap();
+        assert_same(&id, "a change of a value").await;
+        table.change(&record, json!({"Name": "Another"})).await.unwrap();
+        assert_same(&id, "a change of the title").await;
+
+        let status = table.database.properties.iter().find(|property| property.name == "Status").unwrap();
+        let renamed = status.config.options.iter().map(|option| OptionDraft {
+            id: option.id.clone(),
+            name: format!("{} by now", option.name),
+            color: None,
+        });
+        let config = SettingsDraft { options: Some(renamed.collect()), ..SettingsDraft::default() };
+        let patch = PropertyPatch { config: Some(config), ..PropertyPatch::default() };
+        table.databases.update_property(&bench.caller, &id, &status.id.to_string(), patch).await.unwrap();
+        table.reload().await;
+        assert_same(&id, "new names of options").await;
+
+        let link = table.field("Link");
+        table.databases.delete_property(&bench.caller, &id, &link).await.unwrap();
+        table.reload().await;
+        assert_same(&id, "a property was deleted").await;
+
+        table.records.delete(&bench.caller, &id, &record).await.unwrap();
+        assert_same(&id, "a record was deleted").await;
+        table.records.restore(&bench.caller, &id, &record).await.unwrap();
+        assert_same(&id, "it was restored").await;
+    }
+}
+
+/// A name of so many words that an index of all of them is made.
+fn long_name(number: usize) -> String {
+    const WORDS: [&str; 7] = ["quorum", "retry", "sju", "särskild", "re-try", "STRASSE", "100%"];
+    let word = |place: usize| WORDS[(number / (place + 1) + place * place) % WORDS.len()];
+    let words: Vec<&str> = (0..16).map(word).collect();
+    format!("row {number} {}", words.join(" "))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_texts_are_found_as_the_engine_finds_them() {
+    for bench in benches().await {
+        let table = large(&bench, long_name).await;
+        let (records, shelf) = with(&bench, COLUMNS_BYTES);
+        let (engine, _) = with(&bench, 0);
+        ready(&bench, &table, &records, &shelf).await;
+        let name = table.field("Name");
+        for round in 0..4_usize {
+            for text in
+                ["quorum retry", "rum ret", "149", "7", "ä", "y sju r", "-", "straße", "zebra", "row 1"]
+            {
+                let contains = Condition {
+                    field_id: name.clone(),
+                    operator: Some(Operator::Contains),
+                    value: Some(json!(text)),
+                };
+                let filtered = RecordListRequest {
+                    filters: vec![cairn_proto::domain::Filter::Is(contains)],
+                    offset: 2,
+                    ..search("")
+                };
+                for ask in [filtered, search(text)] {
+                    let answered = records.list(&bench.caller, &table.id(), ask.clone()).await.unwrap();
+                    let expected = engine.list(&bench.caller, &table.id(), ask.clone()).await.unwrap();
+                    assert_eq!(answered, expected, "{} {ask:?} in round {round}", bench.engine());
+                }
+            }
+            // What was selected before follows what is written.
+            let made = table.make(json!({"Name": long_name(149 + round)})).await.record.id.to_string();
+            table.make(json!({"Name": "zebra quorum"})).await;
+            if round.is_multiple_of(2) {
+                table.change(&made, json!({"Name": "row 7 without the others"})).await.unwrap();
+            } else {
+                table.records.delete(&bench.caller, &table.id(), &made).await.unwrap();
+            }
+        }
+        assert_eq!(shelf.held(), 1, "{}", bench.engine());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_large_is_left_to_the_engine() {
     for bench in benches().await {
-        let table = large(&bench).await;
+        let table = large(&bench, |number| format!("row {number}")).await;
         let (records, shelf) = with(&bench, 4_096);
         for _ in 0..20 {
             let listed = records.list(&bench.caller, &table.id(), search("row 7")).await.unwrap();

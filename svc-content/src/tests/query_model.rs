@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::tables::{Table, tree};
 use super::*;
 use crate::databases::views::SortDraft;
-use crate::model::fold;
-use crate::records::{Listed, RecordListRequest, Records};
+use crate::model::{Listed, fold};
+use crate::records::{RecordListRequest, Records};
 
 const RECORDS: usize = 40;
 const QUESTIONS: u32 = 60;
