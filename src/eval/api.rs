@@ -176,7 +176,8 @@ impl Api {
             let request = self.search_request("ready", Strategy::Semantic, 1);
             let request = request.header(CHANGE, change).header(WAIT_MS.0, WAIT_MS.1);
             let answer: Answer = self.accepted(request).await?.json().await?;
-            let is_whole = [INDEX_BEHIND, PROVIDER_UNAVAILABLE].iter().all(|code| answer.note(code).is_none());
+            let is_whole =
+                [INDEX_BEHIND, PROVIDER_UNAVAILABLE].iter().all(|code| answer.note(code).is_none());
             if is_whole {
                 return Ok(());
             }
