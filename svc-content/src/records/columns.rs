@@ -117,7 +117,7 @@ fn remember(held: &Held<Columns>, position: u64, written_at: Timestamp, read: &[
 impl Records {
     /// A database as its columns know it, for a caller who sees the whole workspace: which folders it stands in is not
     /// known here. What is read with it counts only once it was seen to be the present one.
-    pub(super) fn known(&self, caller: &Caller, id: &str) -> Option<Arc<Database>> {
+    pub(super) fn database_in_columns(&self, caller: &Caller, id: &str) -> Option<Arc<Database>> {
         if caller.listed().is_some() {
             return None;
         }

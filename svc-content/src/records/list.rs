@@ -68,7 +68,7 @@ impl Records {
         request: RecordListRequest,
     ) -> Result<RecordPage, Error> {
         let limit = if request.limit == 0 { DEFAULT_LIMIT } else { request.limit };
-        let known = self.known(caller, database_id);
+        let known = self.database_in_columns(caller, database_id);
         if let Some(database) = &known
             && let Some((place, records)) = self.of_known(database, &request, limit).await?
         {

@@ -1,6 +1,7 @@
 //! How many statements a list takes does not depend on how long it is, and a write takes few: each is a message to another thread
 //! and one back.
 
+use cairn_chassis::clock::Timestamp;
 use serde_json::json;
 
 use super::tables::Table;

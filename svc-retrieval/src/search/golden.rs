@@ -151,7 +151,7 @@ impl Searcher {
             return Ok(Outcome::LOST);
         }
         let (within, more) = self.within(generation, identity, call, &plan, request).await?;
-        let (ranking, fetched) = match instead {
+        let (mut ranking, fetched) = match instead {
             None => {
                 let ranked = self.ranked(generation, workspace, within, request).await?;
                 add_notes(notes, ranked.notes);
@@ -164,7 +164,8 @@ impl Searcher {
         };
         add_notes(notes, more);
         let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now(), past: None };
-        let (pool, more) = self.gathered(site, request, &ranking).await?;
+        let read = std::mem::take(&mut ranking.seen.chunks);
+        let (pool, more) = self.gathered(site, request, (&ranking, read)).await?;
         add_notes(notes, more);
         Ok(judged(&Page::of(pool.evidence(), request), expected))
     }

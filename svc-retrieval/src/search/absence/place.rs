@@ -36,7 +36,7 @@ impl Searcher {
         let Case { generation, identity, call, search, plan } = case;
         let workspace = identity.workspace_id()?;
         let (within, _) = self.within(generation, identity, call, plan, search).await?;
-        let ranked = self.ranked(generation, workspace, within.clone(), search).await?;
+        let mut ranked = self.ranked(generation, workspace, within.clone(), search).await?;
         report.coverage.extend(ranked.notes);
         let places = ranked.ranking.places(missed.id);
         let mut deep = places.clone();
@@ -52,7 +52,8 @@ impl Searcher {
         }
         let fetched = Fetched::default();
         let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now(), past: None };
-        let (mut pool, notes) = self.gathered(site, search, &ranked.ranking).await?;
+        let read = std::mem::take(&mut ranked.ranking.seen.chunks);
+        let (mut pool, notes) = self.gathered(site, search, (&ranked.ranking, read)).await?;
         report.coverage.extend(notes);
         // Without the page's bounds every candidate has its place.
         pool.fill(site, usize::MAX).await?;
