@@ -11,8 +11,7 @@ use cairn_proto::ids::{DatabaseId, WorkspaceId};
 
 use crate::model::Database;
 
-/// Databases to which records are written at the same time. Beyond, all are read anew: one takes some kilobytes, and to read it
-/// a tenth of a millisecond.
+/// Databases to which records are written at the same time. Beyond, all are read anew.
 const MOST: usize = 64;
 
 /// What is known; cheap to clone.
