@@ -32,6 +32,19 @@ enum Publication {
     TakenBy(DeletionId, Taken),
 }
 
+/// Forgets the databases of a workspace when it goes: also where nobody comes to know what became of the commit.
+#[derive(Debug)]
+struct Forgetting {
+    known: KnownDatabases,
+    workspace: WorkspaceId,
+}
+
+impl Drop for Forgetting {
+    fn drop(&mut self) {
+        self.known.forget(self.workspace);
+    }
+}
+
 impl Publication {
     /// Whether it tells of more than what is in a folder or a database: of where databases stand, or what they are.
     fn is_of_databases(&self) -> bool {
@@ -202,8 +215,8 @@ impl Change {
             self.end_step_by_step().await?;
         }
         let Some(workspace) = forgotten else { return Ok(self.work.commit().await?) };
-        let known = self.known;
-        Ok(self.work.commit_then(move || known.forget(workspace)).await?)
+        let forgetting = Forgetting { known: self.known, workspace };
+        Ok(self.work.commit_then(move || drop(forgetting)).await?)
     }
 
     /// Ends a change that makes a record and nothing else, with the statement that stores it. None, and all is taken back, when the

@@ -54,7 +54,7 @@ const REST: u32 = 4;
 /// The shortest rest. A batch of one document costs what a batch of twenty does: two questions to its owner, and a segment whose
 /// tables of words are made anew for each. Each write of a bulk would pay for one; who wants to see its own write waits for that, and
 /// not for this.
-const LEAST_REST: Duration = Duration::from_millis(100);
+const LEAST_REST: Duration = Duration::from_millis(40);
 /// The longest rest; by then a bulk of writes has brought a whole batch.
 const LONGEST_REST: Duration = Duration::from_millis(200);
 

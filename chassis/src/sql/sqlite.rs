@@ -116,7 +116,7 @@ impl Pool {
         interrupter.set_deadline(deadline::current());
         let pool = Arc::clone(&self.0);
         let borrowed = Borrowed { connection, interrupter, pool, _permit: permit };
-        Ok(PooledConnection { borrowed: Some(borrowed), ahead: None })
+        Ok(PooledConnection { borrowed: Some(borrowed), ahead: None, was_refused: false })
     }
 
     async fn wait(&self) -> Result<OwnedSemaphorePermit, Error> {
@@ -198,6 +198,8 @@ pub struct PooledConnection {
     borrowed: Option<Borrowed>,
     /// What goes to the connection's thread with the next statement.
     ahead: Option<Ahead>,
+    /// It has gone there already, and was refused.
+    was_refused: bool,
 }
 
 struct Borrowed {
@@ -213,7 +215,7 @@ crate::debug_fields!(PooledConnection);
 impl PooledConnection {
     /// The place of a connection that is not there yet, or not any more.
     const fn none() -> Self {
-        Self { borrowed: None, ahead: None }
+        Self { borrowed: None, ahead: None, was_refused: false }
     }
 
     /// What runs on it is ended at that moment; without one, nothing is.
@@ -269,6 +271,7 @@ impl PooledConnection {
     /// Has that go with the next statement.
     const fn send_ahead(&mut self, ahead: Ahead) {
         self.ahead = Some(ahead);
+        self.was_refused = false;
     }
 
     /// Has nothing go with the next statement; whether something would have, since no statement was sent so far.
@@ -297,6 +300,7 @@ impl PooledConnection {
         if let Err(error) = ended {
             if steps.is_empty() && !matches!(error, Error::WorkerCrashed) {
                 self.ahead = Some(ahead);
+                self.was_refused = true;
             }
             return Err(error);
         }

@@ -6,10 +6,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::bits::Bits;
-use crate::model::{Filter, Selection, Word};
+use crate::model::{Condition, Filter, Selection, Test, Word};
 
 /// So many selections are remembered.
 const MOST: usize = 8;
+/// A selection by more bytes of texts, ids and numbers than this is not remembered: what a filter may hold has no bound of its own.
+const MOST_BYTES: usize = 4 * 1024;
 /// With more rows changed than this, or than there are, a selection is made anew.
 const MOST_CHANGED: usize = 1_024;
 
@@ -46,6 +48,9 @@ impl Selections {
     pub(super) fn put(&mut self, selection: &Selection, rows: &Arc<Bits>) {
         // Two requests may have looked at the same time.
         self.0.retain(|known| !known.is_of(selection));
+        if bytes_of(selection) > MOST_BYTES {
+            return;
+        }
         if self.0.len() >= MOST {
             self.0.pop_front();
         }
@@ -69,7 +74,34 @@ impl Selections {
 
     /// What all of them take of so many rows, when one set of them takes so many bytes.
     pub(super) fn most_bytes(of_set: usize, rows: usize) -> usize {
-        MOST * (of_set + rows.min(MOST_CHANGED) * size_of::<u32>())
+        MOST * (MOST_BYTES + of_set + rows.min(MOST_CHANGED) * size_of::<u32>())
+    }
+}
+
+/// What a selection is made by.
+fn bytes_of(selection: &Selection) -> usize {
+    let options = |word: &Word| word.option_ids.iter().map(String::len).sum::<usize>();
+    let words = selection.words.iter().map(|word| size_of::<Word>() + word.folded.len() + options(word));
+    words.chain(selection.filters.iter().map(bytes_of_filter)).sum()
+}
+
+fn bytes_of_filter(filter: &Filter) -> usize {
+    match filter {
+        Filter::All(parts) | Filter::Any(parts) => parts.iter().map(bytes_of_filter).sum(),
+        Filter::Is(condition) => size_of::<Condition>() + bytes_of_test(&condition.test),
+    }
+}
+
+fn bytes_of_test(test: &Test) -> usize {
+    match test {
+        Test::TextIs(texts) => {
+            texts.iter().map(|(key, whole)| key.len() + whole.as_ref().map_or(0, String::len)).sum()
+        }
+        Test::TextHas(part) => part.len(),
+        Test::KeyIs(keys) => keys.iter().map(String::len).sum(),
+        Test::NumberIs(numbers) => size_of_val(numbers.as_slice()),
+        Test::Visible { folders, .. } => size_of_val(folders.as_slice()),
+        Test::Present { .. } | Test::Between { .. } => 0,
     }
 }
 
@@ -90,6 +122,17 @@ mod tests {
             words: vec![Word { folded: format!("word {word}"), option_ids: Vec::new() }],
             orders: Vec::new(),
         }
+    }
+
+    #[test]
+    fn what_takes_much_is_not_remembered() {
+        let mut selections = Selections::default();
+        let long = Selection {
+            words: vec![Word { folded: "x".repeat(MOST_BYTES), option_ids: Vec::new() }],
+            ..search(0)
+        };
+        selections.put(&long, &Arc::default());
+        assert!(selections.get(&long).is_none());
     }
 
     #[test]

@@ -124,7 +124,8 @@ impl Texts {
             // One that reaches into the next row's text is none.
             let is_whole = place + finder.needle().len() <= end;
             hits |= u64::from(is_whole) << (lane % LANES);
-            from = if is_whole { end } else { place + 1 };
+            // What begins later in this text ends past its end, too, where this one does.
+            from = end;
         }
         hits & rows
     }

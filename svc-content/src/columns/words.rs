@@ -4,12 +4,15 @@
 //! so their rows are kept as bits: what is looked for within one of them is found without reading a text.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::RangeInclusive;
 
 use memchr::memmem;
 
 use super::bits::Bits;
 
+/// So many different words are counted, those that are met first: a text may be made of words that no other one has.
+const MOST_COUNTED: usize = 65_536;
 /// So many words are kept at most: in 1/8 byte of a row each.
 const MOST: usize = 256;
 /// What fewer than one of so many rows hold is found by signatures.
@@ -52,7 +55,12 @@ impl Words {
         for text in texts {
             looked_at += 1;
             for (_, word) in words(text).filter(|(_, word)| LENGTHS.contains(&word.len())) {
-                *counts.entry(word).or_default() += 1;
+                let is_full = counts.len() >= MOST_COUNTED;
+                match counts.entry(word) {
+                    Entry::Occupied(mut count) => *count.get_mut() += 1,
+                    Entry::Vacant(_) if is_full => {}
+                    Entry::Vacant(first) => _ = first.insert(1),
+                }
             }
         }
         let counted = counts.into_iter().map(|(word, count)| (count, word));

@@ -5,7 +5,7 @@
 //! reads what was written, through whichever process. Those that are ahead, because another request has moved them on,
 //! answer a transaction that begins later. Where there are none, the engine answers.
 
-use std::sync::Arc;
+use std::sync::{Arc, TryLockError};
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::Tx;
@@ -123,7 +123,8 @@ impl Records {
         }
         let of = (caller.workspace, id.parse().ok()?);
         let held = self.context.columns.held_of(of, self.context.clock.now())?;
-        let columns = held.read().ok()?;
+        // Whoever follows the feed holds them, for a while where it is much: not on this thread.
+        let columns = held.try_read().ok()?;
         Some(Arc::clone(columns.database()))
     }
 
@@ -193,7 +194,8 @@ impl Records {
     ) -> Option<Resting> {
         let of = (database.workspace_id, database.id);
         let held = self.context.columns.held_of(of, self.context.clock.now())?;
-        let is_much = held.read().is_ok_and(|columns| columns.len() > MUCH);
+        // Nor is waited here for whoever holds them.
+        let is_much = held.try_read().map_or(true, |columns| columns.len() > MUCH);
         let written_at = database.updated_at;
         if !is_much {
             return page_at_rest(held, written_at, selection, wanted, limit);
@@ -250,8 +252,14 @@ impl Records {
                 if rows.len() as u64 >= u64::from(PART) {
                     return Ok(Answer::Absent);
                 }
-                columns.fill(decode(database, rows)?);
-                columns.put_in_order();
+                let rows = decode(database, rows)?;
+                let made = move || {
+                    columns.fill(rows);
+                    columns.put_in_order();
+                    columns
+                };
+                // Few records may hold much text.
+                let Ok(columns) = tokio::task::spawn_blocking(made).await else { return Ok(Answer::Absent) };
                 builder.finish(columns)
             }
             Standing::Wanted(builder) => {
@@ -259,7 +267,7 @@ impl Records {
                 return Ok(Answer::Absent);
             }
         };
-        let Ok((then, len)) = held.read().map(|columns| (columns.position(), columns.len())) else {
+        let Some((then, len)) = extent(&held).await else {
             shelf.forget(of);
             return Ok(Answer::Absent);
         };
@@ -284,6 +292,20 @@ impl Records {
             .await
             .unwrap_or(Ok(Answer::Absent))
     }
+}
+
+/// The position of columns and how many rows they have; `None` where they are spoilt.
+async fn extent(held: &Held<Columns>) -> Option<(u64, usize)> {
+    let of = |columns: &Columns| (columns.position(), columns.len());
+    match held.try_read() {
+        Ok(columns) => return Some(of(&columns)),
+        Err(TryLockError::Poisoned(_)) => return None,
+        Err(TryLockError::WouldBlock) => {}
+    }
+    // Who follows the feed may take long where much has changed.
+    let held = Arc::clone(held);
+    let waited = tokio::task::spawn_blocking(move || held.read().ok().map(|columns| of(&columns)));
+    waited.await.ok().flatten()
 }
 
 /// Has columns answer for one position, after they were told what has changed up to it.

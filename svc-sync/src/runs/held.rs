@@ -158,6 +158,7 @@ impl<'a> Held<'a> {
             let states = opened.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
             let (mut steps, open): (Vec<Step>, Vec<Step>) =
                 batch.steps.into_iter().partition(|step| settle::is_over(step, &states));
+            let open = open.into_iter().filter(settle::can_arrive).collect();
             settle::learn_versions(&mut steps, &states);
             self.settle_but(batch.place, steps, open).await?;
         }
@@ -404,8 +405,11 @@ impl<'a> Held<'a> {
         store::entries::remove(&mut tx, self.run.sync(), &forgets).await?;
         store::entries::put(&mut tx, self.run.sync(), &puts).await?;
         self.remember(puts, forgets);
+        if !batch.steps.is_empty() {
+            // It goes on.
+            self.run.tries = 0;
+        }
         self.done.extend(batch.steps);
-        self.run.tries = 0;
         match phase {
             Phase::Sync => {
                 self.run.counters = settle::tally(&self.done, &self.stills);

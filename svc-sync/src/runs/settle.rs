@@ -40,6 +40,13 @@ pub(super) fn has_arrived(step: &Step, states: &States) -> bool {
     }
 }
 
+/// Whether it can be told that the call of a worker that was lost has had its effect after all. Of records and databases only versions
+/// are counted, which somebody else's edit raises as well.
+pub(super) const fn can_arrive(step: &Step) -> bool {
+    let is_told_apart = matches!(step.kind, Kind::File | Kind::Folder);
+    is_told_apart || matches!(step.write, Write::Create { .. } | Write::Trash)
+}
+
 /// Whether the content that a file gets is known.
 fn is_known(step: &Step) -> bool {
     let has_content = matches!(step.write, Write::Update | Write::Revert { .. });

@@ -333,7 +333,8 @@ impl Turn {
 
     /// Takes back what was written since the turn began, if anything was.
     async fn take_back(&mut self) -> Result<(), Error> {
-        if self.pooled.take_ahead() {
+        // A transaction that could not begin may have met one that was left open: it ends here.
+        if self.pooled.take_ahead() && !self.pooled.was_refused {
             return Ok(());
         }
         if self.group.is_empty() {

@@ -191,7 +191,9 @@ impl Inner {
             // Before the cursors: those of a collection that takes the place of this one meanwhile do not count.
             let mark = self.leave_mark().await?;
             let cursors = self.read_cursors().await?;
-            *self.mark.write().unwrap_or_else(PoisonError::into_inner) = mark;
+            // Held until all is set: a loss that is noticed meanwhile comes before or after.
+            let mut known = self.mark.write().unwrap_or_else(PoisonError::into_inner);
+            *known = Some(mark);
             *self.cursors.write().unwrap_or_else(PoisonError::into_inner) = cursors;
             self.is_ready.store(true, Ordering::Release);
         }
@@ -234,7 +236,8 @@ impl Inner {
     fn lose(&self) {
         self.asked.lose();
         self.losses.fetch_add(1, Ordering::AcqRel);
-        *self.mark.write().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut known = self.mark.write().unwrap_or_else(PoisonError::into_inner);
+        *known = None;
         self.cursors.write().unwrap_or_else(PoisonError::into_inner).clear();
         // The last: whoever sees it reads the cursors of the next collection.
         self.is_ready.store(false, Ordering::Release);

@@ -21,8 +21,9 @@ impl Inner {
         *self.mark.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the collection, unless somebody has; answers its mark.
-    pub(super) async fn leave_mark(&self) -> Result<Option<Uuid>, Error> {
+    /// Marks the collection, unless somebody has; answers its mark. Fails where there is none, since another collection took its place
+    /// meanwhile.
+    pub(super) async fn leave_mark(&self) -> Result<Uuid, Error> {
         let list = PointStructList {
             points: vec![points::mark(self.ids.next())],
             update_mode: Some(UpdateMode::InsertOnly.into()),
@@ -36,7 +37,7 @@ impl Inner {
             ..GetPoints::default()
         };
         let found = self.answered(self.client.api.get_points(request).await)?.result;
-        Ok(found.first().and_then(|point| points::read_mark(&point.payload)))
+        found.first().and_then(|point| points::read_mark(&point.payload)).ok_or(Error::Gone)
     }
 
     /// Asks for the mark beside other queries.
