@@ -1,5 +1,6 @@
 //! Searches against a Qdrant that takes its time: they wait for it, and hold no core meanwhile.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -24,13 +25,16 @@ use prost::Message as _;
 use qdrant_client::qdrant::vectors_config::Config as VectorsKind;
 use qdrant_client::qdrant::{
     BatchResult, CollectionConfig, CollectionExists, CollectionExistsResponse, CollectionInfo,
-    CollectionParams, GetCollectionInfoResponse, HealthCheckReply, QueryBatchPoints, QueryBatchResponse,
-    VectorParams, VectorParamsMap, VectorsConfig,
+    CollectionParams, GetCollectionInfoResponse, GetPoints, GetResponse, HealthCheckReply, QueryBatchPoints,
+    QueryBatchResponse, RetrievedPoint, ScoredPoint, Value, VectorParams, VectorParamsMap, VectorsConfig,
 };
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::owner::{Bench, config, request, serve, try_open};
+
+/// What tells the collection from a later one.
+const MARK: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 /// When a search is answered.
 enum Pace {
@@ -118,8 +122,17 @@ async fn answer(State(qdrant): State<Arc<Qdrant>>, request: Request) -> Response
         "/qdrant.Points/QueryBatch" => {
             qdrant.search().await;
             let queries = QueryBatchPoints::decode(&asked[5..]).unwrap().query_points.len();
-            let result = vec![BatchResult::default(); queries];
+            let mut result = vec![BatchResult::default(); queries];
+            // The last one asks for the mark.
+            let mark = ScoredPoint { payload: marked(), ..ScoredPoint::default() };
+            result.last_mut().unwrap().result.push(mark);
             QueryBatchResponse { result, ..QueryBatchResponse::default() }.encode_to_vec()
+        }
+        "/qdrant.Points/Get" if asked.windows(4).any(|bytes| bytes == b"mark") => {
+            // The last one that is asked for.
+            let id = GetPoints::decode(&asked[5..]).unwrap().ids.pop();
+            let result = vec![RetrievedPoint { id, payload: marked(), ..RetrievedPoint::default() }];
+            GetResponse { result, ..GetResponse::default() }.encode_to_vec()
         }
         _ => Vec::new(),
     };
@@ -130,6 +143,10 @@ async fn answer(State(qdrant): State<Arc<Qdrant>>, request: Request) -> Response
     let frames = [Frame::data(Bytes::from(framed)), Frame::trailers(trailers)].map(Ok::<_, Infallible>);
     let body = Body::new(StreamBody::new(stream::iter(frames)));
     Response::builder().header("content-type", "application/grpc").body(body).unwrap()
+}
+
+fn marked() -> HashMap<String, Value> {
+    [("mark".to_owned(), Value::from(MARK))].into()
 }
 
 async fn bench(qdrant: SocketAddr) -> Bench {
