@@ -22,7 +22,8 @@ fi
 work="$(mktemp -d)"
 process=""
 end() {
-    [ -z "$process" ] || kill -KILL "$process" 2>/dev/null || true
+    # Its child first: with another user id, it is not ended with its parent (prctl(2), PR_SET_PDEATHSIG).
+    [ -z "$process" ] || { pkill -KILL -P "$process"; kill -KILL "$process"; } 2>/dev/null || true
     rm -rf "$work"
 }
 trap end EXIT
