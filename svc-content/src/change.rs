@@ -112,7 +112,8 @@ impl Change {
         self.work.workspace()
     }
 
-    /// The time of the change; to be asked for when the locks are held.
+    /// The time of the change; to be asked for when the locks are held, but for that of a new item, which has no order to keep among
+    /// changes to one row.
     pub(crate) fn now(&mut self) -> Timestamp {
         self.work.now()
     }

@@ -15,7 +15,7 @@ use super::column::Column;
 use super::order::Order;
 use crate::model::Selection;
 
-/// To take a row and put it in order costs as much as to pass that many in a walk.
+/// To take a row and put it in order is reckoned to cost as much as to pass that many in a walk; it was not measured.
 const STEPS_A_ROW: u64 = 16;
 
 /// A page of a selection, where it begins, and how many are selected.
