@@ -3,6 +3,7 @@
 #
 #   FUZZ_SECONDS=18    for how long each runs
 #   FUZZ_RUNS=10000000 instead: how many executions of each; the code is optimised then
+#   FUZZ_SEED=1        what the choices begin with, so that a gate goes the way of the one before; without it, FUZZ_RUNS goes ways of its own
 #   FUZZ_JOBS=2        how many run at a time, each on one core; as many as there are cores
 #   FUZZ_CORPUS=FOLDER keeps what is found on the way there, in a folder for each target, and begins with what is there already;
 #                      without it, that is dropped. The committed corpus stays as it is
@@ -55,7 +56,11 @@ run_one() {
     mkdir -p "$own" "$found/$target"
     log="$own.log"
     local options=(-timeout=60 -verbosity=0 -print_final_stats=1 -artifact_prefix="$found/$target/")
-    if [ -n "$runs" ]; then options+=("-runs=$runs"); else options+=("-max_total_time=${FUZZ_SECONDS:-18}"); fi
+    if [ -n "$runs" ]; then
+        options+=("-runs=$runs" "-seed=${FUZZ_SEED:-0}")
+    else
+        options+=("-max_total_time=${FUZZ_SECONDS:-18}" "-seed=${FUZZ_SEED:-1}")
+    fi
     if [ "$target" = foreign ]; then
         run_foreign "$own" "$kept" "${options[@]}" >"$log" 2>&1 || status=$?
     else

