@@ -1,27 +1,27 @@
-//! A database as columns in memory: what answers a page of records without a join.
+//! A column store in memory: answers pages of a database's records without a join.
 //!
-//! [`Columns`] holds the values of every live record of one database as they were at one position of its workspace's feed,
-//! by property: numbers and places of options in arrays, texts in blocks with signatures of their trigrams, and the orders
-//! of all of them. A selection is a set of bits, a page a walk along an order. They know nothing of SQL, of callers, and of
-//! how they came to be: `records/columns.rs` builds them, has them follow the feed, and says when they may answer.
+//! [`Columns`] is a snapshot of every live record of one database at one position of its workspace's feed, by property:
+//! numbers and option codes in arrays, texts in blocks with trigram signatures, and a sorted order per column. A selection is
+//! a bitmap, a page is a scan of an order. This module knows nothing of SQL, of callers, or of how a snapshot is built:
+//! `records/columns.rs` builds it, applies the feed to it, and decides when it may answer.
 //!
-//! [`Names`] holds the names of all live files of a workspace in the same way, and finds those that hold a text.
+//! [`Names`] holds the names of all live files of a workspace in the same way, and answers substring searches on them.
 //!
-//! A [`Shelf`] keeps those that were asked for last, within a budget of bytes.
+//! [`Shelf`] is the cache of both, evicting the least recently used within a budget of bytes.
 
-mod bits;
+mod bitmap;
 mod blocks;
+mod cache;
 mod column;
 mod groups;
 mod index;
+mod name_match_cache;
 mod names;
 mod order;
 mod page;
-mod remembered;
+mod record_cache;
 mod select;
-mod selections;
-mod shelf;
-mod shown;
+mod selection_cache;
 mod signatures;
 mod texts;
 mod words;
@@ -32,17 +32,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{DatabaseId, RecordId, WorkspaceId};
 
-use self::bits::Bits;
-use self::column::{Column, Described};
+use self::bitmap::Bitmap;
+use self::cache::Cacheable;
+pub(crate) use self::cache::{Builder, Held, Shelf, Standing};
+use self::column::{Column, ColumnSchema};
 pub(crate) use self::names::{Found, NameChange, Named, Names, NamesWanted};
 use self::order::Order;
 pub(crate) use self::page::Place;
-use self::selections::Selections;
-pub(crate) use self::shelf::{Builder, Held, Shelf, Shelved, Standing};
-use self::shown::ShownRecords;
+use self::record_cache::RecordCache;
+use self::selection_cache::SelectionCache;
 use crate::model::{Cell, Database, Listed};
 
-/// What a record is at a position.
+/// A record as of a position of the feed.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) id: RecordId,
@@ -50,37 +51,37 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
 }
 
-/// A record that has changed: what it is now, or that it is not of this database or not live.
+/// A record that has changed. One that moved to trash or is of another database is a delete.
 #[derive(Debug, Clone)]
 pub(crate) enum RowChange {
-    Is(Row),
-    IsGone(RecordId),
+    Upsert(Row),
+    Delete(RecordId),
 }
 
-/// The live records of a database.
+/// A snapshot of the live records of a database.
 #[derive(Debug)]
 pub(crate) struct Columns {
     position: u64,
-    /// As it was at that position; it may stand in another folder since, and have another number of records.
+    /// As of that position, except for its folder and its record count, which may be stale.
     database: Arc<Database>,
     ids: Vec<u128>,
     created: Vec<i64>,
-    live: Bits,
-    /// Rows of records that are gone.
+    live: Bitmap,
+    /// Rows of deleted records, to be reused.
     free: Vec<u32>,
-    described: Vec<Described>,
+    schemas: Vec<ColumnSchema>,
     columns: Vec<Column>,
-    /// Of the rows with a value in the column, by it and then by id.
+    /// For each column the rows that have a value in it, sorted by value, then by id.
     orders: Vec<Order>,
     by_id: Order,
     by_creation: Order,
-    /// Whether the orders are kept; while a database is read for the first time, they are not.
+    /// Whether the orders are maintained; they are not during the initial load.
     is_ordered: bool,
-    selections: Mutex<Selections>,
-    shown: Mutex<ShownRecords>,
+    selections: Mutex<SelectionCache>,
+    records: Mutex<RecordCache>,
 }
 
-impl Shelved for Columns {
+impl Cacheable for Columns {
     type Key = (WorkspaceId, DatabaseId);
 
     fn rows(&self) -> usize {
@@ -93,34 +94,34 @@ impl Shelved for Columns {
 }
 
 impl Columns {
-    /// No records, of a database with those properties, as of a position.
+    /// An empty snapshot of a database as of a position.
     pub(crate) fn new(database: &Database, position: u64) -> Self {
-        let described: Vec<Described> = database.properties.iter().map(Described::of).collect();
-        let columns: Vec<Column> = described.iter().map(|one| Column::of(one.kind)).collect();
+        let schemas: Vec<ColumnSchema> = database.properties.iter().map(ColumnSchema::of).collect();
+        let columns: Vec<Column> = schemas.iter().map(|one| Column::of(one.kind)).collect();
         Self {
             position,
             database: Arc::new(database.clone()),
             ids: Vec::new(),
             created: Vec::new(),
-            live: Bits::default(),
+            live: Bitmap::default(),
             free: Vec::new(),
             orders: vec![Order::default(); columns.len()],
-            described,
+            schemas,
             columns,
             by_id: Order::default(),
             by_creation: Order::default(),
             is_ordered: false,
             selections: Mutex::default(),
-            shown: Mutex::default(),
+            records: Mutex::default(),
         }
     }
 
-    /// Which position of the feed they are as of.
+    /// The position of the feed that the snapshot is as of.
     pub(crate) const fn position(&self) -> u64 {
         self.position
     }
 
-    /// The database as of that position, but for its folder and its number of records.
+    /// The database as of that position, except for its folder and its record count.
     pub(crate) const fn database(&self) -> &Arc<Database> {
         &self.database
     }
@@ -130,7 +131,7 @@ impl Columns {
         self.ids.len() - self.free.len()
     }
 
-    /// Adds records that are not there, while the database is read for the first time.
+    /// Appends records during the initial load; none may be present already.
     pub(crate) fn fill(&mut self, rows: Vec<Row>) {
         for row in rows {
             let number = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
@@ -138,14 +139,14 @@ impl Columns {
         }
     }
 
-    /// Puts the rows in order, once all are there.
+    /// Builds the orders and text indexes, once all rows are loaded.
     pub(crate) fn put_in_order(&mut self) {
         let rows: Vec<u32> = self.live.rows().collect();
         let mut sorted = rows.clone();
         sorted.sort_unstable_by(|one, other| self.by_id(*one, *other));
-        self.by_id = Order::of_sorted(&sorted);
+        self.by_id = Order::from_sorted(&sorted);
         sorted.sort_unstable_by(|one, other| self.by_creation(*one, *other));
-        self.by_creation = Order::of_sorted(&sorted);
+        self.by_creation = Order::from_sorted(&sorted);
         for number in 0..self.columns.len() {
             let order = self.order_of(number, &rows);
             if let Some(place) = self.orders.get_mut(number) {
@@ -153,7 +154,7 @@ impl Columns {
             }
         }
         self.is_ordered = true;
-        self.columns.iter_mut().for_each(Column::index);
+        self.columns.iter_mut().for_each(Column::update_index);
     }
 
     fn order_of(&self, number: usize, rows: &[u32]) -> Order {
@@ -166,117 +167,117 @@ impl Columns {
             let by_value = one_rank.cmp(other_rank).then_with(|| column.tie(*one, *other));
             by_value.then_with(|| self.by_id(*one, *other))
         });
-        Order::of_sorted(&ranked.into_iter().map(|(_, row)| row).collect::<Vec<_>>())
+        Order::from_sorted(&ranked.into_iter().map(|(_, row)| row).collect::<Vec<_>>())
     }
 
-    /// Makes records what they are at a later position.
+    /// Applies changes up to a later position.
     pub(crate) fn follow(&mut self, changes: Vec<RowChange>, position: u64) {
         for change in changes {
             let id = match &change {
-                RowChange::Is(row) => row.id,
-                RowChange::IsGone(id) => *id,
+                RowChange::Upsert(row) => row.id,
+                RowChange::Delete(id) => *id,
             };
-            self.shown_mut().forget(id);
-            let known = self.row_of(id);
-            if let Some(row) = known {
-                self.take_out(row);
+            self.records_mut().invalidate(id);
+            let existing = self.row_of(id);
+            if let Some(row) = existing {
+                self.remove_from_orders(row);
             }
             match change {
-                RowChange::Is(row) => {
+                RowChange::Upsert(row) => {
                     let new = || u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
-                    let number = known.or_else(|| self.free.pop()).unwrap_or_else(new);
+                    let number = existing.or_else(|| self.free.pop()).unwrap_or_else(new);
                     self.write(number, &row);
-                    self.put_in(number);
-                    self.note_change(number);
+                    self.insert_into_orders(number);
+                    self.mark_changed(number);
                 }
-                RowChange::IsGone(_) => {
-                    if let Some(row) = known {
+                RowChange::Delete(_) => {
+                    if let Some(row) = existing {
                         self.columns.iter_mut().for_each(|column| column.set(row, &[]));
                         self.live.remove(row);
                         self.free.push(row);
-                        self.note_change(row);
+                        self.mark_changed(row);
                     }
                 }
             }
         }
-        self.columns.iter_mut().for_each(Column::index);
+        self.columns.iter_mut().for_each(Column::update_index);
         self.position = position;
     }
 
-    /// Makes the columns those of a database whose properties may have changed since. Answers whether that can be done:
-    /// options that were moved or taken away have other places in every record.
+    /// Adapts the columns to a changed schema. Returns `false` when they must be rebuilt instead: reordering or removing options
+    /// changes the option codes in every record.
     pub(crate) fn adapt(&mut self, database: &Database) -> bool {
-        for known in &mut self.described {
-            let Some(property) = database.property(known.property) else { continue };
-            let now = Described::of(property);
-            if !now.options.starts_with(&known.options) || now.kind != known.kind {
+        for schema in &mut self.schemas {
+            let Some(property) = database.property(schema.property) else { continue };
+            let now = ColumnSchema::of(property);
+            if !now.options.starts_with(&schema.options) || now.kind != schema.kind {
                 return false;
             }
-            *known = now;
+            *schema = now;
         }
-        let gone: Vec<bool> =
-            self.described.iter().map(|known| database.property(known.property).is_none()).collect();
-        for number in (0..gone.len()).rev().filter(|number| gone.get(*number) == Some(&true)) {
-            self.described.remove(number);
+        let removed: Vec<bool> =
+            self.schemas.iter().map(|schema| database.property(schema.property).is_none()).collect();
+        for number in (0..removed.len()).rev().filter(|number| removed.get(*number) == Some(&true)) {
+            self.schemas.remove(number);
             self.columns.remove(number);
             self.orders.remove(number);
         }
         for property in &database.properties {
             if self.number_of(property.id).is_none() {
-                self.described.push(Described::of(property));
+                self.schemas.push(ColumnSchema::of(property));
                 self.columns.push(Column::of(property.kind));
                 self.orders.push(Order::default());
             }
         }
         if self.database.updated_at != database.updated_at {
             self.database = Arc::new(database.clone());
-            self.selections_mut().forget();
-            *self.shown_mut() = ShownRecords::default();
+            self.selections_mut().clear();
+            *self.records_mut() = RecordCache::default();
         }
         true
     }
 
-    /// Records as callers of the whole workspace see them, as far as they are remembered.
-    pub(crate) fn shown(&self, ids: &[RecordId]) -> Vec<Option<Arc<Listed>>> {
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        ids.iter().map(|id| shown.get(*id)).collect()
+    /// The cached records with these ids, rendered for a caller who sees the whole workspace.
+    pub(crate) fn cached_records(&self, ids: &[RecordId]) -> Vec<Option<Arc<Listed>>> {
+        let cache = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().map(|id| cache.get(*id)).collect()
     }
 
-    /// Remembers records as callers of the whole workspace see them at the position and of the database that columns have.
-    pub(crate) fn remember(&self, records: &[Arc<Listed>]) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Caches records as of this position and schema, rendered for a caller who sees the whole workspace.
+    pub(crate) fn cache_records(&self, records: &[Arc<Listed>]) {
+        let mut cache = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         for record in records {
-            shown.put(record, self.ids.len());
+            cache.insert(record, self.ids.len());
         }
     }
 
-    /// What they take, about.
+    /// Approximate memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let orders: usize = self.orders.iter().map(Order::bytes).sum();
         let columns: usize = self.columns.iter().map(Column::bytes).sum();
         let rows = self.ids.capacity() * size_of::<u128>() + self.created.capacity() * size_of::<i64>();
-        // Whether they are there already or not, so that columns take no more once they are asked.
-        let selections = Selections::most_bytes(self.live.bytes(), self.ids.len());
-        let shown = ShownRecords::most_bytes(self.ids.len());
+        // The caches count at their maximum, so that answering queries does not exceed the budget later.
+        let selections = SelectionCache::max_bytes(self.live.bytes(), self.ids.len());
+        let records = RecordCache::max_bytes(self.ids.len());
         let all_rows = self.by_id.bytes() + self.by_creation.bytes() + self.live.bytes();
-        orders + columns + rows + selections + shown + all_rows
+        orders + columns + rows + selections + records + all_rows
     }
 
-    fn selections(&self) -> MutexGuard<'_, Selections> {
-        // Nothing under the lock can be left half done.
+    fn selections(&self) -> MutexGuard<'_, SelectionCache> {
+        // No critical section can panic between two writes, so a poisoned lock still guards consistent data.
         self.selections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note_change(&mut self, row: u32) {
+    fn mark_changed(&mut self, row: u32) {
         let rows = self.ids.len();
-        self.selections_mut().follow(row, rows);
+        self.selections_mut().mark_changed(row, rows);
     }
 
-    fn shown_mut(&mut self) -> &mut ShownRecords {
-        self.shown.get_mut().unwrap_or_else(PoisonError::into_inner)
+    fn records_mut(&mut self) -> &mut RecordCache {
+        self.records.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn selections_mut(&mut self) -> &mut Selections {
+    fn selections_mut(&mut self) -> &mut SelectionCache {
         self.selections.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -290,21 +291,21 @@ impl Columns {
             (*id, *created) = (row.id.0.as_u128(), row.created_at.as_micros());
         }
         self.live.add(number);
-        for (described, column) in self.described.iter().zip(&mut self.columns) {
-            let of_property = row.cells.iter().filter(|cell| cell.property == described.property);
+        for (schema, column) in self.schemas.iter().zip(&mut self.columns) {
+            let of_property = row.cells.iter().filter(|cell| cell.property == schema.property);
             column.set(number, &of_property.collect::<Vec<_>>());
         }
     }
 
-    fn put_in(&mut self, row: u32) {
+    fn insert_into_orders(&mut self, row: u32) {
         self.each_order(row, |order, to| order.insert(row, to));
     }
 
-    fn take_out(&mut self, row: u32) {
+    fn remove_from_orders(&mut self, row: u32) {
         self.each_order(row, |order, to| order.remove(row, to));
     }
 
-    /// Does something with each order that a row stands in, which is told how another row compares with it.
+    /// Calls `act` with each order that contains the row, and with a function that compares another row with it.
     fn each_order(&mut self, row: u32, act: impl Fn(&mut Order, &dyn Fn(u32) -> Ordering)) {
         let mut by_id = std::mem::take(&mut self.by_id);
         act(&mut by_id, &|other| self.by_id(other, row));
@@ -321,7 +322,7 @@ impl Columns {
         self.orders = orders;
     }
 
-    /// The order that is kept of a column.
+    /// The comparison by which the order of a column is sorted.
     fn by_value(&self, column: &Column, one: u32, other: u32) -> Ordering {
         let by_rank = column.rank(one).cmp(&column.rank(other));
         by_rank.then_with(|| column.tie(one, other)).then_with(|| self.by_id(one, other))
@@ -351,6 +352,6 @@ impl Columns {
     }
 
     fn number_of(&self, property: cairn_proto::ids::PropertyId) -> Option<usize> {
-        self.described.iter().position(|one| one.property == property)
+        self.schemas.iter().position(|one| one.property == property)
     }
 }

@@ -1,10 +1,10 @@
-//! Lists of varying length, one for each row, in blocks of 64 rows: to replace one moves its block and no more.
+//! One variable-length list per row, stored in blocks of 64 rows, so that replacing a list moves only its block.
 
-use super::bits::{LANES, split};
+use super::bitmap::{LANES, split};
 
 #[derive(Debug, Clone)]
 pub(super) struct Block<T> {
-    /// Where the list of each row ends among the items.
+    /// The end offset of each row's list within `items`.
     ends: [u32; LANES],
     items: Vec<T>,
 }
@@ -24,7 +24,7 @@ impl<T> Block<T> {
         self.items.get(self.start(lane)..self.end(lane)).unwrap_or_default()
     }
 
-    /// The list of each row, in their order.
+    /// The lists of all rows, in row order.
     pub(super) fn lists(&self) -> impl Iterator<Item = &[T]> {
         let mut start = 0;
         self.ends.iter().map(move |end| {
@@ -34,12 +34,12 @@ impl<T> Block<T> {
         })
     }
 
-    /// The lists of all rows, one behind the other.
+    /// The concatenated lists of all rows.
     pub(super) fn items(&self) -> &[T] {
         &self.items
     }
 
-    /// Whose list holds the item at a place, and where that list ends.
+    /// The lane whose list holds the item at an offset, and the end offset of that list.
     pub(super) fn owner(&self, place: usize) -> (usize, usize) {
         let lane = self.ends.partition_point(|end| *end as usize <= place);
         (lane, self.end(lane))
@@ -64,7 +64,7 @@ impl<T> Blocks<T> {
 }
 
 impl<T: Copy> Blocks<T> {
-    /// The list of a row; empty for one that has none.
+    /// The list of a row; empty if it has none.
     pub(super) fn list(&self, row: u32) -> &[T] {
         let (block, lane) = split(row);
         self.blocks.get(block).map_or(&[], |block| block.list(lane))
@@ -74,12 +74,12 @@ impl<T: Copy> Blocks<T> {
         self.blocks.get(number)
     }
 
-    /// All rows that have a list are below this.
+    /// An exclusive upper bound of the rows that have a list.
     pub(super) fn rows(&self) -> u32 {
         u32::try_from(self.blocks.len() * LANES).unwrap_or(u32::MAX)
     }
 
-    /// Puts a list in the place of the one that the row has.
+    /// Replaces the list of a row.
     pub(super) fn set(&mut self, row: u32, list: &[T]) {
         let (number, lane) = split(row);
         while self.blocks.len() <= number {
@@ -91,14 +91,14 @@ impl<T: Copy> Blocks<T> {
             return;
         }
         if start == block.items.len() {
-            // As while a database is read: nothing stands behind it.
+            // Appending is the common case of the initial load.
             block.items.extend_from_slice(list);
         } else {
             block.items.splice(start..end, list.iter().copied());
         }
-        let (gone, come) = ((end - start) as u32, list.len() as u32);
+        let (removed, added) = ((end - start) as u32, list.len() as u32);
         for end in block.ends.iter_mut().skip(lane) {
-            *end = *end + come - gone;
+            *end = *end + added - removed;
         }
         if lane == LANES - 1 {
             block.items.shrink_to_fit();

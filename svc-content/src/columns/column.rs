@@ -1,43 +1,43 @@
-//! The values of one property, one for each row.
+//! The values of one property as a column.
 
 use std::cmp::Ordering;
 
 use cairn_proto::ids::PropertyId;
 use uuid::Uuid;
 
-use super::bits::{Bits, lanes, passing};
+use super::bitmap::{Bitmap, lanes, passing};
 use super::blocks::Blocks;
 use super::texts::Texts;
 use crate::model::{Cell, GroupBy, MAX_KEY_CHARS, Property, PropertyType, Ranked, Test, day_of, units_of};
 
-/// With fewer rows asked for in a block, each list is looked up by itself.
-const FEW_IN_BLOCK: u32 = 16;
+/// With fewer selected rows in a block, their lists are looked up one by one instead of iterating over the block.
+const SPARSE_BLOCK_ROWS: u32 = 16;
 
-/// What a column needs to know of its property.
+/// The parts of a property that its column depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Described {
+pub(super) struct ColumnSchema {
     pub(super) property: PropertyId,
     pub(super) kind: PropertyType,
-    /// Ids of the options in their order, which are told apart by their place.
+    /// Option ids in order; the place of an option is its code.
     pub(super) options: Vec<String>,
 }
 
-impl Described {
+impl ColumnSchema {
     pub(super) fn of(property: &Property) -> Self {
         let options = property.config.options.iter().map(|option| option.id.clone()).collect();
         Self { property: property.id, kind: property.kind, options }
     }
 
-    /// Which of the options, by place, are among these ids.
+    /// For each option code whether its id is among these.
     pub(super) fn places_of(&self, ids: &[String]) -> Vec<bool> {
         self.options.iter().map(|option| ids.contains(option)).collect()
     }
 }
 
-/// What the rows of a group have in common. The order is that of the groups.
+/// A group key. Keys order as the groups do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Key<'a> {
-    /// Of an option; 0 and 1 are false and true.
+    /// An option code; for truth values 0 and 1.
     Place(u16),
     Number(Ranked),
     Text(&'a [u8]),
@@ -47,14 +47,14 @@ pub(super) enum Key<'a> {
 #[derive(Debug, Clone)]
 pub(super) enum Column {
     Text(Texts),
-    /// Numbers and dates: not a number where there is none, and what a search reads.
+    /// Numbers and dates: NaN for none, and the text form that searches scan.
     Number {
         keys: Vec<f64>,
         texts: Texts,
     },
-    /// Truth values and options: 0 for none, and one more than the number that it is in order by.
+    /// Truth values and single options: 0 for none, otherwise the sort key plus one.
     Choice(Vec<u16>),
-    /// Places of options.
+    /// Option codes.
     Choices(Blocks<u16>),
     References(Blocks<u128>),
 }
@@ -74,18 +74,18 @@ impl Column {
         }
     }
 
-    /// Whether rows are kept in its order. Nobody reads by the order of ids.
+    /// Whether an order is maintained for it. No query sorts by referenced ids alone.
     pub(super) const fn is_ordered(&self) -> bool {
         !matches!(self, Self::References(_))
     }
 
-    /// Gives a row these cells in place of those that it has.
+    /// Replaces the cells of a row.
     pub(super) fn set(&mut self, row: u32, cells: &[&Cell]) {
         let first = cells.first();
         match self {
             Self::Text(texts) => texts.set(row, first.and_then(|cell| whole(cell)).unwrap_or_default()),
             Self::Number { keys, texts } => {
-                // Plus zero, so that there is one zero.
+                // Adding zero turns -0.0 into 0.0, so that both compare equal.
                 let key = first.and_then(|cell| cell.number).map_or(f64::NAN, |number| number + 0.0);
                 put(keys, row, key, f64::NAN);
                 texts.set(row, first.and_then(|cell| whole(cell)).unwrap_or_default());
@@ -108,23 +108,23 @@ impl Column {
         }
     }
 
-    /// Makes what texts are looked for with, where there are so many by now that it pays.
-    pub(super) fn index(&mut self) {
+    /// Builds or rebuilds the text index if the column has outgrown it.
+    pub(super) fn update_index(&mut self) {
         match self {
-            Self::Text(texts) | Self::Number { texts, .. } => texts.index(),
+            Self::Text(texts) | Self::Number { texts, .. } => texts.update_index(),
             Self::Choice(_) | Self::Choices(_) | Self::References(_) => {}
         }
     }
 
-    /// A number that is smaller for what comes first; `None` for a row without a value. Texts that begin alike have the
-    /// same, and [`tie`](Self::tie) tells them apart.
+    /// A sort key of 64 bits; `None` for a row without a value. Texts with the same first 8 bytes have equal ranks, which
+    /// [`tie`](Self::tie) breaks.
     pub(super) fn rank(&self, row: u32) -> Option<u64> {
         match self {
             Self::Text(texts) => {
                 let text = texts.text(row);
-                let mut begin = [0; size_of::<u64>()];
-                begin.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
-                (!text.is_empty()).then(|| u64::from_be_bytes(begin))
+                let mut prefix = [0; size_of::<u64>()];
+                prefix.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+                (!text.is_empty()).then(|| u64::from_be_bytes(prefix))
             }
             Self::Number { .. } => self.number(row).map(|number| Ranked::of(number).bits()),
             Self::Choice(codes) => {
@@ -135,7 +135,7 @@ impl Column {
         }
     }
 
-    /// Which of two rows of the same rank comes first by this property.
+    /// Breaks the tie between two rows of equal rank.
     pub(super) fn tie(&self, one: u32, other: u32) -> Ordering {
         match self {
             Self::Text(texts) => sort_key(texts.text(one)).cmp(sort_key(texts.text(other))),
@@ -144,13 +144,13 @@ impl Column {
         }
     }
 
-    /// The number of a row; `None` for none, and in a column of something else.
+    /// The number of a row; `None` if it has none, or the column is not numeric.
     pub(super) fn number(&self, row: u32) -> Option<f64> {
         let Self::Number { keys, .. } = self else { return None };
         keys.get(row as usize).copied().filter(|key| !key.is_nan())
     }
 
-    /// Does something with each key that puts a row into a group.
+    /// Calls `each` with every group key of a row.
     pub(super) fn keys<'a>(&'a self, row: u32, by: &GroupBy, each: &mut impl FnMut(Key<'a>)) {
         match self {
             Self::Text(texts) => {
@@ -179,8 +179,8 @@ impl Column {
         }
     }
 
-    /// Those of some rows that have a value.
-    pub(super) fn present(&self, within: &Bits) -> Bits {
+    /// The rows of `within` that have a value.
+    pub(super) fn present(&self, within: &Bitmap) -> Bitmap {
         match self {
             Self::Text(texts) => texts.present(within),
             Self::Number { keys, .. } => scan(keys, within, |key| !key.is_nan()),
@@ -190,12 +190,12 @@ impl Column {
         }
     }
 
-    /// Those of some rows that have a value which passes a test; `None` when these columns cannot tell. Equal texts are
-    /// found by the order that is kept of them.
-    pub(super) fn passing(&self, described: &Described, test: &Test, within: &Bits) -> Option<Bits> {
+    /// The rows of `within` with a value that passes a test; `None` if the column cannot evaluate it. Text equality is
+    /// evaluated by the sorted order instead.
+    pub(super) fn passing(&self, schema: &ColumnSchema, test: &Test, within: &Bitmap) -> Option<Bitmap> {
         Some(match (self, test) {
             (_, Test::Present { .. }) => self.present(within),
-            (Self::Text(texts), Test::TextHas(part)) => texts.holding(part, within),
+            (Self::Text(texts), Test::TextHas(part)) => texts.matching(part, within),
             (Self::Number { keys, .. }, Test::NumberIs(numbers)) => match numbers.as_slice() {
                 [only] => scan(keys, within, |key| key == *only),
                 several => scan(keys, within, |key| several.contains(&key)),
@@ -210,9 +210,9 @@ impl Column {
             (Self::Choice(codes), Test::NumberIs(numbers)) => {
                 scan(codes, within, |code| code > 0 && numbers.contains(&f64::from(code - 1)))
             }
-            (Self::Choice(codes), Test::KeyIs(ids)) => choose(codes, within, &described.places_of(ids)),
+            (Self::Choice(codes), Test::KeyIs(ids)) => choose(codes, within, &schema.places_of(ids)),
             (Self::Choices(places), Test::KeyIs(ids)) => {
-                let wanted = described.places_of(ids);
+                let wanted = schema.places_of(ids);
                 any(places, within, |place| wanted.get(usize::from(place)).copied().unwrap_or(false))
             }
             (Self::References(ids), Test::KeyIs(texts)) => {
@@ -224,26 +224,26 @@ impl Column {
         })
     }
 
-    /// Those of some rows in which a search finds a word: in a text of theirs, or in the name of one of these options.
-    /// `None` for none, where that is known without a look at the rows.
+    /// The rows of `within` that a search word matches: in their text, or in the name of one of their options. `None` if no row
+    /// can match, without reading any.
     pub(super) fn found(
         &self,
-        described: &Described,
+        schema: &ColumnSchema,
         word: &str,
         options: &[String],
-        within: &Bits,
-    ) -> Option<Bits> {
-        let is_of = |marks: &[u8]| word.bytes().all(|byte| byte.is_ascii_digit() || marks.contains(&byte));
-        let is_named = || described.options.iter().any(|option| options.contains(option));
+        within: &Bitmap,
+    ) -> Option<Bitmap> {
+        let has_only = |marks: &[u8]| word.bytes().all(|byte| byte.is_ascii_digit() || marks.contains(&byte));
+        let is_named = || schema.options.iter().any(|option| options.contains(option));
         Some(match self {
-            Self::Text(texts) => texts.holding(word, within),
-            // What no number and no date has in it need not be looked for there.
-            Self::Number { texts, .. } if is_of(b"-+:.etz") => texts.holding(word, within),
-            Self::Choice(codes) if described.kind == PropertyType::Select && is_named() => {
-                choose(codes, within, &described.places_of(options))
+            Self::Text(texts) => texts.matching(word, within),
+            // A word with a character that numbers and dates never contain cannot match.
+            Self::Number { texts, .. } if has_only(b"-+:.etz") => texts.matching(word, within),
+            Self::Choice(codes) if schema.kind == PropertyType::Select && is_named() => {
+                choose(codes, within, &schema.places_of(options))
             }
             Self::Choices(places) if is_named() => {
-                let wanted = described.places_of(options);
+                let wanted = schema.places_of(options);
                 any(places, within, |place| wanted.get(usize::from(place)).copied().unwrap_or(false))
             }
             Self::Number { .. } | Self::Choice(_) | Self::Choices(_) | Self::References(_) => return None,
@@ -261,7 +261,7 @@ impl Column {
     }
 }
 
-/// The part of a text that orders it.
+/// The prefix of a text that it sorts by.
 pub(super) fn sort_key(text: &[u8]) -> &[u8] {
     if text.len() <= MAX_KEY_CHARS {
         return text;
@@ -285,19 +285,19 @@ fn put<T: Copy>(list: &mut Vec<T>, row: u32, value: T, nothing: T) {
     }
 }
 
-fn scan<T: Copy>(values: &[T], within: &Bits, test: impl Fn(T) -> bool) -> Bits {
-    let mut found = Bits::none_of(within);
+fn scan<T: Copy>(values: &[T], within: &Bitmap, test: impl Fn(T) -> bool) -> Bitmap {
+    let mut found = Bitmap::empty_like(within);
     for (word, rows) in within.words() {
         found.add_word(word, rows & passing(values, word, &test));
     }
     found
 }
 
-fn choose(codes: &[u16], within: &Bits, wanted: &[bool]) -> Bits {
+fn choose(codes: &[u16], within: &Bitmap, wanted: &[bool]) -> Bitmap {
     let is_wanted = |place: u16| wanted.get(usize::from(place)).copied().unwrap_or(false);
     let mut chosen = wanted.iter().enumerate().filter(|(_, is_wanted)| **is_wanted).map(|(place, _)| place);
     match (chosen.next(), chosen.next()) {
-        (None, _) => Bits::none_of(within),
+        (None, _) => Bitmap::empty_like(within),
         (Some(only), None) => {
             let code = only as u16 + 1;
             scan(codes, within, |one| one == code)
@@ -306,12 +306,12 @@ fn choose(codes: &[u16], within: &Bits, wanted: &[bool]) -> Bits {
     }
 }
 
-fn any<T: Copy>(lists: &Blocks<T>, within: &Bits, test: impl Fn(T) -> bool) -> Bits {
-    let mut found = Bits::none_of(within);
+fn any<T: Copy>(lists: &Blocks<T>, within: &Bitmap, test: impl Fn(T) -> bool) -> Bitmap {
+    let mut found = Bitmap::empty_like(within);
     for (number, rows) in within.words() {
         let Some(block) = lists.block(number) else { continue };
         let has = |list: &[T]| list.iter().any(|item| test(*item));
-        let hits = if rows.count_ones() < FEW_IN_BLOCK {
+        let hits = if rows.count_ones() < SPARSE_BLOCK_ROWS {
             let hits = lanes(rows).filter(|lane| has(block.list(*lane as usize)));
             hits.fold(0_u64, |bits, lane| bits | 1 << lane)
         } else {

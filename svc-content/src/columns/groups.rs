@@ -1,4 +1,4 @@
-//! Selected rows in groups by the values of a column, with what other columns come to in each.
+//! Group-by over selected rows, with aggregates of other columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,47 +8,47 @@ use cairn_proto::ids::RecordId;
 use uuid::Uuid;
 
 use super::Columns;
-use super::bits::Bits;
-use super::column::{Column, Described, Key};
+use super::bitmap::Bitmap;
+use super::column::{Column, ColumnSchema, Key};
 use crate::model::{
     Counted, Group, GroupBy, GroupKey, Grouped, Grouping, Others, Ranked, Selection, Tally, keep_first,
 };
 
-/// With more groups than this, those that no answer names are dropped.
+/// With this many groups collected, those that cannot be in the answer are dropped.
 const MOST_KEPT: usize = 4_096;
 
-/// Rows that are to be grouped.
+/// The input of a group-by.
 struct Rows<'a> {
     columns: &'a Columns,
     number: usize,
     column: &'a Column,
     by: &'a GroupBy,
-    selected: Arc<Bits>,
+    selected: Arc<Bitmap>,
 }
 
-/// Groups that are whole, of which no more are kept than an answer needs.
-struct Kept<'a> {
+/// Collects complete groups, and no more of them than an answer needs.
+struct GroupCollector<'a> {
     groups: Vec<Counted<Key<'a>>>,
     order: GroupOrder,
     others: Others,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> GroupCollector<'a> {
     fn push(&mut self, group: Counted<Key<'a>>) {
         self.groups.push(group);
         if self.groups.len() >= MOST_KEPT {
-            self.cut();
+            self.prune();
         }
     }
 
-    fn cut(&mut self) {
+    fn prune(&mut self) {
         let dropped = keep_first(&mut self.groups, self.order);
         self.others.groups += dropped.groups;
         self.others.records += dropped.records;
     }
 
-    /// Takes rows by their keys, those of one key one behind the other.
-    fn take(&mut self, columns: &Columns, keyed: impl Iterator<Item = (Key<'a>, u32)>) {
+    /// Collects rows with their keys; rows with equal keys must be adjacent.
+    fn take_sorted(&mut self, columns: &Columns, keyed: impl Iterator<Item = (Key<'a>, u32)>) {
         let mut open: Option<Counted<Key<'a>>> = None;
         for (key, row) in keyed {
             let record = columns.record(row);
@@ -62,22 +62,22 @@ impl<'a> Kept<'a> {
 }
 
 impl Columns {
-    /// The groups of a selection; `None` when these columns cannot tell.
+    /// The groups of a selection; `None` if the columns cannot answer.
     pub(crate) fn groups(&self, selection: &Selection, grouping: &Grouping) -> Option<Grouped> {
-        // What a scope hides stands in other tables.
+        // Whether a scope hides a reference depends on other tables.
         if matches!(grouping.by, GroupBy::Visible { .. }) {
             return None;
         }
         let number = self.number_of(grouping.property)?;
-        let (column, described) = (self.columns.get(number)?, self.described.get(number)?);
+        let (column, schema) = (self.columns.get(number)?, self.schemas.get(number)?);
         let summed = grouping.summed.iter().map(|property| self.columns.get(self.number_of(*property)?));
         let summed: Vec<&Column> = summed.collect::<Option<_>>()?;
         let selected = self.selected(selection)?;
         let rows = Rows { columns: self, number, column, by: &grouping.by, selected };
-        let Kept { groups: counted, others, .. } = rows.counted(grouping.order)?;
+        let GroupCollector { groups: counted, others, .. } = rows.counted(grouping.order)?;
         let places = counted.iter().enumerate().map(|(place, one)| (one.key, place)).collect();
-        let mut groups: Vec<Group> = counted.into_iter().map(|one| group(one, described)).collect();
-        // The one without a value comes last, and has a place even where there is none.
+        let mut groups: Vec<Group> = counted.into_iter().map(|one| group(one, schema)).collect();
+        // The group without a value comes last; it needs an index even if it is empty.
         groups.push(rows.without());
         let tallies = summed.into_iter().map(|column| rows.sum_up(column, &places, &mut groups)).collect();
         groups.retain(|group| group.count > 0);
@@ -86,18 +86,18 @@ impl Columns {
 }
 
 impl<'a> Rows<'a> {
-    /// The groups in their order.
-    fn counted(&self, order: GroupOrder) -> Option<Kept<'a>> {
-        let mut kept = Kept { groups: Vec::new(), order, others: Others::default() };
+    /// The groups in order, each with its count.
+    fn counted(&self, order: GroupOrder) -> Option<GroupCollector<'a>> {
+        let mut collector = GroupCollector { groups: Vec::new(), order, others: Others::default() };
         match self.column {
             Column::Text(_) | Column::Number { .. } => {
                 let rows = self.columns.orders.get(self.number)?.rows();
-                let rows = rows.filter(|row| self.selected.has(*row));
-                kept.take(self.columns, rows.filter_map(|row| Some((self.key(row)?, row))));
+                let rows = rows.filter(|row| self.selected.contains(*row));
+                collector.take_sorted(self.columns, rows.filter_map(|row| Some((self.key(row)?, row))));
             }
             Column::Choice(_) | Column::Choices(_) => {
                 let of_options = self.of_options();
-                of_options.into_iter().flatten().for_each(|group| kept.push(group));
+                of_options.into_iter().flatten().for_each(|group| collector.push(group));
             }
             Column::References(_) => {
                 let mut keyed = Vec::new();
@@ -105,21 +105,21 @@ impl<'a> Rows<'a> {
                     self.column.keys(row, self.by, &mut |key| keyed.push((key, row)));
                 }
                 keyed.sort_unstable();
-                kept.take(self.columns, keyed.into_iter());
+                collector.take_sorted(self.columns, keyed.into_iter());
             }
         }
-        kept.cut();
-        Some(kept)
+        collector.prune();
+        Some(collector)
     }
 
-    /// The key of a row that has at most one.
+    /// The key of a row in a column with at most one key per row.
     fn key(&self, row: u32) -> Option<Key<'a>> {
         let mut found = None;
         self.column.keys(row, self.by, &mut |key| found = Some(key));
         found
     }
 
-    /// The groups of the options, by their places.
+    /// The groups of options, indexed by option code.
     fn of_options(&self) -> Vec<Option<Counted<Key<'a>>>> {
         let mut groups: Vec<Option<Counted<Key<'a>>>> = Vec::new();
         for row in self.selected.rows() {
@@ -140,14 +140,13 @@ impl<'a> Rows<'a> {
 
     /// The rows without a value.
     fn without(&self) -> Group {
-        let mut rows = Bits::clone(&self.selected);
+        let mut rows = Bitmap::clone(&self.selected);
         rows.subtract(&self.column.present(&self.selected));
         let example = rows.rows().map(|row| self.columns.record(row)).min();
         Group { key: None, count: rows.count(), example, tallies: Vec::new() }
     }
 
-    /// Adds the numbers of a column up for each group, of which the last has the rows without a value; answers what all of
-    /// them come to.
+    /// Aggregates a numeric column per group, where the last group has the rows without a value; returns the tally of all rows.
     fn sum_up(&self, summed: &Column, places: &HashMap<Key<'a>, usize>, groups: &mut [Group]) -> Tally {
         let mut all = Tally::default();
         let mut of_groups = vec![Tally::default(); groups.len()];
@@ -181,9 +180,9 @@ fn join<K>(group: &mut Counted<K>, record: RecordId) {
     group.example = group.example.min(record);
 }
 
-fn group(counted: Counted<Key<'_>>, described: &Described) -> Group {
+fn group(counted: Counted<Key<'_>>, schema: &ColumnSchema) -> Group {
     let key = match counted.key {
-        Key::Place(place) => match described.options.get(usize::from(place)) {
+        Key::Place(place) => match schema.options.get(usize::from(place)) {
             Some(id) => GroupKey::Option(place, id.clone()),
             // A truth value.
             None => GroupKey::Number(Ranked::of(place.into())),

@@ -1,47 +1,47 @@
-//! What tells which rows of a column may hold a text, so that few are read.
+//! A substring index of a text column, so that a search reads few texts.
 //!
-//! The rows of common words are kept (`words.rs`). What else stands in texts, the trigrams of all other words and those in
-//! which something other than a word stands, is in signatures of blocks (`signatures.rs`): a row that holds what is looked
-//! for has each word of it among the common ones, or its block has the trigrams of that word.
+//! Common words have posting lists (`words.rs`). The trigrams of all other words, and those that contain a separator, are in
+//! block signatures (`signatures.rs`). So each word of a search text is within a common word of a matching row, or its
+//! trigrams are in the signature of the row's block.
 
-use super::bits::{Bits, LANES, split};
+use super::bitmap::{Bitmap, LANES, split};
 use super::blocks::Blocks;
 use super::signatures::{Signatures, TRIGRAM};
-use super::words::{Words, is_of_word, parts, words};
+use super::words::{CommonWords, is_word_byte, parts, words};
 
-/// Rows that are read to tell which words are common.
-const SAMPLED: usize = 16_384;
+/// Rows that are sampled to select the common words.
+const SAMPLE_ROWS: usize = 16_384;
 
 #[derive(Debug, Clone)]
 pub(super) struct Index {
-    words: Words,
+    words: CommonWords,
     signatures: Signatures,
 }
 
-/// What an index tells of rows.
+/// The result of an index lookup.
 #[derive(Debug)]
-pub(super) struct Told {
-    /// These hold the text.
-    pub(super) holding: Bits,
-    /// Of the others, these may hold it.
-    pub(super) possible: Bits,
+pub(super) struct Lookup {
+    /// Rows that contain the text for certain.
+    pub(super) matching: Bitmap,
+    /// Other rows that may contain it, which the caller must verify.
+    pub(super) candidates: Bitmap,
 }
 
 impl Index {
-    /// Of all rows; 2 to the power of `exponent` trigrams are told apart.
+    /// Builds the index of all rows, with 2 to the power of `exponent` trigram hashes.
     pub(super) fn of(texts: &Blocks<u8>, exponent: u32) -> Self {
         let rows = texts.rows();
-        let every = (rows as usize / SAMPLED).max(1);
+        let every = (rows as usize / SAMPLE_ROWS).max(1);
         let sample = (0..rows).step_by(every).map(|row| texts.list(row));
         let signatures = Signatures::new(exponent, (rows as usize).div_ceil(LANES));
-        let mut index = Self { words: Words::common_in(sample, rows), signatures };
+        let mut index = Self { words: CommonWords::common_in(sample, rows), signatures };
         for row in 0..rows {
             index.add(row, texts.list(row));
         }
         index
     }
 
-    /// Takes a row for what its text is now.
+    /// Replaces the text of a row.
     pub(super) fn replace(&mut self, row: u32, old: &[u8], new: &[u8]) {
         for (_, word) in words(old) {
             if let Some(place) = self.words.place(word) {
@@ -53,12 +53,12 @@ impl Index {
 
     fn add(&mut self, row: u32, text: &[u8]) {
         let (block, _) = split(row);
-        // Where the first trigram begins that is not in a common word, as far as is known.
+        // The start of the text that is not yet covered by a common word or a signature.
         let mut from = 0;
         for (begin, word) in words(text) {
             let Some(place) = self.words.place(word) else { continue };
             self.words.add(place, row);
-            // Up to the trigram that begins right before the word.
+            // Includes the last trigram that begins before the word.
             let until = (begin + TRIGRAM - 1).min(text.len());
             self.signatures.add(block, text.get(from..until).unwrap_or_default());
             from = begin + (word.len() + 1).saturating_sub(TRIGRAM);
@@ -66,28 +66,28 @@ impl Index {
         self.signatures.add(block, text.get(from..).unwrap_or_default());
     }
 
-    /// Which of some rows hold a text, and which may.
-    pub(super) fn tell(&self, text: &[u8], within: &Bits) -> Told {
-        let mut told = Told { holding: Bits::none_of(within), possible: within.clone() };
+    /// The rows of `within` that contain a text, and those that may.
+    pub(super) fn lookup(&self, text: &[u8], within: &Bitmap) -> Lookup {
+        let mut found = Lookup { matching: Bitmap::empty_like(within), candidates: within.clone() };
         let trigrams = text.windows(TRIGRAM);
-        let between = trigrams.filter(|trigram| !trigram.iter().all(|byte| is_of_word(*byte)));
+        let between = trigrams.filter(|trigram| !trigram.iter().all(|byte| is_word_byte(*byte)));
         if let Some(blocks) = self.signatures.blocks(between) {
-            told.possible.mask(|word| rows_of(&blocks, word));
+            found.candidates.mask(|word| block_mask(&blocks, word));
         }
         for part in parts(text) {
-            let common = self.words.holding(&part, within);
+            let common = self.words.matching(&part, within);
             let blocks = self.signatures.blocks(part.bytes.windows(TRIGRAM));
-            // What stands within one word is held by whoever holds the word.
+            // The whole text lies within one word, so every row with such a common word matches.
             if part.bytes.len() == text.len() {
-                told.holding = within.clone();
-                told.holding.mask(|word| common.word(word));
-                told.possible.subtract(&common);
+                found.matching = within.clone();
+                found.matching.mask(|word| common.word(word));
+                found.candidates.subtract(&common);
             }
             if let Some(blocks) = blocks {
-                told.possible.mask(|word| common.word(word) | rows_of(&blocks, word));
+                found.candidates.mask(|word| common.word(word) | block_mask(&blocks, word));
             }
         }
-        told
+        found
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -95,7 +95,7 @@ impl Index {
     }
 }
 
-/// All rows of a block that is among some; none of another.
-fn rows_of(blocks: &Bits, number: usize) -> u64 {
-    if blocks.has(number as u32) { u64::MAX } else { 0 }
+/// All rows of a block that is in the set; no row of another block.
+fn block_mask(blocks: &Bitmap, number: usize) -> u64 {
+    if blocks.contains(number as u32) { u64::MAX } else { 0 }
 }

@@ -1,8 +1,8 @@
-//! The names of the live files of a workspace in memory: what finds those that hold a text without reading all of them.
+//! The names of a workspace's live files in memory, with substring search.
 //!
-//! Names are kept folded, with an index of what stands in them (`index.rs`), so that few of them are read for a text. What
-//! takes a look at most of them is remembered, and follows the changes as the names do. What is found is put in the order
-//! that the engine has: names that are the text, names that begin with it, all others; each of them by name and then by id.
+//! Names are stored case-folded, with a substring index (`index.rs`), so that a search scans few of them. Results of slow
+//! searches are cached and kept up to date with the names. Results are ranked as the engine ranks them: exact matches, prefix
+//! matches, all others; each group by name, then by id.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -12,81 +12,81 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 use uuid::Uuid;
 
-use super::bits::Bits;
+use super::bitmap::Bitmap;
 use super::blocks::Blocks;
+use super::cache::Cacheable;
+use super::name_match_cache::{NameMatchCache, NameMatches};
 use super::order::Order;
-use super::remembered::{Remembered, Selected};
-use super::shelf::Shelved;
 use super::texts::Texts;
 
-/// Where a file stands that is in no folder.
+/// The folder number of files in the root.
 const ROOT: u32 = 0;
-/// Of so many rows or fewer, all are put in order; of more, the order of all rows is walked until there are enough.
-const FEW: u64 = 4_096;
-/// Of fewer names, all are read sooner than it is worth to remember anything.
-const REMEMBERED_FROM: usize = 16_384;
-/// An index tells little of a text that has fewer bytes.
-const SHORT: usize = 3;
+/// Up to this many matches are sorted; with more, the sorted order of all rows is scanned until the page is full.
+const MAX_SORTED_ROWS: u64 = 4_096;
+/// Below this many names a scan is cheaper than a cache of results.
+const MIN_CACHED_NAMES: usize = 16_384;
+/// The index hardly narrows a search for a shorter text.
+const MIN_INDEXED_BYTES: usize = 3;
 
-/// What a file is called at a position, and where it stands.
+/// The name and folder of a file as of a position of the feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) id: FileId,
     /// Absent for the root.
     pub(crate) folder_id: Option<FolderId>,
     pub(crate) name: String,
-    /// The name as it is compared, which [`fold`](crate::model::fold) makes of it.
+    /// The name case-folded by [`fold`](crate::model::fold), which searches compare with.
     pub(crate) folded: String,
 }
 
-/// A file that has changed: what it is now, or that it is not live.
+/// A file that has changed. One that moved to trash counts as gone.
 #[derive(Debug, Clone)]
 pub(crate) enum NameChange {
     Is(Named),
     IsGone(FileId),
 }
 
-/// Which files are looked for.
+/// A search for files by name.
 #[derive(Debug, Clone)]
 pub(crate) struct NamesWanted {
-    /// What a folded name is to hold; not empty.
+    /// The case-folded text that names must contain; not empty.
     pub(crate) folded: String,
-    /// The folders in which they are to stand; everywhere when absent.
+    /// Restricts the search to files in these folders; absent searches everywhere.
     pub(crate) folders: Option<Vec<FolderId>>,
-    /// How many are wanted at most.
+    /// The maximum number of results.
     pub(crate) limit: usize,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// The first ones.
+    /// The best matches, at most `limit`.
     pub(crate) ids: Vec<FileId>,
-    /// How many there are.
+    /// How many files match.
     pub(crate) total: u64,
 }
 
-/// The names of a workspace as of one position of its feed.
+/// A snapshot of the names of a workspace at one position of its feed.
 #[derive(Debug)]
 pub(crate) struct Names {
     position: u64,
     ids: Vec<u128>,
-    /// The number of the folder in which a file stands, [`ROOT`] for none.
-    places: Vec<u32>,
-    /// Folders that a file has ever stood in, by their numbers from 1 on.
+    /// The folder number of each file, [`ROOT`] for none.
+    folder_numbers: Vec<u32>,
+    /// The numbers, from 1 on, of all folders that have ever held a file.
     folders: HashMap<FolderId, u32>,
-    /// As they are written, where that is not as they are compared.
-    written: Blocks<u8>,
+    /// The original names where they differ from the folded ones.
+    original: Blocks<u8>,
     folded: Texts,
-    live: Bits,
-    /// Rows of files that are gone.
+    live: Bitmap,
+    /// Rows of deleted files, to be reused.
     free: Vec<u32>,
     by_id: Order,
     by_name: Order,
-    remembered: Mutex<Remembered>,
+    match_cache: Mutex<NameMatchCache>,
 }
 
-impl Shelved for Names {
+impl Cacheable for Names {
     type Key = WorkspaceId;
 
     fn rows(&self) -> usize {
@@ -99,24 +99,24 @@ impl Shelved for Names {
 }
 
 impl Names {
-    /// None, as of a position.
+    /// An empty snapshot as of a position.
     pub(crate) fn new(position: u64) -> Self {
         Self {
             position,
             ids: Vec::new(),
-            places: Vec::new(),
+            folder_numbers: Vec::new(),
             folders: HashMap::new(),
-            written: Blocks::default(),
+            original: Blocks::default(),
             folded: Texts::of_words(),
-            live: Bits::default(),
+            live: Bitmap::default(),
             free: Vec::new(),
             by_id: Order::default(),
             by_name: Order::default(),
-            remembered: Mutex::default(),
+            match_cache: Mutex::default(),
         }
     }
 
-    /// Which position of the feed they are as of.
+    /// The position of the feed that the snapshot is as of.
     pub(crate) const fn position(&self) -> u64 {
         self.position
     }
@@ -126,7 +126,7 @@ impl Names {
         self.ids.len() - self.free.len()
     }
 
-    /// Adds files that are not there, while the workspace is read for the first time.
+    /// Appends files during the initial load; none may be present already.
     pub(crate) fn fill(&mut self, files: &[Named]) {
         for file in files {
             let row = self.next_row();
@@ -134,98 +134,99 @@ impl Names {
         }
     }
 
-    /// Puts the rows in order, once all are there.
+    /// Builds the orders and the index, once all rows are loaded.
     pub(crate) fn put_in_order(&mut self) {
         let mut rows: Vec<u32> = self.live.rows().collect();
         rows.sort_unstable_by_key(|row| self.id(*row));
         self.by_id = Order::of_sorted(&rows);
         rows.sort_unstable_by(|one, other| self.by_name(*one, *other));
         self.by_name = Order::of_sorted(&rows);
-        self.folded.index();
+        self.folded.update_index();
     }
 
-    /// Makes names what they are at a later position.
+    /// Applies changes up to a later position.
     pub(crate) fn follow(&mut self, changes: &[NameChange], position: u64) {
         for change in changes {
             let id = match change {
                 NameChange::Is(file) => file.id,
                 NameChange::IsGone(id) => *id,
             };
-            let known = self.row_of(id);
-            if let Some(row) = known {
+            let existing = self.row_of(id);
+            if let Some(row) = existing {
                 self.each_order(row, |order, to| order.remove(row, to));
             }
             match change {
                 NameChange::Is(file) => {
-                    let row = known.or_else(|| self.free.pop()).unwrap_or_else(|| self.next_row());
+                    let row = existing.or_else(|| self.free.pop()).unwrap_or_else(|| self.next_row());
                     self.write(row, file);
                     self.each_order(row, |order, to| order.insert(row, to));
-                    self.tell_remembered(row);
+                    self.update_match_cache(row);
                 }
                 NameChange::IsGone(_) => {
-                    if let Some(row) = known {
-                        self.written.set(row, &[]);
+                    if let Some(row) = existing {
+                        self.original.set(row, &[]);
                         self.folded.set(row, "");
                         self.live.remove(row);
                         self.free.push(row);
-                        self.tell_remembered(row);
+                        self.update_match_cache(row);
                     }
                 }
             }
         }
-        self.folded.index();
+        self.folded.update_index();
         self.position = position;
     }
 
-    /// The files whose names hold a text, the first ones and how many there are.
+    /// The files whose names contain a text: the best matches, and the total.
     pub(crate) fn search(&self, wanted: &NamesWanted) -> Found {
-        let selected = self.selected(&wanted.folded);
-        let selected = match &wanted.folders {
-            Some(folders) => Arc::new(self.within(&selected, folders)),
-            None => selected,
+        let matches = self.matches(&wanted.folded);
+        let matches = match &wanted.folders {
+            Some(folders) => Arc::new(self.within(&matches, folders)),
+            None => matches,
         };
         let mut rows = Vec::new();
-        for group in selected.groups() {
+        for group in matches.groups() {
             self.take_first(group, wanted.limit, &mut rows);
         }
         let ids = rows.into_iter().map(|row| FileId(Uuid::from_u128(self.id(row)))).collect();
-        Found { ids, total: selected.total() }
+        Found { ids, total: matches.total() }
     }
 
-    /// What they take, about.
+    /// Approximate memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         const FOLDER: usize = size_of::<(FolderId, u32)>() + 1;
-        let rows = self.ids.capacity() * size_of::<u128>() + self.places.capacity() * size_of::<u32>();
-        let texts = self.written.bytes() + self.folded.bytes();
+        let rows =
+            self.ids.capacity() * size_of::<u128>() + self.folder_numbers.capacity() * size_of::<u32>();
+        let texts = self.original.bytes() + self.folded.bytes();
         let orders = self.by_id.bytes() + self.by_name.bytes();
-        // Whether they are there already or not, so that names take no more once they are asked.
-        let remembered = if self.is_remembering() { Remembered::most_bytes(self.live.bytes()) } else { 0 };
-        rows + texts + orders + remembered + self.live.bytes() + self.folders.capacity() * FOLDER
+        // The cache counts at its maximum, so that answering searches does not exceed the budget later.
+        let match_cache = if self.is_caching() { NameMatchCache::max_bytes(self.live.bytes()) } else { 0 };
+        rows + texts + orders + match_cache + self.live.bytes() + self.folders.capacity() * FOLDER
     }
 
-    /// The rows whose names hold a text.
-    fn selected(&self, text: &str) -> Arc<Selected> {
-        let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(selected) = remembered().get(text) {
-            return selected;
+    /// The rows whose names contain a text.
+    fn matches(&self, text: &str) -> Arc<NameMatches> {
+        let cache = || self.match_cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(matches) = cache().get(text) {
+            return matches;
         }
-        let holding = self.folded.holding(text, &self.live);
-        let is_slow = text.len() < SHORT || holding.count() > FEW;
-        let selected = Arc::new(Selected::of(holding, text.as_bytes(), |row| self.folded.text(row)));
-        if is_slow && self.is_remembering() {
-            remembered().put(text, &selected);
+        let matching = self.folded.matching(text, &self.live);
+        let is_slow = text.len() < MIN_INDEXED_BYTES || matching.count() > MAX_SORTED_ROWS;
+        let matches = Arc::new(NameMatches::of(matching, text.as_bytes(), |row| self.folded.text(row)));
+        if is_slow && self.is_caching() {
+            cache().insert(text, &matches);
         }
-        selected
+        matches
     }
 
-    fn is_remembering(&self) -> bool {
-        self.len() >= REMEMBERED_FROM
+    fn is_caching(&self) -> bool {
+        self.len() >= MIN_CACHED_NAMES
     }
 
-    /// Tells what is remembered that a row has changed.
-    fn tell_remembered(&mut self, row: u32) {
-        let name = self.live.has(row).then(|| self.folded.text(row));
-        self.remembered.get_mut().unwrap_or_else(PoisonError::into_inner).follow(row, name);
+    /// Updates the cached matches for a changed row.
+    fn update_match_cache(&mut self, row: u32) {
+        let name = self.live.contains(row).then(|| self.folded.text(row));
+        self.match_cache.get_mut().unwrap_or_else(PoisonError::into_inner).update(row, name);
     }
 
     fn next_row(&self) -> u32 {
@@ -236,14 +237,14 @@ impl Names {
         let place = row as usize;
         if place >= self.ids.len() {
             self.ids.resize(place + 1, 0);
-            self.places.resize(place + 1, ROOT);
+            self.folder_numbers.resize(place + 1, ROOT);
         }
         let folder = file.folder_id.map_or(ROOT, |folder| self.number_of(folder));
-        if let (Some(id), Some(stands)) = (self.ids.get_mut(place), self.places.get_mut(place)) {
-            (*id, *stands) = (file.id.0.as_u128(), folder);
+        if let (Some(id), Some(number)) = (self.ids.get_mut(place), self.folder_numbers.get_mut(place)) {
+            (*id, *number) = (file.id.0.as_u128(), folder);
         }
-        let written = if file.name == file.folded { "" } else { file.name.as_str() };
-        self.written.set(row, written.as_bytes());
+        let original = if file.name == file.folded { "" } else { file.name.as_str() };
+        self.original.set(row, original.as_bytes());
         self.folded.set(row, &file.folded);
         self.live.add(row);
     }
@@ -253,28 +254,28 @@ impl Names {
         *self.folders.entry(folder).or_insert(next)
     }
 
-    /// Those of some rows that stand in one of these folders.
-    fn within(&self, selected: &Selected, folders: &[FolderId]) -> Selected {
+    /// The matches that are in one of these folders.
+    fn within(&self, matches: &NameMatches, folders: &[FolderId]) -> NameMatches {
         let mut is_wanted = vec![false; self.folders.len() + 1];
         for number in folders.iter().filter_map(|folder| self.folders.get(folder)) {
             if let Some(is_wanted) = is_wanted.get_mut(*number as usize) {
                 *is_wanted = true;
             }
         }
-        selected.passing(|row| {
-            let folder = self.places.get(row as usize).copied().unwrap_or(ROOT);
+        matches.filter(|row| {
+            let folder = self.folder_numbers.get(row as usize).copied().unwrap_or(ROOT);
             is_wanted.get(folder as usize) == Some(&true)
         })
     }
 
-    /// Adds the first of some rows, by name and id, until there are so many.
-    fn take_first(&self, group: &Bits, limit: usize, into: &mut Vec<u32>) {
+    /// Appends the first rows of a group by name and id, until there are `limit`.
+    fn take_first(&self, group: &Bitmap, limit: usize, into: &mut Vec<u32>) {
         let wanted = limit.saturating_sub(into.len());
         if wanted == 0 {
             return;
         }
-        if group.count() > FEW {
-            into.extend(self.by_name.rows().filter(|row| group.has(*row)).take(wanted));
+        if group.count() > MAX_SORTED_ROWS {
+            into.extend(self.by_name.rows().filter(|row| group.contains(*row)).take(wanted));
             return;
         }
         let mut rows: Vec<u32> = group.rows().collect();
@@ -283,7 +284,7 @@ impl Names {
         into.extend(rows);
     }
 
-    /// Does something with each order, which is told how another row compares with one.
+    /// Calls `act` with each order, and with a function that compares another row with this one.
     fn each_order(&mut self, row: u32, act: impl Fn(&mut Order, &dyn Fn(u32) -> Ordering)) {
         let mut by_id = mem::take(&mut self.by_id);
         act(&mut by_id, &|other| self.id(other).cmp(&self.id(row)));
@@ -303,11 +304,11 @@ impl Names {
         (self.id(row) == wanted).then_some(row)
     }
 
-    /// A name as it is written; none is empty.
+    /// The original name, which is never empty.
     fn name(&self, row: u32) -> &[u8] {
-        match self.written.list(row) {
+        match self.original.list(row) {
             [] => self.folded.text(row),
-            written => written,
+            original => original,
         }
     }
 
@@ -321,7 +322,7 @@ mod tests {
     use super::*;
     use crate::model::fold;
 
-    /// So many that signatures are kept, and that an order is walked.
+    /// Enough for an index, and for results to be taken by a scan of the sorted order.
     const MANY: usize = 18_000;
 
     fn named(number: usize, name: &str) -> Named {
@@ -330,7 +331,7 @@ mod tests {
         Named { id, folder_id, name: name.to_owned(), folded: fold(name) }
     }
 
-    /// Where a file is in the order of what is found.
+    /// The ranking key of a result.
     fn key<'a>(file: &'a Named, folded: &str) -> (u8, &'a str, u128) {
         let place = match (file.folded == folded, file.folded.starts_with(folded)) {
             (true, _) => 0,
@@ -340,7 +341,7 @@ mod tests {
         (place, &file.name, file.id.0.as_u128())
     }
 
-    /// What a look at each of them finds.
+    /// The model: a linear search.
     fn scan(files: &[Named], wanted: &NamesWanted) -> Found {
         let is_in = |file: &Named| match &wanted.folders {
             None => true,

@@ -1,21 +1,21 @@
-//! Rows in an order that is kept while rows come and go.
+//! A sorted list of rows under inserts and removals.
 
 use std::cmp::Ordering;
 
-/// Rows of a piece: to insert one moves no more than these.
-const PIECE: usize = 2_048;
+/// An insert moves at most this many rows.
+const MAX_CHUNK_ROWS: usize = 2_048;
 
-/// Rows in order, in pieces.
+/// Sorted rows in chunks, as the leaves of a B-tree of two levels.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Order {
-    pieces: Vec<Vec<u32>>,
+    chunks: Vec<Vec<u32>>,
     len: usize,
 }
 
 impl Order {
-    /// Of rows that are in order.
-    pub(super) fn of_sorted(rows: &[u32]) -> Self {
-        Self { pieces: rows.chunks(PIECE / 2).map(<[u32]>::to_vec).collect(), len: rows.len() }
+    /// From rows that are sorted already.
+    pub(super) fn from_sorted(rows: &[u32]) -> Self {
+        Self { chunks: rows.chunks(MAX_CHUNK_ROWS / 2).map(<[u32]>::to_vec).collect(), len: rows.len() }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -23,97 +23,97 @@ impl Order {
     }
 
     pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
-        self.pieces.iter().flatten().copied()
+        self.chunks.iter().flatten().copied()
     }
 
-    /// The same rows, a piece at a time.
-    pub(super) fn pieces(&self) -> impl DoubleEndedIterator<Item = &[u32]> + '_ {
-        self.pieces.iter().map(Vec::as_slice)
+    /// The same rows, a chunk at a time.
+    pub(super) fn chunks(&self) -> impl DoubleEndedIterator<Item = &[u32]> + '_ {
+        self.chunks.iter().map(Vec::as_slice)
     }
 
-    /// From the row of that number on.
-    pub(super) fn rows_from(&self, number: usize) -> impl Iterator<Item = u32> + '_ {
-        let (mut left, mut first) = (number, 0);
-        for piece in &self.pieces {
-            if piece.len() > left {
+    /// The rows from an offset on.
+    pub(super) fn rows_from(&self, offset: usize) -> impl Iterator<Item = u32> + '_ {
+        let (mut left, mut first) = (offset, 0);
+        for chunk in &self.chunks {
+            if chunk.len() > left {
                 break;
             }
-            left -= piece.len();
+            left -= chunk.len();
             first += 1;
         }
-        let kept = self.pieces.get(first..).unwrap_or_default();
-        kept.iter().flatten().copied().skip(left)
+        let rest = self.chunks.get(first..).unwrap_or_default();
+        rest.iter().flatten().copied().skip(left)
     }
 
-    /// From the row of that number on, backwards; the last has the number 0.
-    pub(super) fn rows_back_from(&self, number: usize) -> impl Iterator<Item = u32> + '_ {
-        let (mut left, mut pieces) = (number, self.pieces.len());
-        for piece in self.pieces.iter().rev() {
-            if piece.len() > left {
+    /// The rows in reverse, from an offset on that counts from the last row.
+    pub(super) fn rows_back_from(&self, offset: usize) -> impl Iterator<Item = u32> + '_ {
+        let (mut left, mut chunks) = (offset, self.chunks.len());
+        for chunk in self.chunks.iter().rev() {
+            if chunk.len() > left {
                 break;
             }
-            left -= piece.len();
-            pieces -= 1;
+            left -= chunk.len();
+            chunks -= 1;
         }
-        let kept = self.pieces.get(..pieces).unwrap_or_default();
-        kept.iter().flatten().rev().copied().skip(left)
+        let rest = self.chunks.get(..chunks).unwrap_or_default();
+        rest.iter().flatten().rev().copied().skip(left)
     }
 
-    /// The first row that does not come before what is looked for; `to` compares a row with it.
+    /// The rows from the lower bound of a key on; `to` compares a row with the key.
     pub(super) fn first_from(&self, to: impl Fn(u32) -> Ordering) -> impl Iterator<Item = u32> + '_ {
-        let (piece, place) = self.find(&to);
-        let pieces = self.pieces.get(piece..).unwrap_or_default();
-        pieces.iter().flatten().copied().skip(place)
+        let (chunk, place) = self.find(&to);
+        let chunks = self.chunks.get(chunk..).unwrap_or_default();
+        chunks.iter().flatten().copied().skip(place)
     }
 
-    /// How many rows come before what is looked for; `to` compares a row with it.
+    /// The offset of the lower bound of a key; `to` compares a row with the key.
     pub(super) fn place(&self, to: impl Fn(u32) -> Ordering) -> usize {
-        let (piece, place) = self.find(&to);
-        self.pieces.iter().take(piece).map(Vec::len).sum::<usize>() + place
+        let (chunk, place) = self.find(&to);
+        self.chunks.iter().take(chunk).map(Vec::len).sum::<usize>() + place
     }
 
-    /// Puts a row where it belongs; `to` compares another with it.
+    /// Inserts a row at its sorted position; `to` compares another row with it.
     pub(super) fn insert(&mut self, row: u32, to: impl Fn(u32) -> Ordering) {
         let (mut number, mut place) = self.find(&to);
-        if number == self.pieces.len() {
-            match self.pieces.last() {
-                None => self.pieces.push(Vec::new()),
+        if number == self.chunks.len() {
+            match self.chunks.last() {
+                None => self.chunks.push(Vec::new()),
                 Some(last) => (number, place) = (number - 1, last.len()),
             }
         }
-        let Some(piece) = self.pieces.get_mut(number) else { return };
-        piece.insert(place.min(piece.len()), row);
+        let Some(chunk) = self.chunks.get_mut(number) else { return };
+        chunk.insert(place.min(chunk.len()), row);
         self.len += 1;
-        if piece.len() > PIECE {
-            let half = piece.split_off(PIECE / 2);
-            self.pieces.insert(number + 1, half);
+        if chunk.len() > MAX_CHUNK_ROWS {
+            let half = chunk.split_off(MAX_CHUNK_ROWS / 2);
+            self.chunks.insert(number + 1, half);
         }
     }
 
-    /// Takes a row out; `to` compares another with it as it was when it was put in.
+    /// Removes a row; `to` compares another row with it, by the key that it was inserted with.
     pub(super) fn remove(&mut self, row: u32, to: impl Fn(u32) -> Ordering) {
         let (number, place) = self.find(&to);
-        let Some(piece) = self.pieces.get_mut(number) else { return };
-        if piece.get(place) != Some(&row) {
+        let Some(chunk) = self.chunks.get_mut(number) else { return };
+        if chunk.get(place) != Some(&row) {
             return;
         }
-        piece.remove(place);
+        chunk.remove(place);
         self.len -= 1;
-        if piece.is_empty() {
-            self.pieces.remove(number);
+        if chunk.is_empty() {
+            self.chunks.remove(number);
         }
     }
 
     fn find(&self, to: &impl Fn(u32) -> Ordering) -> (usize, usize) {
         let is_before = |row: Option<&u32>| row.is_some_and(|row| to(*row) == Ordering::Less);
-        let number = self.pieces.partition_point(|piece| is_before(piece.last()));
-        let piece = self.pieces.get(number).map_or(&[][..], Vec::as_slice);
-        (number, piece.partition_point(|row| is_before(Some(row))))
+        let number = self.chunks.partition_point(|chunk| is_before(chunk.last()));
+        let chunk = self.chunks.get(number).map_or(&[][..], Vec::as_slice);
+        (number, chunk.partition_point(|row| is_before(Some(row))))
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let rows: usize = self.pieces.iter().map(Vec::capacity).sum();
-        rows * size_of::<u32>() + self.pieces.capacity() * size_of::<Vec<u32>>()
+        let rows: usize = self.chunks.iter().map(Vec::capacity).sum();
+        rows * size_of::<u32>() + self.chunks.capacity() * size_of::<Vec<u32>>()
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
         model.sort_by_key(|row| key(*row));
         assert_eq!(order.rows().collect::<Vec<_>>(), model);
         assert_eq!(order.len(), model.len());
-        assert_eq!(order.pieces().collect::<Vec<_>>().concat(), model);
+        assert_eq!(order.chunks().collect::<Vec<_>>().concat(), model);
         for from in [0, 1, 1_024, 3_000, 5_999, 6_000, 7_000] {
             let there: Vec<u32> = model.iter().copied().skip(from).collect();
             assert_eq!(order.rows_from(from).collect::<Vec<_>>(), there, "from {from}");
@@ -148,7 +148,7 @@ mod tests {
         let some = model[1_234];
         assert_eq!(order.first_from(to(some)).next(), Some(some));
         assert_eq!(order.place(to(some)), 1_234);
-        let again = Order::of_sorted(&model);
+        let again = Order::from_sorted(&model);
         assert_eq!(again.rows().collect::<Vec<_>>(), model);
     }
 }

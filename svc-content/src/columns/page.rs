@@ -1,8 +1,8 @@
-//! Selected rows in order, a page of them, and where one stands.
+//! Pages of a sorted selection, and the page that a record is on.
 //!
-//! The order is that of the statements in `store/query.rs`: records with a value of the first property by it, then by
-//! those that follow, then by id in the direction of the first; then those without one, by the properties that follow and
-//! by their creation.
+//! The order is that of the statements in `store/query.rs`: records with a value of the first property come first, sorted by
+//! it, by the remaining properties, and by id in the direction of the first. Records without one follow, sorted by the
+//! remaining properties and by creation.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 use cairn_proto::ids::RecordId;
 
 use super::Columns;
-use super::bits::Bits;
+use super::bitmap::Bitmap;
 use super::column::Column;
 use super::order::Order;
 use crate::model::Selection;
 
-/// To take a row and put it in order is reckoned to cost as much as to pass that many in a walk; it was not measured.
-const STEPS_A_ROW: u64 = 16;
+/// Sorting one selected row is assumed to cost as much as scanning this many rows of an order. An estimate, not measured.
+const SORT_COST_PER_ROW: u64 = 16;
 
-/// A page of a selection, where it begins, and how many are selected.
+/// A page of a selection: its ids, its offset, and the total.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) total: u64,
@@ -26,45 +26,47 @@ pub(crate) struct Place {
     pub(crate) ids: Vec<RecordId>,
 }
 
-/// One property that orders.
+/// One property to sort by.
 #[derive(Clone, Copy)]
-struct Level<'a> {
+struct SortKey<'a> {
     number: usize,
     column: &'a Column,
     is_descending: bool,
 }
 
-/// How selected rows are in order.
-struct Ordered<'a> {
+/// A selection with its sort keys.
+struct SortedSelection<'a> {
     columns: &'a Columns,
-    levels: Vec<Level<'a>>,
-    selected: Arc<Bits>,
+    keys: Vec<SortKey<'a>>,
+    selected: Arc<Bitmap>,
     total: u64,
 }
 
 impl Columns {
-    /// The page at an offset; `None` when these columns cannot tell.
+    /// The page at an offset; `None` if the columns cannot answer.
     pub(crate) fn page(&self, selection: &Selection, limit: u32, offset: u64) -> Option<Place> {
-        let ordered = self.ordered(selection)?;
-        let ids = ordered.page(limit, offset);
-        Some(Place { total: ordered.total, offset, ids })
+        let sorted = self.sorted(selection)?;
+        let ids = sorted.page(limit, offset);
+        Some(Place { total: sorted.total, offset, ids })
     }
 
-    /// The page that a record stands on, none when it is not selected; `None` when these columns cannot tell.
+    /// The page that contains a record, `Some(None)` if the record is not selected; `None` if the columns cannot answer.
     pub(crate) fn page_of(&self, selection: &Selection, limit: u32, id: RecordId) -> Option<Option<Place>> {
-        let ordered = self.ordered(selection)?;
-        let Some(row) = self.row_of(id).filter(|row| ordered.selected.has(*row)) else { return Some(None) };
-        let before = ordered.before(row);
+        let sorted = self.sorted(selection)?;
+        let Some(row) = self.row_of(id).filter(|row| sorted.selected.contains(*row)) else {
+            return Some(None);
+        };
+        let before = sorted.before(row);
         let offset = before - before % u64::from(limit.max(1));
-        let ids = ordered.page(limit, offset);
-        Some(Some(Place { total: ordered.total, offset, ids }))
+        let ids = sorted.page(limit, offset);
+        Some(Some(Place { total: sorted.total, offset, ids }))
     }
 
-    fn ordered(&self, selection: &Selection) -> Option<Ordered<'_>> {
-        let mut levels = Vec::with_capacity(selection.orders.len());
+    fn sorted(&self, selection: &Selection) -> Option<SortedSelection<'_>> {
+        let mut keys = Vec::with_capacity(selection.orders.len());
         for order in &selection.orders {
             let number = self.number_of(order.property)?;
-            levels.push(Level {
+            keys.push(SortKey {
                 number,
                 column: self.columns.get(number)?,
                 is_descending: order.is_descending,
@@ -72,11 +74,11 @@ impl Columns {
         }
         let selected = self.selected(selection)?;
         let total = selected.count();
-        Some(Ordered { columns: self, levels, selected, total })
+        Some(SortedSelection { columns: self, keys, selected, total })
     }
 }
 
-impl Ordered<'_> {
+impl SortedSelection<'_> {
     fn page(&self, limit: u32, offset: u64) -> Vec<RecordId> {
         let limit =
             (limit as usize).min(usize::try_from(self.total.saturating_sub(offset)).unwrap_or(usize::MAX));
@@ -84,7 +86,7 @@ impl Ordered<'_> {
         if limit == 0 {
             return Vec::new();
         }
-        let rows = match self.levels.first() {
+        let rows = match self.keys.first() {
             None => self.by_creation(offset, limit),
             Some(first) => self.by_value(*first, offset, limit),
         };
@@ -95,11 +97,11 @@ impl Ordered<'_> {
         self.total == self.columns.by_creation.len() as u64
     }
 
-    /// Whether a walk of an order that ends with the selected row of that number costs more than to take all of them.
-    fn is_few(&self, end: usize) -> bool {
+    /// Whether sorting all selected rows is cheaper than scanning an order up to the selected row at `end`.
+    fn is_sort_cheaper(&self, end: usize) -> bool {
         let everything = self.columns.by_creation.len() as u64;
-        let walked = u128::from(everything) * end as u128 / u128::from(self.total.max(1));
-        u128::from(self.total * STEPS_A_ROW) <= walked
+        let scanned = u128::from(everything) * end as u128 / u128::from(self.total.max(1));
+        u128::from(self.total * SORT_COST_PER_ROW) <= scanned
     }
 
     fn by_creation(&self, offset: usize, limit: usize) -> Vec<u32> {
@@ -107,32 +109,32 @@ impl Ordered<'_> {
         if self.is_everything() {
             return order.rows_from(offset).take(limit).collect();
         }
-        if self.is_few(offset + limit) {
-            return window(self.selected.rows().collect(), offset, limit, |one, other| {
+        if self.is_sort_cheaper(offset + limit) {
+            return sorted_window(self.selected.rows().collect(), offset, limit, |one, other| {
                 self.columns.by_creation(one, other)
             });
         }
         let mut rows = Vec::with_capacity(limit);
-        self.walk(order, false, offset, limit, &mut rows);
+        self.scan(order, false, offset, limit, &mut rows);
         rows
     }
 
-    fn by_value(&self, first: Level<'_>, offset: usize, limit: usize) -> Vec<u32> {
+    fn by_value(&self, first: SortKey<'_>, offset: usize, limit: usize) -> Vec<u32> {
         let order = self.columns.orders.get(first.number).filter(|_| first.column.is_ordered());
-        if let Some(rows) = order.and_then(|order| self.walked_back(order, first, offset, limit)) {
+        if let Some(rows) = order.and_then(|order| self.scan_from_end(order, first, offset, limit)) {
             return rows;
         }
-        let Some(order) = order.filter(|_| !self.is_few(offset + limit)) else {
-            return window(self.selected.rows().collect(), offset, limit, |one, other| {
+        let Some(order) = order.filter(|_| !self.is_sort_cheaper(offset + limit)) else {
+            return sorted_window(self.selected.rows().collect(), offset, limit, |one, other| {
                 self.compare(one, other)
             });
         };
         let mut rows = Vec::with_capacity(limit);
-        let valued = if self.levels.len() > 1 {
-            let walk = order.rows();
+        let with_value = if self.keys.len() > 1 {
+            let scan = order.rows();
             match first.is_descending {
-                false => self.walk_runs(walk, first, offset, limit, &mut rows),
-                true => self.walk_runs(walk.rev(), first, offset, limit, &mut rows),
+                false => self.scan_runs(scan, first, offset, limit, &mut rows),
+                true => self.scan_runs(scan.rev(), first, offset, limit, &mut rows),
             }
         } else if self.is_everything() {
             match first.is_descending {
@@ -141,36 +143,43 @@ impl Ordered<'_> {
             }
             order.len()
         } else {
-            self.walk(order, first.is_descending, offset, limit, &mut rows)
+            self.scan(order, first.is_descending, offset, limit, &mut rows)
         };
         let missing = limit - rows.len();
         if missing > 0 {
-            rows.extend(self.unvalued(first, offset.saturating_sub(valued), missing));
+            rows.extend(self.without_value(first, offset.saturating_sub(with_value), missing));
         }
         rows
     }
 
-    /// The page by a walk from the end of the rows with a value; `None` where that is no shorter, and where others stand in it.
-    fn walked_back(&self, order: &Order, first: Level<'_>, offset: usize, limit: usize) -> Option<Vec<u32>> {
+    /// The page by a reverse scan from the last row with a value; `None` if that is not shorter, or if the page extends into the
+    /// rows without a value.
+    fn scan_from_end(
+        &self,
+        order: &Order,
+        first: SortKey<'_>,
+        offset: usize,
+        limit: usize,
+    ) -> Option<Vec<u32>> {
         let total = usize::try_from(self.total).ok()?;
-        if self.levels.len() > 1 || self.is_everything() || offset < total / 2 {
+        if self.keys.len() > 1 || self.is_everything() || offset < total / 2 {
             return None;
         }
-        let is_valued = |row: &u32| first.column.rank(*row).is_some();
-        let is_all_valued = order.len() == self.columns.by_creation.len();
-        let valued = if is_all_valued { total } else { self.selected.rows().filter(is_valued).count() };
-        let behind = valued.checked_sub(offset + limit)?;
-        if behind >= offset || self.is_few(behind + limit) {
+        let has_value = |row: &u32| first.column.rank(*row).is_some();
+        let all_have_value = order.len() == self.columns.by_creation.len();
+        let with_value = if all_have_value { total } else { self.selected.rows().filter(has_value).count() };
+        let behind = with_value.checked_sub(offset + limit)?;
+        if behind >= offset || self.is_sort_cheaper(behind + limit) {
             return None;
         }
         let mut rows = Vec::with_capacity(limit);
-        self.walk(order, !first.is_descending, behind, limit, &mut rows);
+        self.scan(order, !first.is_descending, behind, limit, &mut rows);
         rows.reverse();
         Some(rows)
     }
 
-    /// Answers how many selected rows it has passed, which are all if the page is not full.
-    fn walk(
+    /// Appends the page from an order. Returns how many selected rows were passed, which is all of them unless the page is full.
+    fn scan(
         &self,
         order: &Order,
         is_backwards: bool,
@@ -178,18 +187,18 @@ impl Ordered<'_> {
         limit: usize,
         page: &mut Vec<u32>,
     ) -> usize {
-        let (mut passed, mut pieces) = (0, order.pieces());
-        let mut next = || if is_backwards { pieces.next_back() } else { pieces.next() };
-        let is_selected = |row: &u32| self.selected.has(*row);
-        while let Some(piece) = next() {
-            // Pieces before the page are only counted.
-            let here = piece.iter().copied().filter(is_selected).count();
+        let (mut passed, mut chunks) = (0, order.chunks());
+        let mut next = || if is_backwards { chunks.next_back() } else { chunks.next() };
+        let is_selected = |row: &u32| self.selected.contains(*row);
+        while let Some(chunk) = next() {
+            // In chunks before the page, selected rows are only counted.
+            let here = chunk.iter().copied().filter(is_selected).count();
             let begin = offset.saturating_sub(passed);
             passed += here;
             if here <= begin {
                 continue;
             }
-            let mut rows: Vec<u32> = piece.iter().copied().filter(is_selected).collect();
+            let mut rows: Vec<u32> = chunk.iter().copied().filter(is_selected).collect();
             if is_backwards {
                 rows.reverse();
             }
@@ -201,11 +210,11 @@ impl Ordered<'_> {
         passed
     }
 
-    /// The same, where rows that are alike by the first property are in order by others.
-    fn walk_runs(
+    /// The same with several sort keys: runs of rows that are equal by the first key are sorted by the others.
+    fn scan_runs(
         &self,
         rows: impl Iterator<Item = u32>,
-        first: Level<'_>,
+        first: SortKey<'_>,
         offset: usize,
         limit: usize,
         page: &mut Vec<u32>,
@@ -218,15 +227,15 @@ impl Ordered<'_> {
             if passed > offset {
                 let from = offset.saturating_sub(begin);
                 let wanted = (limit - page.len()).min(len - from);
-                page.extend(window(rows, from, wanted, |one, other| self.compare(one, other)));
+                page.extend(sorted_window(rows, from, wanted, |one, other| self.compare(one, other)));
             }
             page.len() == limit
         };
-        for row in rows.filter(|row| self.selected.has(*row)) {
+        for row in rows.filter(|row| self.selected.contains(*row)) {
             let of_row = first.column.rank(row);
-            let is_alike = rank == of_row
+            let is_same_run = rank == of_row
                 && run.last().is_none_or(|last| first.column.tie(*last, row) == Ordering::Equal);
-            if !is_alike && finish(&mut run, page) {
+            if !is_same_run && finish(&mut run, page) {
                 return passed;
             }
             rank = of_row;
@@ -236,19 +245,19 @@ impl Ordered<'_> {
         passed
     }
 
-    fn unvalued(&self, first: Level<'_>, offset: usize, limit: usize) -> Vec<u32> {
-        let is_unvalued = |row: &u32| first.column.rank(*row).is_none();
-        if self.levels.len() == 1 {
-            let order = self.columns.by_creation.rows().filter(|row| self.selected.has(*row));
-            return order.filter(is_unvalued).skip(offset).take(limit).collect();
+    fn without_value(&self, first: SortKey<'_>, offset: usize, limit: usize) -> Vec<u32> {
+        let has_no_value = |row: &u32| first.column.rank(*row).is_none();
+        if self.keys.len() == 1 {
+            let order = self.columns.by_creation.rows().filter(|row| self.selected.contains(*row));
+            return order.filter(has_no_value).skip(offset).take(limit).collect();
         }
-        let rows: Vec<u32> = self.selected.rows().filter(is_unvalued).collect();
-        window(rows, offset, limit, |one, other| self.compare(one, other))
+        let rows: Vec<u32> = self.selected.rows().filter(has_no_value).collect();
+        sorted_window(rows, offset, limit, |one, other| self.compare(one, other))
     }
 
-    /// How many selected rows stand before one of them.
+    /// How many selected rows precede one of them.
     fn before(&self, row: u32) -> u64 {
-        let is_selected = |row: &u32| self.selected.has(*row);
+        let is_selected = |row: &u32| self.selected.contains(*row);
         let before = match self.in_order(row) {
             None => {
                 let is_before = |other: &u32| self.compare(*other, row) == Ordering::Less;
@@ -262,11 +271,11 @@ impl Ordered<'_> {
         before as u64
     }
 
-    /// The kept order that is the page's, the row's place in it, and whether the page goes through it backwards; `None` where
-    /// there is none, or the row has no value.
+    /// The maintained order that matches the sort keys, the row's offset in it, and whether the page reads it in reverse; `None`
+    /// if there is none, or the row has no value.
     fn in_order(&self, row: u32) -> Option<(&Order, usize, bool)> {
         let columns = self.columns;
-        match self.levels.as_slice() {
+        match self.keys.as_slice() {
             [] => {
                 let order = &columns.by_creation;
                 Some((order, order.place(|other| columns.by_creation(other, row)), false))
@@ -281,21 +290,21 @@ impl Ordered<'_> {
     }
 
     fn compare(&self, one: u32, other: u32) -> Ordering {
-        for level in &self.levels {
-            let order = match (level.column.rank(one), level.column.rank(other)) {
+        for key in &self.keys {
+            let order = match (key.column.rank(one), key.column.rank(other)) {
                 (None, None) => Ordering::Equal,
                 (None, Some(_)) => Ordering::Greater,
                 (Some(_), None) => Ordering::Less,
                 (Some(a), Some(b)) => {
-                    let order = a.cmp(&b).then_with(|| level.column.tie(one, other));
-                    if level.is_descending { order.reverse() } else { order }
+                    let order = a.cmp(&b).then_with(|| key.column.tie(one, other));
+                    if key.is_descending { order.reverse() } else { order }
                 }
             };
             if order != Ordering::Equal {
                 return order;
             }
         }
-        match self.levels.first() {
+        match self.keys.first() {
             Some(first) if first.column.rank(one).is_some() => {
                 let order = self.columns.by_id(one, other);
                 if first.is_descending { order.reverse() } else { order }
@@ -305,8 +314,8 @@ impl Ordered<'_> {
     }
 }
 
-/// A part of what rows are when they are in order, without putting all of them in order.
-fn window(
+/// A window of the sorted rows, by selection instead of a full sort.
+fn sorted_window(
     mut rows: Vec<u32>,
     offset: usize,
     limit: usize,

@@ -1,32 +1,32 @@
-//! Which blocks of 64 rows may hold a trigram.
+//! Bit-sliced trigram signatures of blocks of 64 rows.
 //!
-//! Of each block there is a set of hashed trigrams. They lie by trigram, so that the blocks that may hold a text are an
-//! intersection of a few bit vectors. What a text held before it was replaced stays in the signature of its block, which
-//! makes the block looked at in vain and nothing worse.
+//! Each block has a set of hashed trigrams. The sets are stored transposed, one bit vector of blocks per hash, so that the
+//! candidate blocks of a text are the intersection of a few bit vectors. The trigrams of a replaced text stay in the signature
+//! of its block, as in a Bloom filter: that costs false positives, never false negatives.
 
-use super::bits::{Bits, LANES};
+use super::bitmap::{Bitmap, LANES};
 
-/// Bytes that are hashed together.
+/// Bytes per trigram.
 pub(super) const TRIGRAM: usize = 3;
 
-/// For each hashed trigram a bit of each block.
+/// For each trigram hash a bit vector with one bit per block.
 #[derive(Debug, Clone)]
 pub(super) struct Signatures {
-    /// The logarithm of how many hashed trigrams are told apart.
+    /// The binary logarithm of the number of hash values.
     exponent: u32,
-    /// Words of a bit vector.
+    /// Words per bit vector.
     width: usize,
     words: Vec<u64>,
 }
 
 impl Signatures {
-    /// Of no texts, with room for so many blocks; 2 to the power of `exponent` hashed trigrams are told apart.
+    /// Empty signatures with capacity for `blocks` blocks and 2 to the power of `exponent` hash values.
     pub(super) fn new(exponent: u32, blocks: usize) -> Self {
         let width = blocks.div_ceil(LANES);
         Self { exponent, width, words: vec![0; (1_usize << exponent) * width] }
     }
 
-    /// Adds the trigrams of a text to those of its block.
+    /// Adds the trigrams of a text to the signature of its block.
     pub(super) fn add(&mut self, block: usize, text: &[u8]) {
         let (word, lane) = (block / LANES, block % LANES);
         for trigram in text.windows(TRIGRAM) {
@@ -40,14 +40,14 @@ impl Signatures {
         }
     }
 
-    /// The blocks that may hold all of some trigrams; `None` for all blocks, where there is no trigram to tell by.
-    pub(super) fn blocks<'a>(&self, trigrams: impl Iterator<Item = &'a [u8]>) -> Option<Bits> {
-        let mut found: Option<Bits> = None;
+    /// The blocks that may hold all of these trigrams; `None`, which means all blocks, if there is no trigram.
+    pub(super) fn blocks<'a>(&self, trigrams: impl Iterator<Item = &'a [u8]>) -> Option<Bitmap> {
+        let mut found: Option<Bitmap> = None;
         for trigram in trigrams {
             let from = self.place(trigram);
             let vector = self.words.get(from..from + self.width).unwrap_or_default();
             match &mut found {
-                None => found = Some(Bits::of_words(vector.to_vec())),
+                None => found = Some(Bitmap::from_words(vector.to_vec())),
                 Some(found) => found.mask(|word| vector.get(word).copied().unwrap_or(0)),
             }
         }
@@ -70,7 +70,7 @@ impl Signatures {
         (self.width, self.words) = (width, words);
     }
 
-    /// Where the bit vector of a trigram begins, by Fibonacci hashing of its bytes.
+    /// The offset of a trigram's bit vector, by Fibonacci hashing of its bytes.
     fn place(&self, trigram: &[u8]) -> usize {
         let number = trigram.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
         let hash = number.wrapping_mul(0x9E37_79B1) >> (u32::BITS - self.exponent);

@@ -1,50 +1,50 @@
-//! Folded texts, one for each row, in which a part is looked for.
+//! Case-folded texts, one per row, with substring search.
 //!
-//! Of many, an index tells which rows hold the part or may hold it, and those that may are read.
+//! Large columns have an index that narrows a search to candidate rows, whose texts are then scanned.
 
 use memchr::memmem::Finder;
 
-use super::bits::{Bits, LANES, lanes};
+use super::bitmap::{Bitmap, LANES, lanes};
 use super::blocks::Blocks;
-use super::index::Index;
+use super::index::{Index, Lookup};
 
-/// So many bytes of texts are read sooner than an index of them.
-const INDEXED_FROM: usize = 128 * 1_024;
-/// The words of texts that are so many times as many as they were may be others.
-const GROWN: usize = 4;
-/// So few rows are read sooner than the index.
-const FEW_ROWS: u64 = 64;
-/// With fewer rows asked for in a block, each is looked at by itself.
-const FEW_IN_BLOCK: u32 = 16;
-/// Trigrams of words that are told apart, as the logarithm of their number.
-const OF_WORDS: u32 = 13;
-/// Those of numbers and dates, which have few letters.
-const OF_NUMBERS: u32 = 11;
+/// Below this size of all texts a scan is cheaper than the index.
+const MIN_INDEXED_BYTES: usize = 128 * 1_024;
+/// The index is rebuilt when the texts have grown by this factor, as other words may be common by then.
+const REBUILD_GROWTH: usize = 4;
+/// Up to this many rows a scan is cheaper than the index.
+const MAX_SCANNED_ROWS: u64 = 64;
+/// With fewer selected rows in a block, each text is searched by itself instead of the whole block.
+const SPARSE_BLOCK_ROWS: u32 = 16;
+/// The binary logarithm of the number of trigram hashes, for texts made of words.
+const WORDS_EXPONENT: u32 = 13;
+/// The same for numbers and dates, which have a small alphabet.
+const NUMBERS_EXPONENT: u32 = 11;
 
 #[derive(Debug, Clone)]
 pub(super) struct Texts {
     texts: Blocks<u8>,
-    /// How many bytes all of them have.
+    /// Bytes of all texts.
     len: usize,
     index: Option<Index>,
-    /// How many they had when the index was made.
-    indexed: usize,
+    /// Bytes of all texts when the index was built.
+    indexed_len: usize,
     exponent: u32,
 }
 
 impl Texts {
     /// Texts made of words.
     pub(super) const fn of_words() -> Self {
-        Self::new(OF_WORDS)
+        Self::new(WORDS_EXPONENT)
     }
 
     /// Numbers and dates as they are written.
     pub(super) const fn of_numbers() -> Self {
-        Self::new(OF_NUMBERS)
+        Self::new(NUMBERS_EXPONENT)
     }
 
     const fn new(exponent: u32) -> Self {
-        Self { texts: Blocks::new(), len: 0, index: None, indexed: 0, exponent }
+        Self { texts: Blocks::new(), len: 0, index: None, indexed_len: 0, exponent }
     }
 
     /// The text of a row; empty for none.
@@ -64,21 +64,25 @@ impl Texts {
         self.texts.set(row, new);
     }
 
-    /// Makes the index where there are so many texts by now that it pays, or far more than when it was made. Parts are found
-    /// without it, too.
-    pub(super) fn index(&mut self) {
-        let due = if self.index.is_some() { self.indexed.saturating_mul(GROWN) } else { INDEXED_FROM };
+    /// Builds the index once the texts are large enough, and rebuilds it when they have outgrown it. Searches work without it,
+    /// too.
+    pub(super) fn update_index(&mut self) {
+        let due = if self.index.is_some() {
+            self.indexed_len.saturating_mul(REBUILD_GROWTH)
+        } else {
+            MIN_INDEXED_BYTES
+        };
         if self.len < due {
             return;
         }
-        // The one that was there need not stand beside the new one.
+        // Free the old index first, so that both are never in memory at once.
         self.index = None;
-        (self.index, self.indexed) = (Some(Index::of(&self.texts, self.exponent)), self.len);
+        (self.index, self.indexed_len) = (Some(Index::of(&self.texts, self.exponent)), self.len);
     }
 
-    /// Those of some rows that have a text.
-    pub(super) fn present(&self, within: &Bits) -> Bits {
-        let mut found = Bits::none_of(within);
+    /// The rows of `within` that have a text.
+    pub(super) fn present(&self, within: &Bitmap) -> Bitmap {
+        let mut found = Bitmap::empty_like(within);
         for (number, rows) in within.words() {
             let Some(block) = self.texts.block(number) else { continue };
             let present = lanes(rows).filter(|lane| !block.list(*lane as usize).is_empty());
@@ -87,33 +91,32 @@ impl Texts {
         found
     }
 
-    /// Those of some rows whose text holds a part.
-    pub(super) fn holding(&self, part: &str, within: &Bits) -> Bits {
+    /// The rows of `within` whose text contains a part.
+    pub(super) fn matching(&self, part: &str, within: &Bitmap) -> Bitmap {
         if part.is_empty() {
             return self.present(within);
         }
         let finder = Finder::new(part.as_bytes());
-        let Some(index) = self.index.as_ref().filter(|_| within.count() > FEW_ROWS) else {
-            let mut found = Bits::none_of(within);
-            self.read(&finder, within, &mut found);
+        let Some(index) = self.index.as_ref().filter(|_| within.count() > MAX_SCANNED_ROWS) else {
+            let mut found = Bitmap::empty_like(within);
+            self.scan(&finder, within, &mut found);
             return found;
         };
-        let told = index.tell(part.as_bytes(), within);
-        let mut found = told.holding;
-        self.read(&finder, &told.possible, &mut found);
+        let Lookup { matching: mut found, candidates } = index.lookup(part.as_bytes(), within);
+        self.scan(&finder, &candidates, &mut found);
         found
     }
 
-    /// Adds those of some rows whose text holds what is looked for, by reading them.
-    fn read(&self, finder: &Finder<'_>, within: &Bits, found: &mut Bits) {
+    /// Adds the rows of `within` whose text contains the needle, by scanning the texts.
+    fn scan(&self, finder: &Finder<'_>, within: &Bitmap, found: &mut Bitmap) {
         for (number, rows) in within.words() {
-            found.add_word(number, self.holding_in(number, finder, rows));
+            found.add_word(number, self.matching_in_block(number, finder, rows));
         }
     }
 
-    fn holding_in(&self, number: usize, finder: &Finder<'_>, rows: u64) -> u64 {
+    fn matching_in_block(&self, number: usize, finder: &Finder<'_>, rows: u64) -> u64 {
         let Some(block) = self.texts.block(number) else { return 0 };
-        if rows.count_ones() < FEW_IN_BLOCK {
+        if rows.count_ones() < SPARSE_BLOCK_ROWS {
             let hits = lanes(rows).filter(|lane| finder.find(block.list(*lane as usize)).is_some());
             return hits.fold(0, |bits, lane| bits | 1 << lane);
         }
@@ -121,10 +124,10 @@ impl Texts {
         while let Some(place) = block.items().get(from..).and_then(|rest| finder.find(rest)) {
             let place = from + place;
             let (lane, end) = block.owner(place);
-            // One that reaches into the next row's text is none.
+            // A match that crosses the end of a row's text is none.
             let is_whole = place + finder.needle().len() <= end;
             hits |= u64::from(is_whole) << (lane % LANES);
-            // What begins later in this text ends past its end, too, where this one does.
+            // If this match crosses the end, so does any later one in the same text.
             from = end;
         }
         hits & rows
@@ -146,14 +149,14 @@ mod tests {
     #[test]
     fn a_part_is_found_where_it_stands() {
         let mut texts = Texts::of_words();
-        let mut all = Bits::default();
+        let mut all = Bitmap::default();
         let text =
             |row: u32| format!("row {row} of words{}", if row % 1_000 == 7 { " särskild" } else { "" });
         for row in 0..MANY {
             texts.set(row, &text(row));
             all.add(row);
         }
-        texts.index();
+        texts.update_index();
         assert!(texts.index.is_some());
         texts.set(7, "");
         texts.set(8, "särskild too");
@@ -166,14 +169,14 @@ mod tests {
                     row => text(*row).contains(part),
                 })
                 .collect();
-            assert_eq!(texts.holding(part, &all).rows().collect::<Vec<_>>(), expected, "{part}");
+            assert_eq!(texts.matching(part, &all).rows().collect::<Vec<_>>(), expected, "{part}");
         }
-        let mut few = Bits::none_of(&all);
+        let mut few = Bitmap::empty_like(&all);
         few.add(8);
         few.add(1_007);
         few.add(9);
-        assert_eq!(texts.holding("särskild", &few).rows().collect::<Vec<_>>(), [8, 1_007]);
-        assert_eq!(texts.holding("", &few).count(), 3);
+        assert_eq!(texts.matching("särskild", &few).rows().collect::<Vec<_>>(), [8, 1_007]);
+        assert_eq!(texts.matching("", &few).count(), 3);
     }
 
     #[test]
@@ -181,17 +184,17 @@ mod tests {
         let mut texts = Texts::of_words();
         let fill = |texts: &mut Texts, rows: std::ops::Range<u32>| {
             rows.for_each(|row| texts.set(row, "words that are in all of these texts"));
-            texts.index();
+            texts.update_index();
         };
         fill(&mut texts, 0..100);
         assert!(texts.index.is_none());
         fill(&mut texts, 100..4_000);
-        let then = texts.indexed;
+        let then = texts.indexed_len;
         assert!(texts.index.is_some() && then == texts.len);
         fill(&mut texts, 4_000..8_000);
-        assert_eq!(texts.indexed, then);
+        assert_eq!(texts.indexed_len, then);
         fill(&mut texts, 8_000..17_000);
-        assert_eq!(texts.indexed, texts.len);
+        assert_eq!(texts.indexed_len, texts.len);
     }
 
     /// Pieces of which texts and what is looked for in them are made, so that words are common and rare, and end in each other.
@@ -217,18 +220,18 @@ mod tests {
             for (row, text) in model.iter().enumerate() {
                 indexed.set(row as u32, text);
             }
-            indexed.index = Some(Index::of(&indexed.texts, OF_NUMBERS));
+            indexed.index = Some(Index::of(&indexed.texts, NUMBERS_EXPONENT));
             for (row, text) in changes {
                 let row = row.index(model.len());
                 indexed.set(row as u32, &text);
                 model[row] = text;
             }
-            let mut within = Bits::default();
+            let mut within = Bitmap::default();
             (0..model.len() as u32).filter(|row| !row.is_multiple_of(left_out)).for_each(|row| within.add(row));
             for part in looked_for.iter().filter(|part| !part.is_empty()) {
                 let expected: Vec<u32> =
                     within.rows().filter(|row| model[*row as usize].contains(part.as_str())).collect();
-                prop_assert_eq!(indexed.holding(part, &within).rows().collect::<Vec<_>>(), expected, "{}", part);
+                prop_assert_eq!(indexed.matching(part, &within).rows().collect::<Vec<_>>(), expected, "{}", part);
             }
         }
     }

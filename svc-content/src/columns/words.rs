@@ -1,7 +1,7 @@
-//! The words that very many rows of a column hold, each with the rows that hold it.
+//! An inverted index of the most frequent words of a column, with a bitmap of rows as the posting list of each.
 //!
-//! A word of which every block of 64 rows has one is not found by signatures of blocks. Texts are made of few such words,
-//! so their rows are kept as bits: what is looked for within one of them is found without reading a text.
+//! Block signatures do not filter by a word that occurs in every block of 64 rows. Texts contain few such words, so each gets
+//! a bitmap, and a search within one of them is answered without reading a text.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,37 +9,37 @@ use std::ops::RangeInclusive;
 
 use memchr::memmem;
 
-use super::bits::Bits;
+use super::bitmap::Bitmap;
 
-/// So many different words are counted, those that are met first: a text may be made of words that no other one has.
+/// Distinct words that are counted, in order of first occurrence. It bounds memory when most words are unique.
 const MOST_COUNTED: usize = 65_536;
-/// So many words are kept at most: in 1/8 byte of a row each.
-const MOST: usize = 256;
-/// What fewer than one of so many rows hold is found by signatures.
-const ONE_OF: usize = 128;
-/// How many bytes a kept word has. Nobody can tell by a part of two.
-const LENGTHS: RangeInclusive<usize> = 3..=32;
+/// CommonWords with a bitmap, which takes 1/8 byte per row each.
+const MAX_WORDS: usize = 256;
+/// A word is common if at least one row in this many contains it. Signatures find rarer ones.
+const COMMON_ROW_RATIO: usize = 128;
+/// Lengths in bytes of indexed words. Fragments of two bytes match too much to filter by.
+const WORD_BYTES: RangeInclusive<usize> = 3..=32;
 
 #[derive(Debug, Clone)]
-pub(super) struct Words {
+pub(super) struct CommonWords {
     places: HashMap<Box<[u8]>, usize>,
-    /// By the places of the words.
-    rows: Vec<Bits>,
+    /// The posting list of each word, by the word's place.
+    rows: Vec<Bitmap>,
 }
 
-/// What has to stand within one word when a text is looked for.
+/// A fragment of a search text that must occur within one word.
 #[derive(Debug)]
 pub(super) struct Part<'a> {
     pub(super) bytes: &'a [u8],
-    /// The word begins with it.
-    is_begin: bool,
-    /// The word ends with it.
-    is_end: bool,
+    /// Whether it must be a prefix of the word.
+    is_prefix: bool,
+    /// Whether it must be a suffix of the word.
+    is_suffix: bool,
 }
 
 impl Part<'_> {
-    fn is_in(&self, word: &[u8]) -> bool {
-        match (self.is_begin, self.is_end) {
+    fn matches(&self, word: &[u8]) -> bool {
+        match (self.is_prefix, self.is_suffix) {
             (true, true) => word == self.bytes,
             (true, false) => word.starts_with(self.bytes),
             (false, true) => word.ends_with(self.bytes),
@@ -48,13 +48,13 @@ impl Part<'_> {
     }
 }
 
-impl Words {
-    /// The common ones of these texts, with room for so many rows, of which none holds one yet.
+impl CommonWords {
+    /// Selects the common words of sample texts; posting lists are empty, with capacity for `rows` rows.
     pub(super) fn common_in<'a>(texts: impl Iterator<Item = &'a [u8]>, rows: u32) -> Self {
-        let (mut counts, mut looked_at): (HashMap<&[u8], usize>, usize) = (HashMap::new(), 0);
+        let (mut counts, mut sampled): (HashMap<&[u8], usize>, usize) = (HashMap::new(), 0);
         for text in texts {
-            looked_at += 1;
-            for (_, word) in words(text).filter(|(_, word)| LENGTHS.contains(&word.len())) {
+            sampled += 1;
+            for (_, word) in words(text).filter(|(_, word)| WORD_BYTES.contains(&word.len())) {
                 let is_full = counts.len() >= MOST_COUNTED;
                 match counts.entry(word) {
                     Entry::Occupied(mut count) => *count.get_mut() += 1,
@@ -65,42 +65,42 @@ impl Words {
         }
         let counted = counts.into_iter().map(|(word, count)| (count, word));
         let mut common: Vec<(usize, &[u8])> =
-            counted.filter(|(count, _)| *count * ONE_OF >= looked_at).collect();
+            counted.filter(|(count, _)| *count * COMMON_ROW_RATIO >= sampled).collect();
         common.sort_unstable_by(|one, other| other.cmp(one));
-        common.truncate(MOST);
+        common.truncate(MAX_WORDS);
         let words = common.iter().enumerate();
         let places: HashMap<Box<[u8]>, usize> =
             words.map(|(place, (_, word))| (Box::from(*word), place)).collect();
-        Self { rows: vec![Bits::for_rows(rows); places.len()], places }
+        Self { rows: vec![Bitmap::with_capacity(rows); places.len()], places }
     }
 
-    /// The place of a word; `None` for one that is not common.
+    /// The place of a word; `None` if it is not common.
     pub(super) fn place(&self, word: &[u8]) -> Option<usize> {
         self.places.get(word).copied()
     }
 
-    /// Notes that a row holds the word at a place.
+    /// Adds a row to the posting list of the word at a place.
     pub(super) fn add(&mut self, place: usize, row: u32) {
         if let Some(rows) = self.rows.get_mut(place) {
             rows.add(row);
         }
     }
 
-    /// Notes that a row holds it no more.
+    /// Removes a row from the posting list of the word at a place.
     pub(super) fn remove(&mut self, place: usize, row: u32) {
         if let Some(rows) = self.rows.get_mut(place) {
             rows.remove(row);
         }
     }
 
-    /// The rows that hold a word in which the part stands, as a set as large as another.
-    pub(super) fn holding(&self, part: &Part<'_>, like: &Bits) -> Bits {
-        let mut found = Bits::none_of(like);
+    /// The rows that contain a common word which the part matches; the result has the capacity of `like`.
+    pub(super) fn matching(&self, part: &Part<'_>, like: &Bitmap) -> Bitmap {
+        let mut found = Bitmap::empty_like(like);
         for (word, place) in &self.places {
-            if part.is_in(word)
+            if part.matches(word)
                 && let Some(rows) = self.rows.get(*place)
             {
-                found.unite(rows);
+                found.union_with(rows);
             }
         }
         found
@@ -108,21 +108,21 @@ impl Words {
 
     pub(super) fn bytes(&self) -> usize {
         const ENTRY: usize = size_of::<(Box<[u8]>, usize)>() + 1;
-        let rows: usize = self.rows.iter().map(Bits::bytes).sum();
+        let rows: usize = self.rows.iter().map(Bitmap::bytes).sum();
         let words: usize = self.places.keys().map(|word| word.len()).sum();
-        rows + words + self.places.capacity() * ENTRY + self.rows.capacity() * size_of::<Bits>()
+        rows + words + self.places.capacity() * ENTRY + self.rows.capacity() * size_of::<Bitmap>()
     }
 }
 
-/// Whether a byte is of a word; all letters beyond ASCII are.
-pub(super) const fn is_of_word(byte: u8) -> bool {
+/// Whether a byte belongs to a word; every byte of a non-ASCII character does.
+pub(super) const fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
 
-/// The words of a text, each with where it begins.
+/// The words of a text, each with its offset.
 pub(super) fn words(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut next = 0;
-    let pieces = text.split(|byte| !is_of_word(*byte)).map(move |piece| {
+    let pieces = text.split(|byte| !is_word_byte(*byte)).map(move |piece| {
         let begin = next;
         next += piece.len() + 1;
         (begin, piece)
@@ -130,11 +130,11 @@ pub(super) fn words(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     pieces.filter(|(_, piece)| !piece.is_empty())
 }
 
-/// What of a text that is looked for has to stand within one word each.
+/// The fragments of a search text, each of which must occur within one word.
 pub(super) fn parts(text: &[u8]) -> Vec<Part<'_>> {
     let found = words(text).map(|(begin, bytes)| {
         let end = begin + bytes.len();
-        Part { bytes, is_begin: begin > 0, is_end: end < text.len() }
+        Part { bytes, is_prefix: begin > 0, is_suffix: end < text.len() }
     });
     found.collect()
 }
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn parts_stand_where_the_text_lets_them() {
         let is_in =
-            |text: &str, place: usize, word: &str| parts(text.as_bytes())[place].is_in(word.as_bytes());
+            |text: &str, place: usize, word: &str| parts(text.as_bytes())[place].matches(word.as_bytes());
         assert!(is_in("uor", 0, "quorum") && !is_in("uorr", 0, "quorum"));
         assert!(is_in("rum re", 0, "quorum") && !is_in("quo re", 0, "quorum"));
         assert!(is_in("rum re", 1, "retry") && !is_in("rum try", 1, "retry"));
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn common_words_are_those_of_many_texts() {
         let texts: Vec<String> = (0..1_000).map(|number| format!("note {number:04} is md")).collect();
-        let mut common = Words::common_in(texts.iter().map(String::as_bytes), 64);
+        let mut common = CommonWords::common_in(texts.iter().map(String::as_bytes), 64);
         assert_eq!(
             (common.place(b"note"), common.place(b"0007"), common.place(b"md")),
             (Some(0), None, None)
@@ -173,9 +173,9 @@ mod tests {
         common.add(0, 70);
         common.add(0, 3);
         common.remove(0, 70);
-        let mut like = Bits::default();
+        let mut like = Bitmap::default();
         like.add(100);
         let part = &parts(b"ot")[0];
-        assert_eq!(common.holding(part, &like).rows().collect::<Vec<_>>(), [3]);
+        assert_eq!(common.matching(part, &like).rows().collect::<Vec<_>>(), [3]);
     }
 }

@@ -1,9 +1,12 @@
-//! Pages and groups from columns in memory: who builds them, how they follow the feed, and when they may answer.
+//! Pages and groups from columns in memory: who builds a snapshot, how it catches up with the feed, and when it may answer.
 //!
-//! A page is read in a transaction, and so are groups. Columns answer for the very position of the feed that the transaction
-//! sees. Those that are behind are told first what has changed since, from the same transaction, so that whoever has written
-//! reads what was written, through whichever process. Those that are ahead, because another request has moved them on,
-//! answer a transaction that begins later. Where there are none, the engine answers.
+//! A page or grouping is read in a transaction, and columns answer only at the exact feed position that the transaction sees.
+//! A snapshot that is behind first applies the changes since, read in the same transaction, so that callers read their own
+//! writes through any process. A snapshot that is ahead, because another request has advanced it, makes the request retry in
+//! a later transaction. Without a snapshot the engine answers.
+//!
+//! A page from a current snapshot skips the transaction: it is found optimistically, and its position is validated by the
+//! statement that reads the records.
 
 use std::sync::{Arc, TryLockError};
 
@@ -21,192 +24,201 @@ use crate::store;
 use crate::store::columns::Stored;
 use crate::store::records::KeptPage;
 
-/// Of no more records than this, the request that wants the columns reads them itself: it takes about as long as the page.
-const READ_AT_ONCE: u64 = 1_000;
-/// Records that are read in one statement in the background.
-const PART: u32 = 2_000;
-/// Changes of a workspace that columns are told one by one; with more than these, the database is read anew.
-const MAX_FOLLOWED: u64 = 5_000;
-/// With more rows, or changes, the work is done off the async threads.
-const MUCH: usize = 20_000;
-const MANY_CHANGES: usize = 64;
-/// How often a question is asked anew since columns were moved on meanwhile.
+/// Up to this many records the request builds the snapshot itself, which takes about as long as the page.
+const MAX_INLINE_BUILD: u64 = 1_000;
+/// Records per statement while a snapshot is built.
+const BATCH_ROWS: u32 = 2_000;
+/// A snapshot further behind the feed than this is rebuilt instead of catching up.
+const MAX_LAG: u64 = 5_000;
+/// With more rows or changes the work runs on a blocking thread.
+const MAX_INLINE_ROWS: usize = 20_000;
+const MAX_INLINE_CHANGES: usize = 64;
+/// Retries of a request whose snapshot was advanced concurrently.
 const MAX_TRIES: usize = 3;
 
-/// Which page is asked for.
+/// Which page a request is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wanted {
-    /// The one at an offset.
-    At(u64),
-    /// The one with a record.
-    With(RecordId),
+pub(super) enum PageTarget {
+    Offset(u64),
+    /// The page that contains a record.
+    Containing(RecordId),
 }
 
-/// What columns say to a question.
+/// The answer of a snapshot to a query.
 #[derive(Debug)]
 enum Answer<T> {
-    /// Ask the engine.
-    Absent,
-    /// They know more than the transaction sees: ask in a later one.
+    /// It cannot answer: fall back to the engine.
+    Unavailable,
+    /// It is ahead of the transaction: retry in a later one.
     Ahead,
-    Told(T),
+    Found(T),
 }
 
-/// A question to columns, and what they are to know before they answer.
-struct Question<F> {
+/// A query on a snapshot, and the changes that it must apply first.
+struct Query<F> {
     database: Database,
-    ask: F,
+    run: F,
+    /// The feed position that the transaction sees.
     position: u64,
     changes: Vec<Result<Stored, RecordId>>,
 }
 
-/// The page of a selection, none when the record that it is to contain is not selected; `None` when the columns cannot tell.
+/// The page of a selection, `Some(None)` if the record that it must contain is not selected; `None` if the columns cannot
+/// answer.
 pub(super) fn page(
     columns: &Columns,
     selection: &Selection,
-    wanted: Wanted,
+    target: PageTarget,
     limit: u32,
 ) -> Option<Option<Place>> {
-    match wanted {
-        Wanted::At(offset) => columns.page(selection, limit, offset).map(Some),
-        Wanted::With(id) => columns.page_of(selection, limit, id),
+    match target {
+        PageTarget::Offset(offset) => columns.page(selection, limit, offset).map(Some),
+        PageTarget::Containing(id) => columns.page_of(selection, limit, id),
     }
 }
 
-/// A page of columns, and which position of the feed it is as of.
+/// A page as of the position of a snapshot, which the caller must validate against the feed.
 #[derive(Debug)]
-struct Resting {
+struct UnverifiedPage {
     held: Held<Columns>,
     position: u64,
     place: Place,
 }
 
-/// The page of a selection; `None` where the columns cannot tell, are of another state of the database, or the record that the
-/// page is to contain is not selected.
-fn page_at_rest(
+/// The page of a selection; `None` if the columns cannot answer, have another schema version, or the record that the page
+/// must contain is not selected.
+fn find_page(
     held: Held<Columns>,
     written_at: Timestamp,
     selection: &Selection,
-    wanted: Wanted,
+    target: PageTarget,
     limit: u32,
-) -> Option<Resting> {
+) -> Option<UnverifiedPage> {
     let (position, place) = {
         let columns = held.read().ok()?;
         if columns.database().updated_at != written_at {
             return None;
         }
-        (columns.position(), page(&columns, selection, wanted, limit)??)
+        (columns.position(), page(&columns, selection, target, limit)??)
     };
-    Some(Resting { held, position, place })
+    Some(UnverifiedPage { held, position, place })
 }
 
-/// Which of some records are remembered as of a position; `None` when columns are as of another by now.
-fn shown(held: &Held<Columns>, position: u64, ids: &[RecordId]) -> Option<Vec<Option<Arc<Listed>>>> {
+/// The cached records as of a position; `None` if the snapshot has moved to another.
+fn cached_records(held: &Held<Columns>, position: u64, ids: &[RecordId]) -> Option<Vec<Option<Arc<Listed>>>> {
     let columns = held.read().ok()?;
-    (columns.position() == position).then(|| columns.shown(ids))
+    (columns.position() == position).then(|| columns.cached_records(ids))
 }
 
-/// Remembers records that were read as of a position. What has changed since, columns have forgotten, and it stays so.
-fn remember(held: &Held<Columns>, position: u64, written_at: Timestamp, read: &[Arc<Listed>]) {
+/// Caches records that were read as of a position, unless the snapshot has moved since: stale records must not get into the
+/// cache.
+fn cache_records(held: &Held<Columns>, position: u64, written_at: Timestamp, read: &[Arc<Listed>]) {
     let Ok(columns) = held.read() else { return };
     if columns.position() == position && columns.database().updated_at == written_at {
-        columns.remember(read);
+        columns.cache_records(read);
     }
 }
 
 impl Records {
-    /// A database as its columns know it, for a caller who sees the whole workspace: which folders it stands in is not
-    /// known here. What is read with it counts only once it was seen to be the present one.
+    /// The database that a snapshot was built with, for a caller who sees the whole workspace, as its folder may be stale. The
+    /// caller must verify that it is current before using what was read with it.
     pub(super) fn database_in_columns(&self, caller: &Caller, id: &str) -> Option<Arc<Database>> {
         if caller.listed().is_some() {
             return None;
         }
         let of = (caller.workspace, id.parse().ok()?);
-        let held = self.context.columns.held_of(of, self.context.clock.now())?;
-        // Whoever follows the feed holds them, for a while where it is much: not on this thread.
+        let held = self.context.columns.get(of, self.context.clock.now())?;
+        // A writer may hold the lock for long while it applies changes; never block an async thread on it.
         let columns = held.try_read().ok()?;
         Some(Arc::clone(columns.database()))
     }
 
-    /// A page from columns that know all that has been written, which is the usual case: in one statement, since the page
-    /// and its records are of one moment when the feed and the database are where the columns are. `None` where it is not
-    /// that simple.
-    pub(super) async fn at_rest(
+    /// A page from a snapshot that is current, which is the usual case, in one statement: the statement returns the feed
+    /// position with the records, which proves that the page is consistent with them. `None` if the snapshot is not current.
+    pub(super) async fn page_if_current(
         &self,
         database: &Database,
         selection: &Selection,
-        wanted: Wanted,
+        target: PageTarget,
         limit: u32,
     ) -> Result<Option<(Place, KeptPage)>, Error> {
-        let Some(Resting { position, place, .. }) = self.resting(database, selection, wanted, limit).await
+        let Some(UnverifiedPage { position, place, .. }) =
+            self.unverified_page(database, selection, target, limit).await
         else {
             return Ok(None);
         };
         let of = (database.workspace_id, database.id);
         let page = store::records::page(self.context.db.engine(), of, &place.ids).await?;
-        let is_present = page.position == position && page.written_at == Some(database.updated_at);
-        Ok(is_present.then_some((place, page)))
+        let is_current = page.position == position && page.written_at == Some(database.updated_at);
+        Ok(is_current.then_some((place, page)))
     }
 
-    /// The same for a caller who sees the whole workspace. Records of the pages that were asked for last are not read again:
-    /// of a page of these, the statement only asks whether the feed and the database are where the columns are.
-    pub(super) async fn listed_at_rest(
+    /// The same for a caller who sees the whole workspace, with records from the cache. If all of them are cached, the statement
+    /// only reads the feed position and the schema version.
+    pub(super) async fn records_if_current(
         &self,
         database: &Database,
         selection: &Selection,
-        wanted: Wanted,
+        target: PageTarget,
         limit: u32,
     ) -> Result<Option<(Place, Vec<Listed>)>, Error> {
-        let Some(resting) = self.resting(database, selection, wanted, limit).await else { return Ok(None) };
-        let Resting { held, position, place } = resting;
-        let Some(known) = shown(&held, position, &place.ids) else { return Ok(None) };
-        let (of, present) = ((database.workspace_id, database.id), Some((position, database.updated_at)));
-        let unknown = place.ids.iter().zip(&known).filter(|(_, shown)| shown.is_none());
-        let unknown: Vec<RecordId> = unknown.map(|(id, _)| *id).collect();
-        if unknown.is_empty() {
-            let standing = store::columns::standing(self.context.db.engine(), of.0, of.1).await?;
-            let records: Vec<Listed> = known.into_iter().flatten().map(Arc::unwrap_or_clone).collect();
-            return Ok((standing == present).then_some((place, records)));
+        let Some(unverified) = self.unverified_page(database, selection, target, limit).await else {
+            return Ok(None);
+        };
+        let UnverifiedPage { held, position, place } = unverified;
+        let Some(cached) = cached_records(&held, position, &place.ids) else { return Ok(None) };
+        let (of, expected) = ((database.workspace_id, database.id), Some((position, database.updated_at)));
+        let missing = place.ids.iter().zip(&cached).filter(|(_, record)| record.is_none());
+        let missing: Vec<RecordId> = missing.map(|(id, _)| *id).collect();
+        if missing.is_empty() {
+            let current = store::columns::standing(self.context.db.engine(), of.0, of.1).await?;
+            let records: Vec<Listed> = cached.into_iter().flatten().map(Arc::unwrap_or_clone).collect();
+            return Ok((current == expected).then_some((place, records)));
         }
-        let page = store::records::page(self.context.db.engine(), of, &unknown).await?;
-        if page.written_at.map(|written_at| (page.position, written_at)) != present {
+        let page = store::records::page(self.context.db.engine(), of, &missing).await?;
+        if page.written_at.map(|written_at| (page.position, written_at)) != expected {
             return Ok(None);
         }
         let read: Vec<Arc<Listed>> =
             listed::whole(database, &page.records()?)?.into_iter().map(Arc::new).collect();
-        if read.len() != unknown.len() {
+        if read.len() != missing.len() {
             return Ok(None);
         }
-        remember(&held, position, database.updated_at, &read);
+        cache_records(&held, position, database.updated_at, &read);
         let mut read = read.into_iter();
-        let records = known.into_iter().filter_map(|known| known.or_else(|| read.next()));
+        let records = cached.into_iter().filter_map(|record| record.or_else(|| read.next()));
         let records: Vec<Listed> = records.map(Arc::unwrap_or_clone).collect();
         Ok(Some((place, records)))
     }
 
-    /// The page as of the position that columns have; `None` where there are none, or they cannot tell.
-    async fn resting(
+    /// The page as of the position of the snapshot; `None` if there is none, or it cannot answer.
+    async fn unverified_page(
         &self,
         database: &Database,
         selection: &Selection,
-        wanted: Wanted,
+        target: PageTarget,
         limit: u32,
-    ) -> Option<Resting> {
+    ) -> Option<UnverifiedPage> {
         let of = (database.workspace_id, database.id);
-        let held = self.context.columns.held_of(of, self.context.clock.now())?;
-        // Nor is waited here for whoever holds them.
-        let is_much = held.try_read().map_or(true, |columns| columns.len() > MUCH);
+        let held = self.context.columns.get(of, self.context.clock.now())?;
+        // A contended lock is waited for on a blocking thread.
+        let is_blocking = held.try_read().map_or(true, |columns| columns.len() > MAX_INLINE_ROWS);
         let written_at = database.updated_at;
-        if !is_much {
-            return page_at_rest(held, written_at, selection, wanted, limit);
+        if !is_blocking {
+            return find_page(held, written_at, selection, target, limit);
         }
         let selection = selection.clone();
-        let find = move || page_at_rest(held, written_at, &selection, wanted, limit);
+        let find = move || find_page(held, written_at, &selection, target, limit);
         tokio::task::spawn_blocking(find).await.ok().flatten()
     }
 
-    /// A transaction, and what columns answer to a question for what it sees; `None` where the engine is to be asked.
-    pub(super) async fn by_columns<T, F>(&self, database: &Database, ask: F) -> Result<(Tx, Option<T>), Error>
+    /// Runs a query on columns. Returns the transaction and the result as of what the transaction sees; `None` if the engine must
+    /// answer.
+    pub(super) async fn query_columns<T, F>(
+        &self,
+        database: &Database,
+        run: F,
+    ) -> Result<(Tx, Option<T>), Error>
     where
         T: Send + 'static,
         F: Fn(&Columns) -> Option<T> + Clone + Send + 'static,
@@ -214,151 +226,153 @@ impl Records {
         let mut tries = 0;
         loop {
             let mut tx = self.context.db.begin_read().await?;
-            match self.in_columns(&mut tx, database, ask.clone()).await? {
-                Answer::Told(told) => return Ok((tx, Some(told))),
+            match self.try_columns(&mut tx, database, run.clone()).await? {
+                Answer::Found(found) => return Ok((tx, Some(found))),
                 Answer::Ahead if tries < MAX_TRIES => {
                     tries += 1;
                     tx.rollback().await?;
                 }
-                Answer::Absent | Answer::Ahead => return Ok((tx, None)),
+                Answer::Unavailable | Answer::Ahead => return Ok((tx, None)),
             }
         }
     }
 
-    async fn in_columns<T, F>(&self, tx: &mut Tx, database: &Database, ask: F) -> Result<Answer<T>, Error>
+    async fn try_columns<T, F>(&self, tx: &mut Tx, database: &Database, run: F) -> Result<Answer<T>, Error>
     where
         T: Send + 'static,
         F: Fn(&Columns) -> Option<T> + Send + 'static,
     {
-        let (shelf, of) = (&self.context.columns, (database.workspace_id, database.id));
-        let standing = shelf.ask(of, database.record_count, self.context.clock.now());
-        if matches!(standing, Standing::Absent) {
-            return Ok(Answer::Absent);
+        let (cache, of) = (&self.context.columns, (database.workspace_id, database.id));
+        let lookup = cache.ask(of, database.record_count, self.context.clock.now());
+        if matches!(lookup, Standing::Absent) {
+            return Ok(Answer::Unavailable);
         }
         let Some((position, written_at)) = store::columns::standing(tx.engine(), of.0, of.1).await? else {
-            return Ok(Answer::Absent);
+            return Ok(Answer::Unavailable);
         };
-        // The request was checked against properties that are not these.
+        // The request was validated against another version of the schema.
         if written_at != database.updated_at {
-            return Ok(Answer::Absent);
+            return Ok(Answer::Unavailable);
         }
-        let held = match standing {
-            Standing::Absent => return Ok(Answer::Absent),
+        let held = match lookup {
+            Standing::Absent => return Ok(Answer::Unavailable),
             Standing::Held(held) => held,
-            Standing::Wanted(builder) if database.record_count <= READ_AT_ONCE => {
+            Standing::Wanted(builder) if database.record_count <= MAX_INLINE_BUILD => {
                 let mut columns = Columns::new(database, position);
-                // One more, to be sure that it was all.
-                let rows = store::columns::part(tx.engine(), of, None, PART).await?;
-                if rows.len() as u64 >= u64::from(PART) {
-                    return Ok(Answer::Absent);
+                // A full batch means that there may be more rows than the record count says.
+                let rows = store::columns::part(tx.engine(), of, None, BATCH_ROWS).await?;
+                if rows.len() as u64 >= u64::from(BATCH_ROWS) {
+                    return Ok(Answer::Unavailable);
                 }
                 let rows = decode(database, rows)?;
-                let made = move || {
+                let load = move || {
                     columns.fill(rows);
                     columns.put_in_order();
                     columns
                 };
-                // Few records may hold much text.
-                let Ok(columns) = tokio::task::spawn_blocking(made).await else { return Ok(Answer::Absent) };
+                // Even few records may contain much text.
+                let Ok(columns) = tokio::task::spawn_blocking(load).await else {
+                    return Ok(Answer::Unavailable);
+                };
                 builder.finish(columns)
             }
             Standing::Wanted(builder) => {
                 tokio::spawn(build(self.context.clone(), builder, database.clone()));
-                return Ok(Answer::Absent);
+                return Ok(Answer::Unavailable);
             }
         };
-        let Some((then, len)) = extent(&held).await else {
-            shelf.forget(of);
-            return Ok(Answer::Absent);
+        let Some((snapshot_position, len)) = position_and_len(&held).await else {
+            cache.forget(of);
+            return Ok(Answer::Unavailable);
         };
-        if then > position {
+        if snapshot_position > position {
             return Ok(Answer::Ahead);
         }
-        if position - then > MAX_FOLLOWED {
-            shelf.forget(of);
-            return Ok(Answer::Absent);
+        if position - snapshot_position > MAX_LAG {
+            cache.forget(of);
+            return Ok(Answer::Unavailable);
         }
-        let changes = match then == position {
+        let changes = match snapshot_position == position {
             true => Vec::new(),
-            false => store::columns::changed(tx, of, then, position).await?,
+            false => store::columns::changed(tx, of, snapshot_position, position).await?,
         };
-        let is_much = len > MUCH || changes.len() > MANY_CHANGES;
-        let question = Question { database: database.clone(), ask, position, changes };
+        let is_blocking = len > MAX_INLINE_ROWS || changes.len() > MAX_INLINE_CHANGES;
+        let query = Query { database: database.clone(), run, position, changes };
         let (context, held) = (self.context.clone(), Arc::clone(&held));
-        if !is_much {
-            return answer(&context, &held, question);
+        if !is_blocking {
+            return answer(&context, &held, query);
         }
-        tokio::task::spawn_blocking(move || answer(&context, &held, question))
+        tokio::task::spawn_blocking(move || answer(&context, &held, query))
             .await
-            .unwrap_or(Ok(Answer::Absent))
+            .unwrap_or(Ok(Answer::Unavailable))
     }
 }
 
-/// The position of columns and how many rows they have; `None` where they are spoilt.
-async fn extent(held: &Held<Columns>) -> Option<(u64, usize)> {
+/// The position and the row count of a snapshot; `None` if its lock is poisoned.
+async fn position_and_len(held: &Held<Columns>) -> Option<(u64, usize)> {
     let of = |columns: &Columns| (columns.position(), columns.len());
     match held.try_read() {
         Ok(columns) => return Some(of(&columns)),
         Err(TryLockError::Poisoned(_)) => return None,
         Err(TryLockError::WouldBlock) => {}
     }
-    // Who follows the feed may take long where much has changed.
+    // Another request may hold the lock for long while it applies many changes.
     let held = Arc::clone(held);
     let waited = tokio::task::spawn_blocking(move || held.read().ok().map(|columns| of(&columns)));
     waited.await.ok().flatten()
 }
 
-/// Has columns answer for one position, after they were told what has changed up to it.
+/// Runs a query at its position, after applying the changes up to it.
 fn answer<T>(
     context: &Context,
     held: &Held<Columns>,
-    question: Question<impl Fn(&Columns) -> Option<T>>,
+    query: Query<impl Fn(&Columns) -> Option<T>>,
 ) -> Result<Answer<T>, Error> {
-    let of = (question.database.workspace_id, question.database.id);
-    let spoilt = || {
+    let of = (query.database.workspace_id, query.database.id);
+    let discard = || {
         context.columns.forget(of);
-        Ok(Answer::Absent)
+        Ok(Answer::Unavailable)
     };
     {
-        let Ok(columns) = held.read() else { return spoilt() };
-        if columns.position() > question.position || question.is_known_to(&columns) {
-            return Ok(told(&columns, question.position, &question.ask));
+        let Ok(columns) = held.read() else { return discard() };
+        if columns.position() > query.position || query.matches(&columns) {
+            return Ok(run_at(&columns, query.position, &query.run));
         }
     }
-    let mut changes = Vec::with_capacity(question.changes.len());
-    for changed in &question.changes {
+    let mut changes = Vec::with_capacity(query.changes.len());
+    for changed in &query.changes {
         changes.push(match changed {
-            Ok(stored) => RowChange::Is(row(&question.database, stored)?),
-            Err(id) => RowChange::IsGone(*id),
+            Ok(stored) => RowChange::Upsert(row(&query.database, stored)?),
+            Err(id) => RowChange::Delete(*id),
         });
     }
-    let Ok(mut columns) = held.write() else { return spoilt() };
-    // Another request may have told them some of it meanwhile; to be told twice does no harm.
-    if columns.position() <= question.position {
-        if !columns.adapt(&question.database) {
+    let Ok(mut columns) = held.write() else { return discard() };
+    // Another request may have applied some of the changes meanwhile; applying them twice is idempotent.
+    if columns.position() <= query.position {
+        if !columns.adapt(&query.database) {
             drop(columns);
-            return spoilt();
+            return discard();
         }
-        columns.follow(changes, question.position);
+        columns.follow(changes, query.position);
         context.columns.followed(of, &columns);
     }
-    // Under the lock, so that no other request moves them on before this one is answered.
-    Ok(told(&columns, question.position, &question.ask))
+    // Still under the write lock, so that no other request can advance the snapshot first.
+    Ok(run_at(&columns, query.position, &query.run))
 }
 
-impl<F> Question<F> {
-    /// Whether columns are of its position, and of the database as the question has it.
-    fn is_known_to(&self, columns: &Columns) -> bool {
+impl<F> Query<F> {
+    /// Whether a snapshot is at the position and the schema version of the query.
+    fn matches(&self, columns: &Columns) -> bool {
         columns.position() == self.position && columns.database().updated_at == self.database.updated_at
     }
 }
 
-/// What columns answer for a position; those that are behind it or ahead of it answer nothing.
-fn told<T>(columns: &Columns, position: u64, ask: impl Fn(&Columns) -> Option<T>) -> Answer<T> {
+/// Runs a query if the snapshot is at exactly this position.
+fn run_at<T>(columns: &Columns, position: u64, run: impl Fn(&Columns) -> Option<T>) -> Answer<T> {
     if columns.position() != position {
         return Answer::Ahead;
     }
-    ask(columns).map_or(Answer::Absent, Answer::Told)
+    run(columns).map_or(Answer::Unavailable, Answer::Found)
 }
 
 fn row(database: &Database, stored: &Stored) -> Result<Row, Error> {
@@ -370,7 +384,7 @@ fn decode(database: &Database, stored: Vec<Stored>) -> Result<Vec<Row>, Error> {
     stored.iter().map(|stored| row(database, stored)).collect()
 }
 
-/// Reads a database into columns, a part at a time, while others write.
+/// Builds the snapshot of a database in batches, concurrently with writes.
 async fn build(context: Context, builder: Builder<Columns>, database: Database) {
     let Ok(_permit) = Arc::clone(context.columns.builds()).acquire_owned().await else { return };
     if let Err(error) = try_to_build(&context, builder, database).await {
@@ -383,11 +397,11 @@ async fn try_to_build(context: &Context, builder: Builder<Columns>, database: Da
     let Some(position) = position_of(context, &database).await? else { return Ok(()) };
     let (mut columns, mut last) = (Columns::new(&database, position), None);
     loop {
-        let rows = store::columns::part_of(&context.db, of, last.as_ref(), PART).await?;
-        let is_last = rows.len() < PART as usize;
+        let rows = store::columns::part_of(&context.db, of, last.as_ref(), BATCH_ROWS).await?;
+        let is_last = rows.len() < BATCH_ROWS as usize;
         last = rows.last().cloned();
         let schema = Arc::clone(&database);
-        columns = off_threads(move || {
+        columns = on_blocking_thread(move || {
             columns.fill(decode(&schema, rows)?);
             Ok(columns)
         })
@@ -400,7 +414,7 @@ async fn try_to_build(context: &Context, builder: Builder<Columns>, database: Da
             break;
         }
     }
-    let columns = off_threads(move || {
+    let columns = on_blocking_thread(move || {
         columns.put_in_order();
         Ok(columns)
     })
@@ -411,7 +425,7 @@ async fn try_to_build(context: &Context, builder: Builder<Columns>, database: Da
     Ok(())
 }
 
-/// Where the feed is, while the database is still what it was.
+/// The position of the feed; `None` if the schema has changed since the request.
 async fn position_of(context: &Context, database: &Database) -> Result<Option<u64>, Error> {
     let mut tx = context.db.begin_read().await?;
     let standing = store::columns::standing(tx.engine(), database.workspace_id, database.id).await?;
@@ -420,7 +434,7 @@ async fn position_of(context: &Context, database: &Database) -> Result<Option<u6
     Ok(standing.and_then(is_same))
 }
 
-/// Tells columns of what was written while they were read: parts of them were read later than others.
+/// Applies what was written during the build: its batches were read at different positions.
 async fn catch_up(
     context: &Context,
     database: &Arc<Database>,
@@ -433,15 +447,15 @@ async fn catch_up(
         return Ok(None);
     };
     while columns.position() < position {
-        let until = position.min(columns.position().saturating_add(MAX_FOLLOWED));
+        let until = position.min(columns.position().saturating_add(MAX_LAG));
         let changed = store::columns::changed(&mut tx, of, columns.position(), until).await?;
         let schema = Arc::clone(database);
-        columns = off_threads(move || {
+        columns = on_blocking_thread(move || {
             let mut changes = Vec::with_capacity(changed.len());
             for changed in changed {
                 changes.push(match changed {
-                    Ok(stored) => RowChange::Is(row(&schema, &stored)?),
-                    Err(id) => RowChange::IsGone(id),
+                    Ok(stored) => RowChange::Upsert(row(&schema, &stored)?),
+                    Err(id) => RowChange::Delete(id),
                 });
             }
             columns.follow(changes, until);
@@ -453,7 +467,7 @@ async fn catch_up(
     Ok(Some(columns))
 }
 
-async fn off_threads(
+async fn on_blocking_thread(
     work: impl FnOnce() -> Result<Columns, Error> + Send + 'static,
 ) -> Result<Columns, Error> {
     let done = tokio::task::spawn_blocking(work).await;

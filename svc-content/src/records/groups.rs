@@ -1,4 +1,4 @@
-//! Records in groups: how many have which value of a property, and what other properties come to.
+//! Group-by over records: counts per value of a property, with aggregates of other properties.
 
 use std::collections::HashMap;
 
@@ -71,7 +71,7 @@ pub(crate) struct Summary {
     pub(crate) greatest: Option<Value>,
 }
 
-/// What groups by a text or a reference are called: texts as one of their records has them, and names of what is named.
+/// Labels of groups by text or reference: texts in the spelling of an example record, and names of referenced items.
 #[derive(Debug, Default)]
 struct Labels {
     by_record: HashMap<RecordId, String>,
@@ -79,7 +79,7 @@ struct Labels {
 }
 
 impl Records {
-    /// The records of a database in groups.
+    /// Groups the records of a database.
     pub(crate) async fn groups(
         &self,
         caller: &Caller,
@@ -89,24 +89,24 @@ impl Records {
         let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut checks = Checks::default();
         let grouping = grouping(&mut checks, caller, &database, &request);
-        let ask = RecordListRequest {
+        let list = RecordListRequest {
             search: request.search,
             filters: request.filters,
             view_id: request.view_id,
             allow_names: request.allow_names,
             ..RecordListRequest::default()
         };
-        let mut selection = select(&mut checks, &database, &ask)?;
+        let mut selection = select(&mut checks, &database, &list)?;
         let (property, grouping) = checks.passed(grouping)?;
         self.narrow(caller, &database, &mut selection).await?;
         selection.orders.clear();
 
-        // What is costly is read in its turn.
+        // An expensive query waits for its turn, so that one workspace cannot starve the others.
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
-        let (asked_of, asked) = (selection.clone(), grouping.clone());
-        let ask = move |columns: &Columns| columns.groups(&asked_of, &asked);
-        let (mut tx, told) = self.by_columns(&database, ask).await?;
-        let grouped = match told {
+        let (owned_selection, owned_grouping) = (selection.clone(), grouping.clone());
+        let run = move |columns: &Columns| columns.groups(&owned_selection, &owned_grouping);
+        let (mut tx, found) = self.query_columns(&database, run).await?;
+        let grouped = match found {
             Some(grouped) => grouped,
             None => {
                 let total = store::query::count(&mut tx, &selection).await?;
@@ -119,7 +119,7 @@ impl Records {
     }
 }
 
-/// The property that makes the groups, and the rest of what is asked; `None` when it breaks a rule, which is then said.
+/// The property to group by, and the grouping; `None` if the request is invalid, in which case `checks` has the violation.
 fn grouping<'a>(
     checks: &mut Checks,
     caller: &Caller,
@@ -144,16 +144,16 @@ fn grouping<'a>(
             }
         }
     };
-    let by_itself = match by {
+    let default_order = match by {
         GroupBy::Number | GroupBy::Date(_) | GroupBy::Option => GroupOrder::Asc,
         GroupBy::Text | GroupBy::Reference | GroupBy::Visible { .. } => GroupOrder::Count,
     };
     let is_single = !property.kind.is_reference() && property.kind != PropertyType::MultiSelect;
-    let order = request.order.unwrap_or(by_itself);
+    let order = request.order.unwrap_or(default_order);
     Some((property, Grouping { property: property.id, by, order, is_single, summed }))
 }
 
-/// Properties of numbers and dates, each once.
+/// The properties to aggregate: numbers and dates, each at most once.
 fn summed(checks: &mut Checks, database: &Database, request: &RecordGroupsRequest) -> Vec<PropertyId> {
     if request.summarize.len() > RECORD_SUMMARIES {
         checks.violation("summarize", "too_many", wording::at_most(RECORD_SUMMARIES, Unit::Properties));
@@ -175,7 +175,7 @@ fn summed(checks: &mut Checks, database: &Database, request: &RecordGroupsReques
     summed
 }
 
-/// What the groups are called, where their keys do not say it.
+/// The labels of groups whose keys are not readable.
 async fn labels(
     tx: &mut Tx,
     database: &Database,
@@ -225,8 +225,8 @@ fn shown(
         let (value, label) = match &group.key {
             None => (None, String::new()),
             Some(key) => {
-                // An option that there is no more makes no group.
-                let (value, label) = named(property, grouping, key, group.example, labels)?;
+                // A deleted option has no group.
+                let (value, label) = value_and_label(property, grouping, key, group.example, labels)?;
                 (Some(value), label)
             }
         };
@@ -247,19 +247,19 @@ fn shown(
     }
 }
 
-/// The value of a group, and how people read it.
-fn named(
+/// The value of a group, and its label.
+fn value_and_label(
     property: &Property,
     grouping: &Grouping,
     key: &GroupKey,
     example: Option<RecordId>,
     labels: &Labels,
 ) -> Option<(Value, String)> {
-    let alike = |text: String| (Value::String(text.clone()), text);
+    let same = |text: String| (Value::String(text.clone()), text);
     Some(match key {
-        GroupKey::Option(_, id) => alike(property.option(id)?.name.clone()),
+        GroupKey::Option(_, id) => same(property.option(id)?.name.clone()),
         GroupKey::Number(key) => match (grouping.unit(), property.kind) {
-            (Some(unit), _) => alike(text_of_units(key.number() as i64, unit)),
+            (Some(unit), _) => same(text_of_units(key.number() as i64, unit)),
             (None, PropertyType::Boolean) => {
                 let is_true = key.number() > 0.0;
                 (Value::Bool(is_true), is_true.to_string())
@@ -276,12 +276,12 @@ fn named(
         }
         GroupKey::Text(key) => {
             let written = example.and_then(|example| labels.by_record.get(&example));
-            alike(written.map_or_else(|| key.clone(), |text| text.chars().take(MAX_KEY_CHARS).collect()))
+            same(written.map_or_else(|| key.clone(), |text| text.chars().take(MAX_KEY_CHARS).collect()))
         }
     })
 }
 
-/// Texts are grouped by their keys, which are cut.
+/// Whether the key of a group is a truncated text.
 fn is_beginning(property: &Property, key: Option<&GroupKey>) -> bool {
     match key {
         Some(GroupKey::Text(text)) => !property.kind.is_reference() && text.chars().count() >= MAX_KEY_CHARS,
@@ -303,14 +303,14 @@ fn summary(property: &Property, tally: &Tally) -> Summary {
     }
 }
 
-/// A number as people write it: a whole one without a point.
+/// A number as JSON, an integer if it has no fraction.
 fn number(number: f64) -> Value {
-    const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
-    let is_whole = number.fract() == 0.0 && number.abs() < MOST_WHOLE;
+    const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
+    let is_whole = number.fract() == 0.0 && number.abs() < MAX_SAFE_INTEGER;
     if is_whole { Value::from(number as i64) } else { Value::from(number) }
 }
 
-/// The date of a key: a day, or a time of it.
+/// The date of a key: a day, or a time if it is not midnight.
 fn date(key: f64) -> String {
     let (micros, day) = (key as i64, day_of(key));
     if micros == day.saturating_mul(MICROS_A_DAY) {

@@ -1,11 +1,11 @@
-//! A page of a database's records: which, in which order, from where on.
+//! Listing a database's records: filter, search, sort, and page.
 
 use cairn_chassis::sql::Tx;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain;
 use cairn_proto::domain::limits::{RECORD_SEARCH_CHARS, RECORDS_PAGE};
 
-use super::columns::{self, Wanted};
+use super::columns::{self, PageTarget};
 use super::listed;
 use super::{PropertyNames, Records, parse};
 use crate::Error;
@@ -23,39 +23,39 @@ use crate::{databases, store};
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_WORDS: usize = 10;
 
-/// What is asked for.
+/// A request for a page of records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordListRequest {
-    /// The page that contains this record, instead of the one at the offset.
+    /// If present, the page that contains this record, instead of the one at the offset.
     pub(crate) record_id: Option<String>,
     pub(crate) search: String,
     pub(crate) sorts: Vec<SortDraft>,
-    /// All of these hold.
+    /// Combined by AND.
     pub(crate) filters: Vec<domain::Filter>,
     pub(crate) view_id: Option<String>,
-    /// 0 for the usual number.
+    /// 0 for the default.
     pub(crate) limit: u32,
     pub(crate) offset: u64,
     pub(crate) allow_names: bool,
 }
 
 impl RecordListRequest {
-    fn wanted(&self) -> Result<Wanted, Error> {
+    fn target(&self) -> Result<PageTarget, Error> {
         Ok(match &self.record_id {
-            Some(text) => Wanted::With(parse(text)?),
-            None => Wanted::At(self.offset),
+            Some(text) => PageTarget::Containing(parse(text)?),
+            None => PageTarget::Offset(self.offset),
         })
     }
 }
 
-/// A page, and where it stands among all.
+/// A page of records with its offset and the total.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordPage {
     pub(crate) records: Vec<Listed>,
     pub(crate) total: u64,
     pub(crate) limit: u32,
     pub(crate) offset: u64,
-    /// Of the whole database, for a caller who names properties by their names.
+    /// The names of all properties of the database, if the caller identifies properties by name; otherwise empty.
     pub(crate) property_names: PropertyNames,
 }
 
@@ -68,9 +68,9 @@ impl Records {
         request: RecordListRequest,
     ) -> Result<RecordPage, Error> {
         let limit = if request.limit == 0 { DEFAULT_LIMIT } else { request.limit };
-        let known = self.database_in_columns(caller, database_id);
-        if let Some(database) = &known
-            && let Some((place, records)) = self.of_known(database, &request, limit).await?
+        let cached = self.database_in_columns(caller, database_id);
+        if let Some(database) = &cached
+            && let Some((place, records)) = self.page_by_cached_schema(database, &request, limit).await?
         {
             return Ok(page(database, place, records, limit, &request));
         }
@@ -79,17 +79,17 @@ impl Records {
         let mut selection = select(&mut checks, &database, &request)?;
         checks.finish()?;
         self.narrow(caller, &database, &mut selection).await?;
-        let wanted = request.wanted()?;
-        let found = self.found(caller, &database, &selection, wanted, limit, known.is_some()).await?;
+        let target = request.target()?;
+        let found = self.found(caller, &database, &selection, target, limit, cached.is_some()).await?;
         let Some((place, kept)) = found else {
-            return Err(self.not_among(&database, request.record_id.as_deref().unwrap_or_default()).await);
+            return Err(self.not_selected(&database, request.record_id.as_deref().unwrap_or_default()).await);
         };
         let records = self.listed(caller, &database, &kept).await?;
         Ok(page(&database, place, records, limit, &request))
     }
 
-    /// A page of a database as its columns know it. Nothing is refused here: it may be another one by now.
-    async fn of_known(
+    /// A page by the cached schema. Invalid requests return `None` instead of an error here, as the schema may be stale.
+    async fn page_by_cached_schema(
         &self,
         database: &Database,
         request: &RecordListRequest,
@@ -97,35 +97,35 @@ impl Records {
     ) -> Result<Option<(Place, Vec<Listed>)>, Error> {
         let mut checks = Checks::default();
         let selection = select(&mut checks, database, request);
-        let (Ok(selection), Ok(()), Ok(wanted)) = (selection, checks.finish(), request.wanted()) else {
+        let (Ok(selection), Ok(()), Ok(target)) = (selection, checks.finish(), request.target()) else {
             return Ok(None);
         };
         let _turn = self.context.db.reading_fairly(database.workspace_id).await?;
-        self.listed_at_rest(database, &selection, wanted, limit).await
+        self.records_if_current(database, &selection, target, limit).await
     }
 
-    /// A page and its records, all of one moment; `None` when the record that it is to contain is not among those that are
-    /// selected. Whoever knows that columns have something to learn says that they are moving.
+    /// A page and its records, consistent as of one feed position; `None` if the record that it must contain is not selected.
+    /// `is_stale` says that the snapshot is known to be behind, so the optimistic read is skipped.
     async fn found(
         &self,
         caller: &Caller,
         database: &Database,
         selection: &Selection,
-        wanted: Wanted,
+        target: PageTarget,
         limit: u32,
-        is_moving: bool,
+        is_stale: bool,
     ) -> Result<Option<(Place, KeptPage)>, Error> {
-        // What is costly is read in its turn.
+        // An expensive query waits for its turn, so that one workspace cannot starve the others.
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
-        if !is_moving && let Some(found) = self.at_rest(database, selection, wanted, limit).await? {
+        if !is_stale && let Some(found) = self.page_if_current(database, selection, target, limit).await? {
             return Ok(Some(found));
         }
-        let asked = selection.clone();
-        let ask = move |held: &Columns| columns::page(held, &asked, wanted, limit);
-        let (mut tx, told) = self.by_columns(database, ask).await?;
-        let place = match told {
+        let owned = selection.clone();
+        let run = move |snapshot: &Columns| columns::page(snapshot, &owned, target, limit);
+        let (mut tx, found) = self.query_columns(database, run).await?;
+        let place = match found {
             Some(place) => place,
-            None => from_engine(&mut tx, database, selection, wanted, limit).await?,
+            None => from_engine(&mut tx, database, selection, target, limit).await?,
         };
         let found = match place {
             None => None,
@@ -155,8 +155,8 @@ impl Records {
         Ok(shown.into_iter().map(Listed::from).collect())
     }
 
-    /// Why a record stands on no page: there is none, or what was asked leaves it out.
-    async fn not_among(&self, database: &Database, text: &str) -> Error {
+    /// The error for a record that is on no page: it does not exist, or the selection excludes it.
+    async fn not_selected(&self, database: &Database, text: &str) -> Error {
         let id = match parse(text) {
             Ok(id) => id,
             Err(error) => return error,
@@ -184,21 +184,21 @@ fn page(
     RecordPage { records, total: place.total, limit, offset: place.offset, property_names }
 }
 
-/// A page as the engine finds it.
+/// A page by SQL.
 async fn from_engine(
     tx: &mut Tx,
     database: &Database,
     selection: &Selection,
-    wanted: Wanted,
+    target: PageTarget,
     limit: u32,
 ) -> Result<Option<Place>, Error> {
     let total = match selection.is_everything() {
         true => database.record_count,
         false => store::query::count(tx, selection).await?,
     };
-    let offset = match wanted {
-        Wanted::At(offset) => offset,
-        Wanted::With(id) => match store::query::place_of(tx, selection, total, id).await? {
+    let offset = match target {
+        PageTarget::Offset(offset) => offset,
+        PageTarget::Containing(id) => match store::query::place_of(tx, selection, total, id).await? {
             Some(place) => place - place % u64::from(limit),
             None => return Ok(None),
         },
@@ -207,7 +207,7 @@ async fn from_engine(
     Ok(Some(Place { total, offset, ids }))
 }
 
-/// Which records are asked for, in which order; what is wrong with that is noted.
+/// Translates a request into a selection; violations are added to `checks`.
 pub(super) fn select(
     checks: &mut Checks,
     database: &Database,
@@ -247,7 +247,7 @@ pub(super) fn select(
     })
 }
 
-/// Words that must all be found, each with the options whose names hold it.
+/// The search words, all of which must match, each with the options whose names contain it.
 fn words(checks: &mut Checks, database: &Database, search: &str) -> Vec<Word> {
     if search.chars().count() > RECORD_SEARCH_CHARS {
         let message = wording::at_most(RECORD_SEARCH_CHARS, Unit::Characters);

@@ -1,44 +1,43 @@
-//! A set of rows, one bit each.
+//! A set of rows as a bitmap.
 
 use std::ops::Range;
 
-/// Rows of one word, and of one block of whatever is kept in blocks.
+/// Rows per word of a bitmap, and per block of [`Blocks`](super::blocks::Blocks).
 pub(super) const LANES: usize = 64;
 
-/// The block, and the place in it.
+/// The block of a row, and its lane within the block.
 pub(super) const fn split(row: u32) -> (usize, usize) {
     let row = row as usize;
     (row / LANES, row % LANES)
 }
 
 const fn join(word: usize, lane: u32) -> u32 {
-    // Rows are numbered by u32, so the product is one.
+    // Every row number fits into a u32, so the product does, too.
     (word * LANES) as u32 + lane
 }
 
 /// A set of rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Bits {
+pub(super) struct Bitmap {
     words: Vec<u64>,
 }
 
-impl Bits {
-    /// None of as many rows as another set may hold.
-    pub(super) fn none_of(other: &Self) -> Self {
+impl Bitmap {
+    /// An empty set with the capacity of another.
+    pub(super) fn empty_like(other: &Self) -> Self {
         Self { words: vec![0; other.words.len()] }
     }
 
-    /// None, with room for so many rows.
-    pub(super) fn for_rows(rows: u32) -> Self {
+    /// An empty set with capacity for `rows` rows.
+    pub(super) fn with_capacity(rows: u32) -> Self {
         Self { words: vec![0; (rows as usize).div_ceil(LANES)] }
     }
 
-    /// Of words that are made elsewhere.
-    pub(super) const fn of_words(words: Vec<u64>) -> Self {
+    pub(super) const fn from_words(words: Vec<u64>) -> Self {
         Self { words }
     }
 
-    pub(super) fn has(&self, row: u32) -> bool {
+    pub(super) fn contains(&self, row: u32) -> bool {
         let (word, lane) = split(row);
         self.word(word) >> lane & 1 == 1
     }
@@ -60,24 +59,24 @@ impl Bits {
         }
     }
 
-    /// 64 rows at once.
+    /// The 64 rows of a word.
     pub(super) fn word(&self, word: usize) -> u64 {
         self.words.get(word).copied().unwrap_or(0)
     }
 
-    /// Adds some of 64 rows.
+    /// Adds rows of one word.
     pub(super) fn add_word(&mut self, word: usize, rows: u64) {
         if let Some(word) = self.words.get_mut(word) {
             *word |= rows;
         }
     }
 
-    /// The words that are not empty.
+    /// The non-zero words, each with its number.
     pub(super) fn words(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.words.iter().copied().enumerate().filter(|(_, word)| *word != 0)
     }
 
-    pub(super) fn unite(&mut self, other: &Self) {
+    pub(super) fn union_with(&mut self, other: &Self) {
         for (word, more) in self.words.iter_mut().zip(&other.words) {
             *word |= more;
         }
@@ -89,7 +88,7 @@ impl Bits {
         }
     }
 
-    /// Leaves those that are also in the 64 rows which are told for a word.
+    /// Intersects each word with what `of` returns for its number.
     pub(super) fn mask(&mut self, of: impl Fn(usize) -> u64) {
         for (number, word) in self.words.iter_mut().enumerate().filter(|(_, word)| **word != 0) {
             *word &= of(number);
@@ -104,7 +103,7 @@ impl Bits {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// The rows, in the order of their numbers.
+    /// The rows in ascending order.
     pub(super) fn rows(&self) -> impl Iterator<Item = u32> + '_ {
         self.words().flat_map(|(word, rows)| lanes(rows).map(move |lane| join(word, lane)))
     }
@@ -114,7 +113,7 @@ impl Bits {
     }
 }
 
-/// The places of the bits that are set.
+/// The positions of the set bits.
 pub(super) fn lanes(mut word: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let lane = (word != 0).then(|| word.trailing_zeros())?;
@@ -123,7 +122,7 @@ pub(super) fn lanes(mut word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The bits of those of 64 values, from a row on, that pass a test.
+/// Evaluates a predicate on the 64 values of a word; the bits of those that pass.
 pub(super) fn passing<T: Copy>(values: &[T], word: usize, test: impl Fn(T) -> bool) -> u64 {
     let from = word * LANES;
     let range: Range<usize> = from..values.len().min(from + LANES);
@@ -137,14 +136,14 @@ mod tests {
 
     #[test]
     fn rows_are_what_was_added() {
-        let mut bits = Bits::default();
+        let mut bits = Bitmap::default();
         for row in [0, 63, 64, 200, 5] {
             bits.add(row);
         }
         bits.remove(63);
         assert_eq!(bits.rows().collect::<Vec<_>>(), [0, 5, 64, 200]);
         assert_eq!(bits.count(), 4);
-        assert!(bits.has(64) && !bits.has(63) && !bits.has(100_000));
+        assert!(bits.contains(64) && !bits.contains(63) && !bits.contains(100_000));
         bits.mask(|word| if word == 0 { !1 } else { 1 << (200 - 3 * 64) });
         assert_eq!(bits.rows().collect::<Vec<_>>(), [5, 200]);
         assert_eq!(passing(&[1, 2, 3, 2], 0, |one| one == 2), 0b1010);

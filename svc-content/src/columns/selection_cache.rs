@@ -1,84 +1,84 @@
-//! Which rows were selected lately, so that the next page of a question, and the same question again, look for nothing.
+//! An LRU cache of selection results, so that the next page of a query, and a repeated query, evaluate nothing.
 //!
-//! What changes meanwhile is noted for each of them: only the rows that have changed are looked at when it is asked for again.
+//! Each entry records the rows that have changed since it was evaluated, so that a hit evaluates only those again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::bits::Bits;
+use super::bitmap::Bitmap;
 use crate::model::{Condition, Filter, Selection, Test, Word};
 
-/// So many selections are remembered.
-const MOST: usize = 8;
-/// A selection by more bytes of texts, ids and numbers than this is not remembered: what a filter may hold has no bound of its own.
+/// Cached selections.
+const MAX_ENTRIES: usize = 8;
+/// A selection whose key takes more bytes than this is not cached, as filters have no size limit of their own.
 const MOST_BYTES: usize = 4 * 1024;
-/// With more rows changed than this, or than there are, a selection is made anew.
+/// An entry with more changed rows than this, or than the table has, is evicted.
 const MOST_CHANGED: usize = 1_024;
 
-/// What was selected lately, the latest last.
+/// The entries, most recently used last.
 #[derive(Debug, Default)]
-pub(super) struct Selections(VecDeque<Known>);
+pub(super) struct SelectionCache(VecDeque<Entry>);
 
 #[derive(Debug)]
-struct Known {
+struct Entry {
     filters: Vec<Filter>,
     words: Vec<Word>,
-    rows: Arc<Bits>,
-    /// Rows that have changed since.
+    rows: Arc<Bitmap>,
+    /// Rows that have changed since `rows` was evaluated.
     changed: Vec<u32>,
 }
 
-impl Known {
-    fn is_of(&self, selection: &Selection) -> bool {
+impl Entry {
+    fn matches(&self, selection: &Selection) -> bool {
         self.words == selection.words && self.filters == selection.filters
     }
 }
 
-impl Selections {
-    /// The rows that a selection was of when it was asked for, and those that have changed since.
-    pub(super) fn get(&mut self, selection: &Selection) -> Option<(Arc<Bits>, Vec<u32>)> {
-        let place = self.0.iter().position(|known| known.is_of(selection))?;
-        let known = self.0.remove(place)?;
-        let answer = (Arc::clone(&known.rows), known.changed.clone());
-        self.0.push_back(known);
-        Some(answer)
+impl SelectionCache {
+    /// The cached result of a selection, and the rows that have changed since.
+    pub(super) fn get(&mut self, selection: &Selection) -> Option<(Arc<Bitmap>, Vec<u32>)> {
+        let place = self.0.iter().position(|entry| entry.matches(selection))?;
+        let entry = self.0.remove(place)?;
+        let cached = (Arc::clone(&entry.rows), entry.changed.clone());
+        self.0.push_back(entry);
+        Some(cached)
     }
 
-    /// Remembers the rows of a selection, and forgets what was asked for the longest ago.
-    pub(super) fn put(&mut self, selection: &Selection, rows: &Arc<Bits>) {
-        // Two requests may have looked at the same time.
-        self.0.retain(|known| !known.is_of(selection));
+    /// Caches the result of a selection, and evicts the least recently used one if full.
+    pub(super) fn insert(&mut self, selection: &Selection, rows: &Arc<Bitmap>) {
+        // Two requests may have evaluated it concurrently.
+        self.0.retain(|entry| !entry.matches(selection));
         if bytes_of(selection) > MOST_BYTES {
             return;
         }
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_ENTRIES {
             self.0.pop_front();
         }
         let (filters, words) = (selection.filters.clone(), selection.words.clone());
-        self.0.push_back(Known { filters, words, rows: Arc::clone(rows), changed: Vec::new() });
+        self.0.push_back(Entry { filters, words, rows: Arc::clone(rows), changed: Vec::new() });
     }
 
-    /// Notes that one of so many rows has changed.
-    pub(super) fn follow(&mut self, row: u32, rows: usize) {
+    /// Marks a row as changed in every entry; `rows` is the number of rows in the table.
+    pub(super) fn mark_changed(&mut self, row: u32, rows: usize) {
         let most = rows.min(MOST_CHANGED);
-        self.0.retain_mut(|known| {
-            known.changed.push(row);
-            known.changed.len() <= most
+        self.0.retain_mut(|entry| {
+            entry.changed.push(row);
+            entry.changed.len() <= most
         });
     }
 
-    /// Forgets all of them.
-    pub(super) fn forget(&mut self) {
+    /// Evicts all entries.
+    pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// What all of them take of so many rows, when one set of them takes so many bytes.
-    pub(super) fn most_bytes(of_set: usize, rows: usize) -> usize {
-        MOST * (MOST_BYTES + of_set + rows.min(MOST_CHANGED) * size_of::<u32>())
+    /// The maximum memory use in bytes, for a table of `rows` rows whose bitmaps take `bitmap` bytes each.
+    pub(super) fn max_bytes(bitmap: usize, rows: usize) -> usize {
+        MAX_ENTRIES * (MOST_BYTES + bitmap + rows.min(MOST_CHANGED) * size_of::<u32>())
     }
 }
 
-/// What a selection is made by.
+/// The bytes of a selection's key.
 fn bytes_of(selection: &Selection) -> usize {
     let options = |word: &Word| word.option_ids.iter().map(String::len).sum::<usize>();
     let words = selection.words.iter().map(|word| size_of::<Word>() + word.folded.len() + options(word));
@@ -126,28 +126,28 @@ mod tests {
 
     #[test]
     fn what_takes_much_is_not_remembered() {
-        let mut selections = Selections::default();
+        let mut selections = SelectionCache::default();
         let long = Selection {
             words: vec![Word { folded: "x".repeat(MOST_BYTES), option_ids: Vec::new() }],
             ..search(0)
         };
-        selections.put(&long, &Arc::default());
+        selections.insert(&long, &Arc::default());
         assert!(selections.get(&long).is_none());
     }
 
     #[test]
     fn the_latest_are_remembered_with_what_has_changed() {
-        let mut selections = Selections::default();
-        (0..MOST).for_each(|word| selections.put(&search(word), &Arc::default()));
-        selections.follow(7, 9_000);
+        let mut selections = SelectionCache::default();
+        (0..MAX_ENTRIES).for_each(|word| selections.insert(&search(word), &Arc::default()));
+        selections.mark_changed(7, 9_000);
         assert_eq!(selections.get(&search(0)).map(|(_, changed)| changed), Some(vec![7]));
-        selections.put(&search(MOST), &Arc::default());
+        selections.insert(&search(MAX_ENTRIES), &Arc::default());
         assert!(selections.get(&search(0)).is_some(), "it was asked for just now");
         assert!(selections.get(&search(1)).is_none());
-        (0..MOST_CHANGED as u32).for_each(|row| selections.follow(row, 9_000));
+        (0..MOST_CHANGED as u32).for_each(|row| selections.mark_changed(row, 9_000));
         assert!(selections.get(&search(0)).is_none(), "too much has changed");
-        assert!(selections.get(&search(MOST)).is_some());
-        selections.forget();
-        assert!(selections.get(&search(MOST)).is_none());
+        assert!(selections.get(&search(MAX_ENTRIES)).is_some());
+        selections.clear();
+        assert!(selections.get(&search(MAX_ENTRIES)).is_none());
     }
 }
