@@ -1,8 +1,8 @@
-//! The unit of work of content. Whatever changes a workspace is one [`Change`], which owns the transaction, its time, what
-//! the workspace keeps more or less, and what the feed is told.
+//! The unit of work of content. Every write to a workspace is one [`Change`], which owns the transaction, its timestamp, the
+//! growth of the workspace's usage, and the entries for the feed.
 //!
-//! Every change ends alike, in [`Change::commit`], and in the order in which locks are taken everywhere: the records that
-//! change along, the row of the workspace's usage, the head of its feed.
+//! Every change ends in [`Change::commit`], which takes its locks in the global lock order: the records that change along, the
+//! workspace's usage row, the head of its feed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,39 +15,39 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{DatabaseId, DeletionId, RecordId, WorkspaceId};
 
 use crate::context::Context;
-use crate::known::KnownDatabases;
+use crate::database_cache::DatabaseCache;
 use crate::model::{Activity, Actor, Author, Database, Deletion, Growth, Operation, Record, Usage, Written};
 use crate::scope::Caller;
 use crate::store::ending::{Ended, Ending};
 use crate::store::folders::Taken;
 use crate::{Error, store};
 
-/// What the feed is told.
+/// What is published to the feed.
 #[derive(Debug)]
 enum Publication {
     Entry(Entry),
-    /// The same of every live record of a database, which are written by one statement.
+    /// An entry for every live record of a database, written by one statement.
     RecordsOf(DatabaseId, Op),
-    /// That everything is gone which the deletion of a folder took; written by a statement for each kind.
+    /// A delete for everything that went to trash with a folder, written by one statement per kind.
     TakenBy(DeletionId, Taken),
 }
 
-/// Forgets the databases of a workspace when it goes: also where nobody comes to know what became of the commit.
+/// Invalidates the cached databases of a workspace on drop, so also if the outcome of the commit is unknown.
 #[derive(Debug)]
-struct Forgetting {
-    known: KnownDatabases,
+struct InvalidateOnDrop {
+    database_cache: DatabaseCache,
     workspace: WorkspaceId,
 }
 
-impl Drop for Forgetting {
+impl Drop for InvalidateOnDrop {
     fn drop(&mut self) {
-        self.known.forget(self.workspace);
+        self.database_cache.invalidate(self.workspace);
     }
 }
 
 impl Publication {
-    /// Whether it tells of more than what is in a folder or a database: of where databases stand, or what they are.
-    fn is_of_databases(&self) -> bool {
+    /// Whether it may change the schema or the folder of a database, which the database cache depends on.
+    fn affects_databases(&self) -> bool {
         match self {
             Self::Entry(entry) => !matches!(entry.kind, Kind::File | Kind::Memory | Kind::Record),
             Self::RecordsOf(..) | Self::TakenBy(..) => true,
@@ -55,30 +55,30 @@ impl Publication {
     }
 }
 
-/// A change of one workspace. Dropped without [`commit`](Self::commit), it changes nothing.
+/// A change of one workspace. Dropped without [`commit`](Self::commit), it is rolled back.
 #[derive(Debug)]
 pub(crate) struct Change {
     work: UnitOfWork,
     ids: IdSource,
-    known: KnownDatabases,
-    /// What the workspace may keep; absent when that is not asked.
+    database_cache: DatabaseCache,
+    /// The limits of the workspace's plan; absent if they are not enforced.
     allowance: Option<Allowance>,
-    /// Bytes that another service keeps of it.
+    /// Bytes of the workspace that another service stores.
     elsewhere: u64,
     growth: Growth,
     publications: Vec<Publication>,
-    /// Who makes it, and what becomes of which item.
+    /// The author and the entries of the activity log.
     actor: Actor,
     done: Vec<Activity>,
-    /// The place of the last that was noted of each item.
+    /// The index in `done` of each item's latest entry.
     noted: HashMap<String, usize>,
 }
 
 impl Change {
-    /// Begins a change that is refused when the plan of the caller's workspace has no room for it.
+    /// Begins a change that enforces the plan limits of the caller's workspace.
     pub(crate) async fn begin(context: &Context, caller: &Caller) -> Result<Self, Error> {
         let allowance = context.limits.of(caller.plan.as_deref());
-        // Before the transaction: nobody is asked in the midst of one.
+        // Before the transaction: no call to another service while locks are held.
         let elsewhere = match allowance.stored_bytes {
             Some(_) => context.storage.elsewhere(caller.workspace).await,
             None => 0,
@@ -87,12 +87,12 @@ impl Change {
         Ok(Self { allowance: Some(allowance), elsewhere, ..change })
     }
 
-    /// Begins a change that needs no room: it takes away, or what it keeps of what it takes away is not asked of the plan.
+    /// Begins a change without plan limits: one that deletes, even if the versions that it keeps take space.
     pub(crate) async fn without_limits(context: &Context, caller: &Caller) -> Result<Self, Error> {
         Ok(Self {
             work: context.feed.begin(caller.workspace).await?,
             ids: context.ids.clone(),
-            known: context.known.clone(),
+            database_cache: context.database_cache.clone(),
             allowance: None,
             elsewhere: 0,
             growth: Growth::default(),
@@ -112,52 +112,51 @@ impl Change {
         self.work.workspace()
     }
 
-    /// The time of the change; to be asked for when the locks are held, but for that of a new item, which has no order to keep among
-    /// changes to one row.
+    /// The timestamp of the change. Take it after acquiring the locks, so that the changes of a row have ascending timestamps; a
+    /// new item has no earlier changes and may take it before.
     pub(crate) fn now(&mut self) -> Timestamp {
         self.work.now()
     }
 
-    /// Has the workspace keep more, or less.
+    /// Adds to the growth of the workspace's usage, which may be negative.
     pub(crate) fn grow(&mut self, growth: Growth) {
         self.growth.add(growth);
     }
 
-    /// Notes what becomes of an item, for the list of activity. What it says of one item is one entry, however often the
-    /// change goes on with it.
+    /// Adds an entry to the activity log. Entries of one item are merged into one.
     pub(crate) fn note(&mut self, activity: Activity) {
-        let known = self.noted.get(&activity.item_id).and_then(|place| self.done.get_mut(*place));
-        let apart = match known {
-            Some(known) => known.absorb(activity).err(),
+        let earlier = self.noted.get(&activity.item_id).and_then(|place| self.done.get_mut(*place));
+        let separate = match earlier {
+            Some(earlier) => earlier.absorb(activity).err(),
             None => Some(activity),
         };
-        if let Some(apart) = apart {
-            self.noted.insert(apart.item_id.clone(), self.done.len());
-            self.done.push(apart);
+        if let Some(separate) = separate {
+            self.noted.insert(separate.item_id.clone(), self.done.len());
+            self.done.push(separate);
         }
     }
 
-    /// How many items it has noted something of, and how many these are with all that went or came along.
+    /// How many items have activity entries, and how many items these cover, including the contents of folders.
     pub(crate) fn noted(&self) -> (usize, u64) {
         (self.done.len(), self.done.iter().map(|one| one.items).sum())
     }
 
-    /// Tells the feed that an item is new or has changed.
+    /// Publishes an upsert of an item to the feed.
     pub(crate) fn publish_upsert(&mut self, kind: Kind, id: impl ToString) {
         self.publications.push(Publication::Entry(Entry::upsert(kind, id)));
     }
 
-    /// Tells the feed that an item is gone.
+    /// Publishes a delete of an item to the feed.
     pub(crate) fn publish_delete(&mut self, kind: Kind, id: impl ToString) {
         self.publications.push(Publication::Entry(Entry::delete(kind, id)));
     }
 
-    /// Tells the feed what becomes of all records of a database that are live when the change ends.
+    /// Publishes an operation on all records of a database that are live at the end of the change.
     pub(crate) fn publish_records(&mut self, database: DatabaseId, op: Op) {
         self.publications.push(Publication::RecordsOf(database, op));
     }
 
-    /// The caller's deletion of an item by itself, which stands in the root.
+    /// A deletion by the caller of a single item in the root.
     pub(crate) fn deletion(
         &mut self,
         caller: &Caller,
@@ -186,7 +185,7 @@ impl Change {
         self.trash_noted(deletion, deletion.activity(Operation::Trash)).await
     }
 
-    /// The same, noted in those words.
+    /// The same, with this activity entry.
     pub(crate) async fn trash_noted(&mut self, deletion: &Deletion, activity: Activity) -> Result<(), Error> {
         store::trash::take(self.tx(), deletion).await?;
         self.note(activity);
@@ -194,7 +193,7 @@ impl Change {
         Ok(())
     }
 
-    /// Moves the folder of a deletion to trash with all that it holds.
+    /// Moves the folder of a deletion to trash with all its contents.
     pub(crate) async fn trash_folder(&mut self, mut deletion: Deletion) -> Result<(), Error> {
         let taken = store::folders::trash(self.tx(), &deletion).await?;
         deletion.items = taken.items();
@@ -204,31 +203,31 @@ impl Change {
         Ok(())
     }
 
-    /// Ends the change; answers the positions that it has in the feed, and the feed's head when it told nothing.
+    /// Commits. Returns the positions of the change in the feed, or the head of the feed if nothing was published.
     pub(crate) async fn commit(mut self) -> Result<Positions, Error> {
         self.publish_bodied_records().await?;
-        let forgotten =
-            self.publications.iter().any(Publication::is_of_databases).then_some(self.workspace());
+        let affects_databases = self.publications.iter().any(Publication::affects_databases);
+        let invalidated = affects_databases.then_some(self.workspace());
         let is_entry = |publication: &Publication| matches!(publication, Publication::Entry(_));
         if self.publications.iter().all(is_entry) && !self.publications.is_empty() {
-            self.end_at_once().await?;
+            self.finish_in_one_statement().await?;
         } else {
-            self.end_step_by_step().await?;
+            self.finish_in_steps().await?;
         }
-        let Some(workspace) = forgotten else { return Ok(self.work.commit().await?) };
-        let forgetting = Forgetting { known: self.known, workspace };
-        Ok(self.work.commit_then(move || drop(forgetting)).await?)
+        let Some(workspace) = invalidated else { return Ok(self.work.commit().await?) };
+        let invalidation = InvalidateOnDrop { database_cache: self.database_cache, workspace };
+        Ok(self.work.commit_then(move || drop(invalidation)).await?)
     }
 
-    /// Ends a change that makes a record and nothing else, with the statement that stores it. None, and all is taken back, when the
-    /// database is not any more what was read.
+    /// Commits a change that creates one record and nothing else, in the statement that stores it. `None`, after a rollback, if
+    /// the database has changed since it was read.
     pub(crate) async fn commit_record(
         mut self,
         database: &Database,
         record: &Record,
     ) -> Result<Option<Positions>, Error> {
-        let told = self.told();
-        let (tx, ending) = self.ending(&told);
+        let entries = self.unappended();
+        let (tx, ending) = self.ending(&entries);
         let Some(ended) = store::records::insert_and_end(tx, database, record, &ending).await? else {
             self.rollback().await?;
             return Ok(None);
@@ -237,16 +236,16 @@ impl Change {
         Ok(Some(self.work.commit().await?))
     }
 
-    /// Ends a change that tells of items one by one, as most do.
-    async fn end_at_once(&mut self) -> Result<(), Error> {
-        let (workspace, told) = (self.workspace(), self.told());
-        let (tx, ending) = self.ending(&told);
+    /// Writes the end of a change that publishes single entries only, which most changes do.
+    async fn finish_in_one_statement(&mut self) -> Result<(), Error> {
+        let (workspace, entries) = (self.workspace(), self.unappended());
+        let (tx, ending) = self.ending(&entries);
         let ended = store::ending::write(tx, workspace, &ending).await?;
         self.note_ended(ended)
     }
 
-    /// What such a change tells.
-    fn told(&mut self) -> Unappended {
+    /// The entries that such a change appends to the feed.
+    fn unappended(&mut self) -> Unappended {
         for publication in std::mem::take(&mut self.publications) {
             if let Publication::Entry(entry) = publication {
                 self.work.publish(entry);
@@ -255,10 +254,10 @@ impl Change {
         self.work.unappended().unwrap_or_default()
     }
 
-    /// The transaction, and what ends it.
-    fn ending<'a>(&'a mut self, told: &'a Unappended) -> (&'a mut Tx, Ending<'a>) {
+    /// The transaction, and the parameters of its final statement.
+    fn ending<'a>(&'a mut self, entries: &'a Unappended) -> (&'a mut Tx, Ending<'a>) {
         let at = self.work.now();
-        let ending = Ending { at, told, growth: self.growth, actor: &self.actor, done: &self.done };
+        let ending = Ending { at, told: entries, growth: self.growth, actor: &self.actor, done: &self.done };
         (self.work.tx(), ending)
     }
 
@@ -267,7 +266,7 @@ impl Change {
         if self.growth == Growth::default() { Ok(()) } else { self.require_room(ended.used) }
     }
 
-    async fn end_step_by_step(&mut self) -> Result<(), Error> {
+    async fn finish_in_steps(&mut self) -> Result<(), Error> {
         self.count_growth().await?;
         for publication in std::mem::take(&mut self.publications) {
             self.append(publication).await?;
@@ -275,18 +274,18 @@ impl Change {
         self.journal().await
     }
 
-    /// Ends the change that made an item what it is.
+    /// Commits, and returns the item with the position of the change.
     pub(crate) async fn commit_with<T>(self, item: T) -> Result<Written<T>, Error> {
         let position = self.commit().await?.last;
         Ok(Written { item, position })
     }
 
-    /// Takes everything back.
+    /// Rolls everything back.
     pub(crate) async fn rollback(self) -> Result<(), Error> {
         Ok(self.work.rollback().await?)
     }
 
-    /// Writes what was noted; all that is noted is published, too.
+    /// Writes the activity entries. Every change with activity has published something, which gives them a position.
     async fn journal(&mut self) -> Result<(), Error> {
         let done = std::mem::take(&mut self.done);
         if done.is_empty() {
@@ -298,7 +297,7 @@ impl Change {
         Ok(store::activity::insert(self.work.tx(), workspace, at, &self.actor, &done).await?)
     }
 
-    /// Records are found by the text of their page body too, so they change with the file that is their body.
+    /// Publishes the records whose body file changes, as search finds them by its text.
     async fn publish_bodied_records(&mut self) -> Result<(), Error> {
         let workspace = self.workspace();
         let mut files = Vec::new();
@@ -323,7 +322,7 @@ impl Change {
         Ok(())
     }
 
-    /// Counts what is kept more or less, and refuses what the plan has no room for.
+    /// Adds the growth to the usage, and enforces the plan limits.
     async fn count_growth(&mut self) -> Result<(), Error> {
         let (growth, workspace) = (self.growth, self.workspace());
         if growth == Growth::default() {
@@ -333,8 +332,8 @@ impl Change {
         self.require_room(used)
     }
 
-    /// Refuses what the plan has no room for; `used` is what the workspace keeps with it. What takes away, or adds nothing, is
-    /// never refused, however full the workspace is.
+    /// Enforces the plan limits; `used` is the usage including this change. A change that adds nothing is never refused, even if
+    /// the workspace is over its limit.
     fn require_room(&self, used: Usage) -> Result<(), Error> {
         let (growth, elsewhere) = (self.growth, self.elsewhere);
         self.allowance.map_or(Ok(()), |allowance| require_room(allowance, growth, used, elsewhere))
@@ -361,7 +360,7 @@ impl Change {
     }
 }
 
-/// `used` is what the workspace keeps here with the growth, `elsewhere` the bytes that it keeps besides.
+/// `used` is the usage in this service including the growth, `elsewhere` the bytes in other services.
 fn require_room(allowance: Allowance, growth: Growth, used: Usage, elsewhere: u64) -> Result<(), Error> {
     let files = Grown { by: growth.files, to: used.files }.refusal("files", allowance.files, "");
     let bytes = Grown { by: growth.bytes, to: used.bytes.saturating_add(elsewhere) };

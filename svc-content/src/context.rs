@@ -11,7 +11,7 @@ use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::Db;
 
 use crate::columns::{Columns, Names, Shelf};
-use crate::known::KnownDatabases;
+use crate::database_cache::DatabaseCache;
 use crate::outside::Outside;
 
 /// What every rule stands on; cheap to clone.
@@ -32,5 +32,5 @@ pub(crate) struct Context {
     /// Names of files of workspaces in which they are looked for, in memory.
     pub(crate) names: Shelf<Names>,
     /// Databases to which records are written.
-    pub(crate) known: KnownDatabases,
+    pub(crate) database_cache: DatabaseCache,
 }

@@ -1,7 +1,7 @@
-//! The rules of structured databases (spec 2.5, 4.9): what they are called and where they stand.
+//! The rules of structured databases (spec 2.5, 4.9): their names and folders.
 //!
-//! Properties and views stand in the database's own row: they are read with it, and a writer of records that holds the
-//! row knows that they stay as it read them.
+//! Properties and views are stored in the database's own row: they are read with it, and a writer of records that locks the
+//! row knows that the schema cannot change.
 
 pub(crate) mod former;
 pub(crate) mod properties;
@@ -34,7 +34,7 @@ const PRIMARY_NAME: &str = "Name";
 const DEFAULT_VIEW: &str = "Table";
 
 impl Database {
-    /// The property that a text names, by its id or, where allowed and only one has it, by its name.
+    /// Resolves a property by id or, if allowed and unambiguous, by name.
     pub(crate) fn find(
         &self,
         checks: &mut Checks,
@@ -57,24 +57,24 @@ impl Database {
     }
 
     fn known_properties(&self) -> String {
-        let known: Vec<String> =
+        let names: Vec<String> =
             self.properties.iter().map(|property| format!("{} ({})", property.id, property.name)).collect();
-        format!("the database has no such property; it has: {}", known.join(", "))
+        format!("the database has no such property; it has: {}", names.join(", "))
     }
 }
 
-/// A database to be made.
+/// A database to be created.
 #[derive(Debug, Clone)]
 pub(crate) struct DatabaseDraft {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
     pub(crate) icon: Option<String>,
     pub(crate) folder_id: Option<String>,
-    /// Chosen here when absent.
+    /// Generated if absent.
     pub(crate) new_id: Option<String>,
 }
 
-/// Changes to a database: what is absent stays.
+/// Changes to a database; absent fields stay unchanged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DatabasePatch {
     pub(crate) name: Option<String>,
@@ -82,13 +82,13 @@ pub(crate) struct DatabasePatch {
     pub(crate) description: Option<Option<String>>,
     /// `Some(None)` clears it.
     pub(crate) icon: Option<Option<String>>,
-    /// `Some(None)` is the root.
+    /// `Some(None)` moves it to the root.
     pub(crate) folder_id: Option<Option<String>>,
-    /// What is to be said of names in the mask that are no field.
+    /// Names in the field mask that are not fields.
     pub(crate) unknown_fields: Vec<String>,
 }
 
-/// The rules, on a storage.
+/// The rules of databases on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Databases {
     context: Context,
@@ -99,7 +99,7 @@ impl Databases {
         Self { context }
     }
 
-    /// Makes a database with its primary property and its first view.
+    /// Creates a database with its primary property and its first view.
     pub(crate) async fn create(
         &self,
         caller: &Caller,
@@ -119,7 +119,7 @@ impl Databases {
         readable(&self.context.db, caller, id).await
     }
 
-    /// Live databases in the order of name, then id; of a folder-scoped caller only what the scope covers.
+    /// Live databases by name, then id; for a folder-scoped caller only those in scope.
     pub(crate) async fn list(
         &self,
         caller: &Caller,
@@ -145,7 +145,7 @@ impl Databases {
         Ok(request.page(found, total, |database| (database.name.clone(), database.id.to_string())))
     }
 
-    /// Changes a database. A change that changes nothing leaves the feed alone and answers its head.
+    /// Updates a database. A no-op publishes nothing and returns the head of the feed.
     pub(crate) async fn update(
         &self,
         caller: &Caller,
@@ -155,7 +155,7 @@ impl Databases {
         let database_id = parse(id)?;
         let folder_id = check(&patch)?;
         let mut change = Change::begin(&self.context, caller).await?;
-        // The folder before the database: see store::folders::hold.
+        // Lock order: the folder before the database (see store::folders::hold).
         let target = match folder_id {
             Some(folder_id) => Some((folder_id, folders::destination(&mut change, caller, folder_id).await?)),
             None => None,
@@ -177,10 +177,10 @@ impl Databases {
         if database == before {
             return change.commit_with(database).await;
         }
-        // The index keeps with each record the folder in which it is looked for.
-        let is_shown_anew = database.folder_id != before.folder_id;
+        // The search index stores with each record the folder that it is found in.
+        let must_reindex = database.folder_id != before.folder_id;
         let changed = former(&before, &database);
-        save(change, database, is_shown_anew, changed).await
+        save(change, database, must_reindex, changed).await
     }
 }
 
@@ -190,7 +190,7 @@ pub(crate) fn primary_property(context: &Context, name: String) -> Property {
     Property { id: context.ids.next(), name, kind, is_primary: true, config }
 }
 
-/// A database as it is to be, with its first view; where it stands and since when is known when it is written.
+/// A new database with its first view. Its path and timestamps are filled in by [`insert`].
 pub(crate) fn planned(
     checks: &mut Checks,
     context: &Context,
@@ -202,7 +202,7 @@ pub(crate) fn planned(
     check_texts(checks, draft.description.as_deref(), draft.icon.as_deref());
     let folder_id: Option<FolderId> = checks.optional_id("folderId", draft.folder_id.as_deref());
     let new_id: Option<DatabaseId> = checks.optional_id("newId", draft.new_id.as_deref());
-    let nowhen = Timestamp::from_micros(0);
+    let unset = Timestamp::from_micros(0);
     Database {
         id: new_id.unwrap_or_else(|| context.ids.next()),
         workspace_id: caller.workspace,
@@ -215,8 +215,8 @@ pub(crate) fn planned(
         properties,
         views: vec![first_view(context)],
         record_count: 0,
-        created_at: nowhen,
-        updated_at: nowhen,
+        created_at: unset,
+        updated_at: unset,
         deleted_at: None,
     }
 }
@@ -233,7 +233,7 @@ fn first_view(context: &Context) -> View {
     }
 }
 
-/// Writes a new database into the folder that it names, which the caller must reach.
+/// Inserts a new database into its folder, which must be in the caller's scope.
 pub(crate) async fn insert(
     change: &mut Change,
     caller: &Caller,
@@ -254,11 +254,11 @@ pub(crate) async fn insert(
     Ok(database)
 }
 
-/// Ends the change of a database; with its records when these look different to who indexes them.
+/// Saves a database and commits. With `must_reindex` its records are published, too, as search renders them differently.
 async fn save(
     mut change: Change,
     mut database: Database,
-    is_shown_anew: bool,
+    must_reindex: bool,
     former: Vec<Former>,
 ) -> Result<Written<Database>, Error> {
     let before = version(&database);
@@ -267,7 +267,7 @@ async fn save(
     let update = noted(Operation::Update, &database).versions(Some(before), Some(version(&database)));
     change.note(Activity { former, ..update });
     change.publish_upsert(Kind::Database, database.id);
-    if is_shown_anew {
+    if must_reindex {
         change.publish_records(database.id, Op::Upsert);
     }
     change.commit_with(database).await
@@ -278,12 +278,12 @@ fn noted(operation: Operation, database: &Database) -> Activity {
         .at(&database.path, database.folder_id)
 }
 
-/// A database counts no versions: it is told apart by when it was written.
+/// A database has no version counter; the time of its last write serves as one.
 fn version(database: &Database) -> u64 {
     u64::try_from(database.updated_at.as_micros()).unwrap_or_default()
 }
 
-/// What an update changes of a database, and what that was.
+/// The former values of the fields that an update changes.
 fn former(before: &Database, after: &Database) -> Vec<Former> {
     let changes = [
         (before.name != after.name).then(|| Former::Name(before.name.clone())),
@@ -302,7 +302,7 @@ pub(crate) async fn readable(db: &Db, caller: &Caller, id: &str) -> Result<Datab
     Ok(database)
 }
 
-/// A live database that no other transaction can change, or change a record of, until this one ends.
+/// A live database, locked against changes of it and of its records until the end of the transaction.
 async fn locked(change: &mut Change, caller: &Caller, id: DatabaseId) -> Result<Database, Error> {
     store::databases::lock(change.tx(), caller.workspace, id).await?;
     let found = store::databases::get(change.tx().engine(), caller.workspace, id).await?;
@@ -325,7 +325,7 @@ fn check_texts(checks: &mut Checks, description: Option<&str>, icon: Option<&str
     }
 }
 
-/// The new folder, if there is to be one.
+/// Validates a patch; returns the new folder, if it moves the database.
 fn check(patch: &DatabasePatch) -> Result<Option<Option<FolderId>>, Error> {
     let mut checks = Checks::default();
     checks.mask(&patch.unknown_fields);
@@ -339,7 +339,7 @@ fn check(patch: &DatabasePatch) -> Result<Option<Option<FolderId>>, Error> {
     Ok(folder_id)
 }
 
-/// A text that is no id names no database.
+/// Parses an id; an invalid one is reported as not found.
 fn parse(id: &str) -> Result<DatabaseId, Error> {
     id.parse().map_err(|_| Error::no_database(id))
 }

@@ -1,4 +1,4 @@
-//! Filters: trees of conditions on typed values.
+//! Validation of filters: trees of conditions on typed values.
 
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::limits::FILTER_LEVELS;
@@ -14,7 +14,7 @@ use crate::model::{
 const MAX_CONDITIONS: usize = 50;
 const MAX_CHOICES: usize = 200;
 
-/// What values of a type can be asked.
+/// The operators that apply to a property type.
 const fn operators_of(kind: PropertyType) -> &'static [Operator] {
     match kind {
         PropertyType::Number => &[
@@ -60,7 +60,7 @@ const fn operators_of(kind: PropertyType) -> &'static [Operator] {
     }
 }
 
-/// Reads a tree; `None` when it breaks a rule, which is then said.
+/// Validates a tree; `None` if it is invalid, in which case `checks` has the violation.
 pub(crate) fn check(
     checks: &mut Checks,
     database: &Database,
@@ -112,20 +112,20 @@ impl FilterReader<'_> {
         is_whole.then_some(read)
     }
 
-    fn condition(&mut self, given: &domain::Condition, path: &str) -> Option<Filter> {
+    fn condition(&mut self, condition: &domain::Condition, path: &str) -> Option<Filter> {
         self.conditions += 1;
         if self.conditions > MAX_CONDITIONS {
             self.checks.violation(path, "too_many", wording::at_most(MAX_CONDITIONS, Unit::Conditions));
             return None;
         }
-        if given.operator.is_none() {
+        if condition.operator.is_none() {
             let at = format!("{path}.operator");
             self.checks.violation(&at, "invalid_value", wording::one_of(&Operator::NAMES));
         }
         let field = format!("{path}.fieldId");
-        let property = self.database.find(self.checks, &field, &given.field_id, self.allow_names);
-        let (operator, property) = (given.operator?, property?);
-        let value = given.value.as_ref().unwrap_or(&Value::Null);
+        let property = self.database.find(self.checks, &field, &condition.field_id, self.allow_names);
+        let (operator, property) = (condition.operator?, property?);
+        let value = condition.value.as_ref().unwrap_or(&Value::Null);
         let (test, is_negated) = self.test(property, operator, value, path)?;
         let is_single = !matches!(
             property.kind,
@@ -298,7 +298,7 @@ fn needs_text() -> Refusal {
     Refusal::Value("must be a text".to_owned())
 }
 
-/// A person's number for a text property is meant as its digits.
+/// A JSON number or truth value for a text property means its literal.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -325,7 +325,7 @@ fn between(operator: Operator, low: f64, high: f64) -> Result<Test, Refusal> {
     }
 }
 
-/// Whether records are ordered by a number when they are sorted by a property of that type.
+/// Whether a property type has numeric sort keys.
 pub(crate) const fn sorts_by_number(kind: PropertyType) -> bool {
     matches!(
         kind,

@@ -1,7 +1,7 @@
 //! The rules of records (spec 2.5, 4.9).
 //!
-//! What a write needs to know of other things is read before its transaction; the transaction then begins by making
-//! sure that the database is what the rules were applied to, and otherwise they are applied anew.
+//! Writes are optimistic: a write is validated against the database before its transaction. The transaction first verifies
+//! that the database has not changed since; otherwise the write is validated again.
 
 mod batched;
 mod columns;
@@ -45,7 +45,7 @@ use crate::model::{
 use crate::scope::Caller;
 use crate::{databases, store};
 
-/// Every change of the database's schema in between costs a write one more try.
+/// Attempts of a write; a concurrent change of the database's schema costs one.
 const MAX_TRIES: usize = 5;
 
 /// Names of properties by their ids.
@@ -56,34 +56,34 @@ pub(crate) type PropertyNames = HashMap<String, String>;
 pub(crate) struct Shown {
     pub(crate) record: Record,
     pub(crate) title: String,
-    /// Of the properties that the values are of; empty for a record of a page, which names them once.
+    /// The names of the properties that have values. Empty for a record of a page, where the page has them.
     pub(crate) property_names: PropertyNames,
 }
 
-/// What a caller gives of a record.
+/// The fields of a record in a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordDraft {
     /// A JSON object; empty for none.
     pub(crate) values: String,
-    /// Absent leaves it alone; `Some(None)` clears it.
+    /// Absent leaves it unchanged; `Some(None)` clears it.
     pub(crate) content_file_id: Option<Option<String>>,
     pub(crate) allow_names: bool,
-    /// Of a new record; chosen here when absent.
+    /// The id of a new record; generated if absent.
     pub(crate) new_id: Option<String>,
-    /// The version must be one of these; none: any.
+    /// The version must be one of these; empty accepts any.
     pub(crate) if_version: Vec<u64>,
-    /// What is to be said of names in the mask that are no field.
+    /// Names in the field mask that are not fields.
     pub(crate) unknown_fields: Vec<String>,
 }
 
-/// A draft that obeys the rules of a database as it was read.
+/// A draft that was validated against a database.
 struct Prepared {
     changes: ValueChanges,
     content_file_id: Option<Option<FileId>>,
     new_id: Option<RecordId>,
 }
 
-/// The rules, on a storage.
+/// The rules of records on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Records {
     context: Context,
@@ -94,7 +94,7 @@ impl Records {
         Self { context }
     }
 
-    /// Makes a record and its first version.
+    /// Creates a record and its first version.
     pub(crate) async fn create(
         &self,
         caller: &Caller,
@@ -102,12 +102,12 @@ impl Records {
         draft: RecordDraft,
     ) -> Result<Written<Shown>, Error> {
         for _ in 0..MAX_TRIES {
-            let database = self.known(caller, database_id).await?;
+            let database = self.writable_database(caller, database_id).await?;
             let prepared = self.prepare(caller, &database, &draft).await?;
             let mut change = Change::begin(&self.context, caller).await?;
             let record = self.new_record(&mut change, &database, prepared)?;
             let Some(positions) = change.commit_record(&database, &record).await? else {
-                self.context.known.forget(caller.workspace);
+                self.context.database_cache.invalidate(caller.workspace);
                 continue;
             };
             let item = self.show_one(caller, &database, record).await?;
@@ -125,7 +125,7 @@ impl Records {
         self.show_one(caller, &database, record).await
     }
 
-    /// Merges values into a record and saves a version. A change that changes nothing leaves version and feed alone.
+    /// Merges values into a record and saves a version. A no-op leaves version and feed unchanged.
     pub(crate) async fn update(
         &self,
         caller: &Caller,
@@ -151,7 +151,7 @@ impl Records {
         Err(schema_in_flux())
     }
 
-    /// A record as it would be searched with these values beside those that it has. Nothing is written.
+    /// Renders a record as search would see it with these values merged in. Nothing is written.
     pub(crate) async fn preview(
         &self,
         caller: &Caller,
@@ -168,7 +168,7 @@ impl Records {
         documents::rendered(&self.context, caller, &database, &prepared.merged(&before)).await
     }
 
-    /// Makes a record what it was at a version, as a new version. What it named then must be there.
+    /// Restores a former version of a record as a new version. Whatever it references must exist.
     pub(crate) async fn restore_version(
         &self,
         caller: &Caller,
@@ -186,14 +186,14 @@ impl Records {
                 continue;
             }
             let before = locked(&mut change, caller, &database, record_id).await?;
-            let record = self.save_in(&mut change, caller, &database, &before, former.alone(&before)).await?;
+            let record =
+                self.save_in(&mut change, caller, &database, &before, former.replaced(&before)).await?;
             return self.finish(change, caller, &database, record).await;
         }
         Err(schema_in_flux())
     }
 
-    /// The versions of a live record, the newest first. Values of properties that are no more stand under the names
-    /// that these had.
+    /// The versions of a live record, newest first. Values of deleted properties are under the names that these had.
     pub(crate) async fn versions(
         &self,
         caller: &Caller,
@@ -206,11 +206,11 @@ impl Records {
         let db = &self.context.db;
         let found = store::records::get(db.engine(), caller.workspace, database.id, record_id).await?;
         let total = found.ok_or_else(|| Error::no_record(id))?.version;
-        // Versions are numbered without gaps, so the number before which a page ends is all that its token needs.
+        // Versions are numbered without gaps, so a page token is just the last version number.
         let before = request.after.as_ref().and_then(|after| after.id.parse().ok()).unwrap_or(i64::MAX);
         let mut versions =
             store::records::versions(db, caller.workspace, record_id, before, request.fetch()).await?;
-        let known = former::recall(&self.context, &database, &versions).await?;
+        let known = former::with_former_properties(&self.context, &database, &versions).await?;
         self.redact_versions(caller, &known, &mut versions).await?;
         for version in &mut versions {
             former::name_former(&database, &known, &mut version.values);
@@ -238,7 +238,7 @@ impl Records {
         Ok(Prepared { changes, content_file_id, new_id })
     }
 
-    /// What a record was at a version. Read as if sent today: an option or a property may be gone since.
+    /// A former version of a record, validated like a request: its options or properties may have been deleted since.
     async fn former(
         &self,
         caller: &Caller,
@@ -262,24 +262,24 @@ impl Records {
         Ok(Prepared { changes, content_file_id: Some(body), new_id: None })
     }
 
-    /// A database to which a record is to be written. What it is by then is looked at when the record is stored; what the scope
-    /// of a caller covers is never told from memory.
-    async fn known(&self, caller: &Caller, id: &str) -> Result<Arc<Database>, Error> {
-        let Context { db, known, .. } = &self.context;
+    /// A database to create a record in, from the cache if possible. It may be stale: storing the record verifies it. A
+    /// folder-scoped caller always gets it from the store, as the cached folder must not decide what a scope covers.
+    async fn writable_database(&self, caller: &Caller, id: &str) -> Result<Arc<Database>, Error> {
+        let Context { db, database_cache, .. } = &self.context;
         let parsed: Option<DatabaseId> = id.parse().ok();
         let Some(database) = parsed.filter(|_| !db.is_shared() && caller.listed().is_none()) else {
             return databases::readable(db, caller, id).await.map(Arc::new);
         };
-        if let Some(database) = known.get(caller.workspace, database) {
+        if let Some(database) = database_cache.get(caller.workspace, database) {
             return Ok(database);
         }
-        let begun = known.begin();
+        let generation = database_cache.generation();
         let database = Arc::new(databases::readable(db, caller, id).await?);
-        known.keep(begun, &database);
+        database_cache.insert(generation, &database);
         Ok(database)
     }
 
-    /// Makes a record of a database that the change holds, or has made.
+    /// Creates a record in a database that the transaction has locked or created.
     async fn create_in(
         &self,
         change: &mut Change,
@@ -293,7 +293,7 @@ impl Records {
         if is_stored { Ok(record) } else { Err(schema_in_flux()) }
     }
 
-    /// A record that is to be stored, of which the change tells.
+    /// Builds a new record, and adds it to the feed and the activity of the change.
     fn new_record(
         &self,
         change: &mut Change,
@@ -317,7 +317,7 @@ impl Records {
         Ok(record)
     }
 
-    /// Makes a record what it becomes, as a new version, unless that is what it is.
+    /// Saves a record as a new version, unless nothing has changed.
     async fn save_in(
         &self,
         change: &mut Change,
@@ -342,7 +342,7 @@ impl Records {
         Ok(record)
     }
 
-    /// Ends the change of a record.
+    /// Commits, and returns the record as the caller sees it.
     async fn finish(
         &self,
         change: Change,
@@ -357,7 +357,7 @@ impl Records {
 }
 
 impl Prepared {
-    /// The record with these values beside those that it has.
+    /// The record with these values merged into its own.
     fn merged(&self, before: &Record) -> Record {
         let mut record = before.clone();
         self.changes.merge(&mut record.values);
@@ -367,13 +367,13 @@ impl Prepared {
         record
     }
 
-    /// The record with these values and no others.
-    fn alone(&self, before: &Record) -> Record {
+    /// The record with these values instead of its own.
+    fn replaced(&self, before: &Record) -> Record {
         self.merged(&Record { values: Values::new(), ..before.clone() })
     }
 }
 
-/// Checks that a record has one of these versions; none: any.
+/// Checks the precondition that a record has one of these versions; empty accepts any.
 fn require_version(record: &Record, versions: &[u64]) -> Result<(), Error> {
     if versions.is_empty() || versions.contains(&record.version) {
         return Ok(());
@@ -381,7 +381,7 @@ fn require_version(record: &Record, versions: &[u64]) -> Result<(), Error> {
     Err(Error::RecordConflict { id: record.id.to_string(), actual: record.version })
 }
 
-/// Keeps the database as it was read until the transaction ends; `false` when it is not that any more.
+/// Locks the database until the end of the transaction; `false` if it has changed since it was read.
 async fn hold(change: &mut Change, database: &Database) -> Result<bool, Error> {
     store::databases::hold(change.tx(), database.workspace_id, database.id).await?;
     let now = store::databases::written_at(change.tx(), database.workspace_id, database.id).await?;
@@ -399,7 +399,7 @@ async fn locked(
     found.ok_or_else(|| Error::no_record(id))
 }
 
-/// A version names what its reader did not: an error about that has no ids.
+/// The error for a version that references items outside the caller's scope, without their ids: the caller did not send them.
 fn without_ids(error: Error) -> Error {
     if !matches!(error, Error::OutOfScope(_)) {
         return error;
@@ -413,7 +413,7 @@ fn schema_in_flux() -> Error {
     Error::OutOfDate("the database's properties keep changing: try again".to_owned())
 }
 
-/// A text that is no id names no record.
+/// Parses an id; an invalid one is reported as not found.
 fn parse(id: &str) -> Result<RecordId, Error> {
     id.parse().map_err(|_| Error::no_record(id))
 }

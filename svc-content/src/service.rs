@@ -22,11 +22,11 @@ use crate::batch::Batches;
 use crate::changes::Changes;
 use crate::columns::Shelf;
 use crate::context::Context;
+use crate::database_cache::DatabaseCache;
 use crate::databases::Databases;
 use crate::documents::Documents;
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::known::KnownDatabases;
 use crate::locations::Locations;
 use crate::memories::Memories;
 use crate::names::Finder;
@@ -222,6 +222,18 @@ async fn open(config: &Config, ambient: &Ambient) -> Result<Context, Error> {
     let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
     let (outside, storage) = (Outside::default(), SharedStorage::new(Arc::clone(&clock)));
     let (columns, names) = (Shelf::new(config.columns_bytes), Shelf::new(config.names_bytes));
-    let known = KnownDatabases::default();
-    Ok(Context { db, feed, suspensions, clock, ids, limits, storage, outside, columns, names, known })
+    let database_cache = DatabaseCache::default();
+    Ok(Context {
+        db,
+        feed,
+        suspensions,
+        clock,
+        ids,
+        limits,
+        storage,
+        outside,
+        columns,
+        names,
+        database_cache,
+    })
 }

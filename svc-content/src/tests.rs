@@ -136,11 +136,22 @@ impl Bench {
         let ids = IdSource::new(Arc::clone(&clock), entropy);
         let suspensions = Suspensions::in_memory(Arc::clone(&clock));
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
-        let (limits, outside, known) = Default::default();
+        let (limits, outside, database_cache) = Default::default();
         let storage = SharedStorage::new(Arc::clone(&clock));
         let (columns, names) = (Shelf::new(COLUMNS_BYTES), Shelf::new(NAMES_BYTES));
-        let context =
-            Context { feed, suspensions, db, clock, ids, limits, storage, outside, columns, names, known };
+        let context = Context {
+            feed,
+            suspensions,
+            db,
+            clock,
+            ids,
+            limits,
+            storage,
+            outside,
+            columns,
+            names,
+            database_cache,
+        };
         Self {
             test,
             files: Files::new(context.clone()),

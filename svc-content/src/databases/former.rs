@@ -1,5 +1,5 @@
-//! What goes out of a database's schema, and what stays of it: records lose the values, each with a version of its own,
-//! and the names stay for whoever reads the versions before.
+//! Deleting properties and options: every record that has such a value gets a new version without it, and the deleted names
+//! are kept to render earlier versions.
 
 use std::collections::HashSet;
 
@@ -12,15 +12,16 @@ use crate::context::Context;
 use crate::model::{Author, Database, Property, PropertyOption, RecordVersion, Values};
 use crate::store;
 
-/// Which values of a property go.
-enum Gone {
+/// Which values of a property are removed.
+enum Removal {
     All,
-    /// Choices of these options.
+    /// Only choices of these options.
     Options(HashSet<String>),
 }
 
-/// Takes a property out of every record that has a value of it. What goes needs no room, though a version stays of it.
-pub(super) async fn let_property_go(
+/// Removes the values of a property from all records. Not subject to plan limits, even if the versions that it keeps take
+/// space.
+pub(super) async fn remove_property_values(
     change: &mut Change,
     database: &Database,
     property: &Property,
@@ -28,11 +29,11 @@ pub(super) async fn let_property_go(
 ) -> Result<(), Error> {
     let now = change.now();
     store::former::insert_property(change.tx(), database, property, now).await?;
-    rewrite(change, database, property.id, &Gone::All, author).await
+    rewrite(change, database, property.id, &Removal::All, author).await
 }
 
-/// Takes options out of every record that has chosen them. What goes needs no room, though a version stays of it.
-pub(super) async fn let_options_go(
+/// Removes options from all records that have chosen them. Not subject to plan limits either.
+pub(super) async fn remove_option_values(
     change: &mut Change,
     database: &Database,
     property: PropertyId,
@@ -45,15 +46,15 @@ pub(super) async fn let_options_go(
     let now = change.now();
     store::former::insert_options(change.tx(), database, property, &options, now).await?;
     let ids = options.into_iter().map(|option| option.id).collect();
-    rewrite(change, database, property, &Gone::Options(ids), author).await
+    rewrite(change, database, property, &Removal::Options(ids), author).await
 }
 
-/// A batch at a time, within the transaction: a database has no bound, memory has.
+/// Rewrites the records in batches within the transaction, to bound memory.
 async fn rewrite(
     change: &mut Change,
     database: &Database,
     property: PropertyId,
-    gone: &Gone,
+    removal: &Removal,
     author: &Author,
 ) -> Result<(), Error> {
     let (key, now) = (property.to_string(), change.now());
@@ -64,55 +65,55 @@ async fn rewrite(
         after = Some(*last);
         let changed: Vec<_> = holders
             .into_iter()
-            .filter_map(|(id, mut values)| take(&mut values, &key, gone).then_some((id, values)))
+            .filter_map(|(id, mut values)| remove_values(&mut values, &key, removal).then_some((id, values)))
             .collect();
         let more = store::former::rewrite(change.tx(), database.workspace_id, &changed, author, now).await?;
         change.grow(more);
     }
 }
 
-/// Takes out what goes; whether there was any of it.
-fn take(values: &mut Values, key: &str, gone: &Gone) -> bool {
+/// Removes the values; whether there were any.
+fn remove_values(values: &mut Values, key: &str, removal: &Removal) -> bool {
     let Some(value) = values.get_mut(key) else { return false };
-    let goes = |value: &Value| match gone {
-        Gone::All => true,
-        Gone::Options(ids) => value.as_str().is_some_and(|id| ids.contains(id)),
+    let is_removed = |value: &Value| match removal {
+        Removal::All => true,
+        Removal::Options(ids) => value.as_str().is_some_and(|id| ids.contains(id)),
     };
-    if let (Gone::Options(_), Value::Array(elements)) = (gone, &mut *value) {
+    if let (Removal::Options(_), Value::Array(elements)) = (removal, &mut *value) {
         let before = elements.len();
-        elements.retain(|element| !goes(element));
+        elements.retain(|element| !is_removed(element));
         let (is_changed, is_empty) = (elements.len() < before, elements.is_empty());
         if is_empty {
             values.remove(key);
         }
         return is_changed;
     }
-    if !goes(value) {
+    if !is_removed(value) {
         return false;
     }
     values.remove(key);
     true
 }
 
-/// A database with what these versions hold and it has no more: options where their properties are, and former
-/// properties behind the others.
-pub(crate) async fn recall(
+/// The database extended by everything deleted that these versions refer to: options within their properties, and properties
+/// after the live ones.
+pub(crate) async fn with_former_properties(
     context: &Context,
     database: &Database,
     versions: &[RecordVersion],
 ) -> Result<Database, Error> {
-    let mut known = database.clone();
-    let mut lost: HashSet<PropertyId> = HashSet::new();
+    let mut extended = database.clone();
+    let mut deleted: HashSet<PropertyId> = HashSet::new();
     for version in versions {
         let ids = version.values.keys().filter_map(|key| key.parse().ok());
-        lost.extend(ids.filter(|id| database.property(*id).is_none()));
+        deleted.extend(ids.filter(|id| database.property(*id).is_none()));
     }
-    if !lost.is_empty() {
-        let lost: Vec<PropertyId> = lost.into_iter().collect();
-        known.properties.extend(store::former::properties(&context.db, database, &lost).await?);
+    if !deleted.is_empty() {
+        let deleted: Vec<PropertyId> = deleted.into_iter().collect();
+        extended.properties.extend(store::former::properties(&context.db, database, &deleted).await?);
     }
     let mut chosen: HashSet<String> = HashSet::new();
-    for property in known.properties.iter().filter(|property| property.kind.has_options()) {
+    for property in extended.properties.iter().filter(|property| property.kind.has_options()) {
         let key = property.id.to_string();
         for value in versions.iter().filter_map(|version| version.values.get(&key)) {
             let elements = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
@@ -123,18 +124,18 @@ pub(crate) async fn recall(
     if !chosen.is_empty() {
         let chosen: Vec<String> = chosen.into_iter().collect();
         for (property, option) in store::former::options(&context.db, database, &chosen).await? {
-            if let Some(found) = known.properties.iter_mut().find(|one| one.id == property) {
+            if let Some(found) = extended.properties.iter_mut().find(|one| one.id == property) {
                 found.config.options.push(option);
             }
         }
     }
-    Ok(known)
+    Ok(extended)
 }
 
-/// Puts the values of former properties under the names that these had: their ids say nothing to anybody. A name that
-/// stands already gets a number.
-pub(crate) fn name_former(database: &Database, known: &Database, values: &mut Values) {
-    let former = known.properties.iter().filter(|property| database.property(property.id).is_none());
+/// Moves the values of deleted properties from ids to names, as nothing resolves their ids any more. A name that is taken gets
+/// a numeric suffix.
+pub(crate) fn name_former(database: &Database, extended: &Database, values: &mut Values) {
+    let former = extended.properties.iter().filter(|property| database.property(property.id).is_none());
     for property in former {
         let Some(value) = values.remove(&property.id.to_string()) else { continue };
         let numbered = (2_usize..).map(|number| format!("{} ({number})", property.name));
@@ -151,20 +152,20 @@ mod tests {
 
     use super::*;
 
-    fn left(value: Value, gone: &Gone) -> Option<Value> {
+    fn left(value: Value, removal: &Removal) -> Option<Value> {
         let mut values = Values::from_iter([("a".to_owned(), json!("x")), ("p".to_owned(), value)]);
-        take(&mut values, "p", gone).then_some(Value::Object(values))
+        remove_values(&mut values, "p", removal).then_some(Value::Object(values))
     }
 
     #[test]
-    fn values_go_and_others_stay() {
-        let options = Gone::Options(["x".to_owned(), "y".to_owned()].into());
+    fn only_removed_values_disappear() {
+        let options = Removal::Options(["x".to_owned(), "y".to_owned()].into());
         assert_eq!(left(json!("x"), &options), Some(json!({"a": "x"})));
         assert_eq!(left(json!("z"), &options), None);
         assert_eq!(left(json!(["x", "z", "y"]), &options), Some(json!({"a": "x", "p": ["z"]})));
         assert_eq!(left(json!(["x"]), &options), Some(json!({"a": "x"})));
         assert_eq!(left(json!(["z"]), &options), None);
-        assert_eq!(left(json!(["z"]), &Gone::All), Some(json!({"a": "x"})));
-        assert!(!take(&mut Values::new(), "p", &Gone::All));
+        assert_eq!(left(json!(["z"]), &Removal::All), Some(json!({"a": "x"})));
+        assert!(!remove_values(&mut Values::new(), "p", &Removal::All));
     }
 }

@@ -1,4 +1,4 @@
-//! The properties of a database: ten types, each with what its values need to know.
+//! Validation of a database's properties: ten types, each with its settings.
 
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::limits::NAME_CHARS;
@@ -13,20 +13,20 @@ pub(super) const MAX_PROPERTIES: usize = 200;
 pub(crate) const MAX_OPTIONS: usize = 500;
 const MAX_COLOR_CHARS: usize = 50;
 
-/// An option as a caller gives it.
+/// An option in a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OptionDraft {
-    /// Empty for a new one, and for one that is known by its name.
+    /// Empty for a new option, and for an existing one that is identified by name.
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Absent leaves it as it is.
+    /// Absent leaves it unchanged.
     pub(crate) color: Option<String>,
 }
 
-/// Settings as a caller gives them: what is absent stays.
+/// Settings in a request; absent fields stay unchanged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingsDraft {
-    /// All of them from now on.
+    /// Replaces the whole list.
     pub(crate) options: Option<Vec<OptionDraft>>,
     pub(crate) multiple: Option<bool>,
     pub(crate) relation_database_id: Option<String>,
@@ -36,23 +36,23 @@ pub(crate) struct SettingsDraft {
 #[derive(Debug, Clone)]
 pub(crate) struct PropertyDraft {
     pub(crate) name: String,
-    /// Absent when the caller named none that there is.
+    /// Absent if the request has none, or an unknown one.
     pub(crate) kind: Option<PropertyType>,
     pub(crate) config: Option<SettingsDraft>,
 }
 
-/// Changes to a property: what is absent stays.
+/// Changes to a property; absent fields stay unchanged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PropertyPatch {
     pub(crate) name: Option<String>,
     pub(crate) config: Option<SettingsDraft>,
     pub(crate) position: Option<u32>,
-    /// Whether the mask names the type, which is fixed.
+    /// Whether the field mask names the type, which is immutable.
     pub(crate) names_type: bool,
     pub(crate) unknown_fields: Vec<String>,
 }
 
-/// A name of a property, a view or an option: no step of a path, so it may hold a slash.
+/// Validates the name of a property, view or option. Unlike item names it is no path segment, so it may contain a slash.
 pub(crate) fn check_label(checks: &mut Checks, path: &str, name: &str) {
     if name.trim().is_empty() {
         checks.violation(path, "required", "give a name");
@@ -64,7 +64,7 @@ pub(crate) fn check_label(checks: &mut Checks, path: &str, name: &str) {
     }
 }
 
-/// Settings that obey the rules of their type; `before` is what the property has now.
+/// Validates settings for a property type; `before` are the current ones.
 pub(super) fn check_settings(
     checks: &mut Checks,
     kind: PropertyType,
@@ -145,7 +145,7 @@ fn check_options(
             let message = format!("a color is a word of at most {MAX_COLOR_CHARS} characters");
             checks.violation(&format!("{at}.color"), "invalid", message);
         }
-        // An option without an id that has the name of one that there is means that one: agents know names.
+        // An option without an id matches an existing one by name, as agents know names rather than ids.
         let folded = fold(&draft.name);
         let found = match draft.id.as_str() {
             "" => known.iter().find(|one| !named_by_id.contains(&one.id) && fold(&one.name) == folded),

@@ -1,4 +1,4 @@
-//! Changes of a database's properties and views.
+//! Changes of a database's schema: its properties and views.
 
 use cairn_proto::ids::{PropertyId, ViewId};
 
@@ -12,7 +12,7 @@ use crate::model::{Author, Database, Former, Property, PropertySettings, Propert
 use crate::scope::Caller;
 use crate::store;
 
-/// What was changed within a database, and the place at which it stands.
+/// A property or view with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Placed<T> {
     pub(crate) item: T,
@@ -20,7 +20,7 @@ pub(crate) struct Placed<T> {
 }
 
 impl Databases {
-    /// Adds a property behind the others.
+    /// Appends a property.
     pub(crate) async fn create_property(
         &self,
         caller: &Caller,
@@ -36,7 +36,7 @@ impl Databases {
         });
         let config = draft.config.unwrap_or_default();
         let config = check_settings(&mut checks, kind, config, None, || self.new_option_id());
-        // Before the transaction: a second connection within one could wait for ever in a small pool.
+        // Before the transaction: acquiring a second connection while holding one can deadlock in a small pool.
         self.check_relation(&mut checks, caller, &config).await?;
 
         let mut change = Change::without_limits(&self.context, caller).await?;
@@ -53,8 +53,8 @@ impl Databases {
         Ok(placed_property(written, property))
     }
 
-    /// Changes a property. Options that are gone are taken from the records that hold them, each with a version. A
-    /// change that changes nothing leaves the feed alone and answers its head.
+    /// Updates a property. Deleted options are removed from the records that have chosen them, each with a new version. A no-op
+    /// publishes nothing and returns the head of the feed.
     pub(crate) async fn update_property(
         &self,
         caller: &Caller,
@@ -90,21 +90,21 @@ impl Databases {
         }
         database.properties.insert(position, property.clone());
         if property.config.options != before.config.options {
-            let gone = before.config.options.iter().filter(|option| property.option(&option.id).is_none());
-            let (gone, author) = (gone.cloned().collect(), Author::of_record(&caller.principal));
-            former::let_options_go(&mut change, &database, property.id, gone, &author).await?;
+            let deleted = before.config.options.iter().filter(|option| property.option(&option.id).is_none());
+            let (deleted, author) = (deleted.cloned().collect(), Author::of_record(&caller.principal));
+            former::remove_option_values(&mut change, &database, property.id, deleted, &author).await?;
             store::cells::follow_options(change.tx(), &database, &property).await?;
         }
-        // The fields of a record are shown in the order of the properties.
-        let is_shown_anew = position != place
+        // Search renders the fields of a record in the order of the properties.
+        let must_reindex = position != place
             || property.name != before.name
             || property.config.options != before.config.options;
-        let written = save(change, database, is_shown_anew, vec![Former::Fields]).await?;
+        let written = save(change, database, must_reindex, vec![Former::Fields]).await?;
         Ok(placed_property(written, property))
     }
 
-    /// Removes a property with its values: each record that has one gets a version without it. The versions before
-    /// stay readable under the property's name.
+    /// Deletes a property with its values: each record that has one gets a new version without it. Earlier versions keep the
+    /// value under the property's name.
     pub(crate) async fn delete_property(
         &self,
         caller: &Caller,
@@ -120,15 +120,15 @@ impl Databases {
         }
         database.properties.remove(place);
         for view in &mut database.views {
-            view.forget(property.id);
+            view.remove_property(property.id);
         }
         let author = Author::of_record(&caller.principal);
-        former::let_property_go(&mut change, &database, &property, &author).await?;
+        former::remove_property_values(&mut change, &database, &property, &author).await?;
         store::cells::forget_property(change.tx(), &database, property.id).await?;
         Ok(save(change, database, true, vec![Former::Fields]).await?.position)
     }
 
-    /// Saves a view behind the others.
+    /// Appends a view.
     pub(crate) async fn create_view(
         &self,
         caller: &Caller,
@@ -165,7 +165,7 @@ impl Databases {
         Ok(Written { item: Placed { item: view, position }, position: written.position })
     }
 
-    /// Changes a view.
+    /// Updates a view.
     pub(crate) async fn update_view(
         &self,
         caller: &Caller,
@@ -186,7 +186,7 @@ impl Databases {
         Ok(Written { item: Placed { item: view, position }, position: written.position })
     }
 
-    /// Removes a view. One stays, and one of those that stay is the default.
+    /// Deletes a view. At least one remains, and exactly one of the remaining ones is the default.
     pub(crate) async fn delete_view(
         &self,
         caller: &Caller,
@@ -195,12 +195,12 @@ impl Databases {
     ) -> Result<u64, Error> {
         let mut change = Change::without_limits(&self.context, caller).await?;
         let mut database = locked(&mut change, caller, parse(database_id)?).await?;
-        let gone = database.views.remove(view_of(&database, view_id)?);
+        let deleted = database.views.remove(view_of(&database, view_id)?);
         let Some(first) = database.views.first_mut() else {
             let message = "a database keeps at least one view: make another one before you delete this one";
             return Err(Error::invalid("viewId", "last", message));
         };
-        first.is_default |= gone.is_default;
+        first.is_default |= deleted.is_default;
         Ok(save(change, database, false, vec![Former::Views]).await?.position)
     }
 
@@ -229,7 +229,7 @@ impl Databases {
     }
 }
 
-/// Why the type of a property stays as it is, and what to do instead.
+/// The message for an attempt to change the type of a property.
 const TYPE_IS_FIXED: &str = "the type of a property is fixed: add a property of the other type, write the values there, \
      and delete this one; leave the type out to change the rest";
 

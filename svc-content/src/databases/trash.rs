@@ -1,5 +1,5 @@
-//! Databases in trash. Their records stay as they are, and are out of reach with them: a database comes back with the
-//! records that it had, and not with those that were deleted before.
+//! Databases in trash. Their records are not touched, and are unreachable meanwhile: restoring a database restores the records
+//! that were live, but not those that had been deleted before it.
 
 use cairn_chassis::feed::{Kind, Op};
 use cairn_proto::ids::DatabaseId;
@@ -12,7 +12,7 @@ use crate::scope::Caller;
 use crate::store;
 
 impl Databases {
-    /// Databases in trash; of a folder-scoped caller those whose folder is live and covered.
+    /// Databases in trash; for a folder-scoped caller those whose folder is live and in scope.
     pub(crate) async fn list_trashed(
         &self,
         caller: &Caller,
@@ -41,7 +41,7 @@ impl Databases {
         Ok(change.commit().await?.last)
     }
 
-    /// Brings a database back from trash, into the root when its folder is not there any more.
+    /// Restores a database from trash, into the root if its folder is not live.
     pub(crate) async fn restore(&self, caller: &Caller, id: &str) -> Result<Written<Database>, Error> {
         let database_id = parse(id)?;
         let mut change = Change::begin(&self.context, caller).await?;
@@ -52,7 +52,7 @@ impl Databases {
         store::databases::lock(change.tx(), caller.workspace, database_id).await?;
         let mut database = trashed(&mut change, caller, database_id).await?;
         let deletion = deletion(&mut change, caller, database_id).await?;
-        let held_by = database.folder_id;
+        let folder_before = database.folder_id;
         if database.folders.is_empty() {
             caller.require_root()?;
             database.folder_id = None;
@@ -61,8 +61,8 @@ impl Databases {
         database.updated_at = change.now();
         store::databases::restore(change.tx(), &database).await?;
         let back = noted(Operation::Restore, &database).versions(None, Some(version(&database)));
-        let is_moved = database.folder_id != held_by;
-        let former = is_moved.then_some(Former::Folder(held_by)).into_iter().collect();
+        let is_moved = database.folder_id != folder_before;
+        let former = is_moved.then_some(Former::Folder(folder_before)).into_iter().collect();
         change.note(Activity { former, ..back });
         if let Some(deletion) = deletion {
             store::trash::forget(change.tx(), &deletion).await?;
@@ -72,7 +72,7 @@ impl Databases {
         change.commit_with(database).await
     }
 
-    /// Removes a trashed database for good, with its records and their versions.
+    /// Permanently removes a trashed database, with its records and their versions.
     pub(crate) async fn purge(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
         let database_id = parse(id)?;
         let mut change = Change::begin(&self.context, caller).await?;
@@ -83,7 +83,7 @@ impl Databases {
         change.grow(Growth::less_bytes(bytes));
         match &deletion {
             Some(deletion) => store::trash::forget(change.tx(), deletion).await?,
-            // It went along with a folder, whose deletion has not told of the records.
+            // It was trashed with a folder, whose deletion did not publish the records.
             None => {
                 let records =
                     store::databases::live_record_ids(change.tx(), caller.workspace, database.id).await?;
@@ -99,8 +99,8 @@ impl Databases {
     }
 }
 
-/// The deletion of a database by itself; after the database is locked, as the trash does, so that no other can come or
-/// go meanwhile.
+/// The deletion of a database, unless it was trashed with a folder. The database must be locked first, which is the lock order
+/// of the trash.
 async fn deletion(change: &mut Change, caller: &Caller, id: DatabaseId) -> Result<Option<Deletion>, Error> {
     Ok(store::trash::lock(change.tx(), caller.workspace, Kind::Database, &id.to_string()).await?)
 }

@@ -1,4 +1,4 @@
-//! Saved views: filters that hold together, sorts, and what is hidden.
+//! Saved views: filters combined by AND, sorts, and hidden fields.
 
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::{self, Condition, SortOrder};
@@ -11,17 +11,17 @@ use crate::model::{Database, Sort, View, ViewFilter};
 
 const MAX_FILTERS: usize = 50;
 pub(super) const MAX_VIEWS: usize = 100;
-/// More than this many sorts decide nothing that a person sees.
+/// Further sort keys rarely affect the visible order.
 pub(crate) const MAX_SORTS: usize = 5;
 
-/// An order as a caller gives it.
+/// A sort in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SortDraft {
     pub(crate) field_id: String,
     pub(crate) order: SortOrder,
 }
 
-/// A view to be saved.
+/// A view to be created.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ViewDraft {
     pub(crate) name: String,
@@ -30,7 +30,7 @@ pub(crate) struct ViewDraft {
     pub(crate) hidden_field_ids: Vec<String>,
 }
 
-/// Changes to a view: what is absent stays.
+/// Changes to a view; absent fields stay unchanged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ViewPatch {
     pub(crate) name: Option<String>,
@@ -59,8 +59,8 @@ impl View {
         }
     }
 
-    /// Lets go of a property that is no more.
-    pub(super) fn forget(&mut self, property: PropertyId) {
+    /// Removes all uses of a deleted property.
+    pub(super) fn remove_property(&mut self, property: PropertyId) {
         let text = property.to_string();
         self.filters.retain(|filter| filter.field_id != text);
         self.sorts.retain(|sort| sort.field_id != property);
@@ -68,7 +68,7 @@ impl View {
     }
 }
 
-/// Conditions that fit the database.
+/// Validates conditions against the database.
 fn check_filters(checks: &mut Checks, database: &Database, conditions: Vec<Condition>) -> Vec<ViewFilter> {
     if conditions.len() > MAX_FILTERS {
         checks.violation("filters", "too_many", wording::at_most(MAX_FILTERS, Unit::Filters));
@@ -85,7 +85,7 @@ fn check_filters(checks: &mut Checks, database: &Database, conditions: Vec<Condi
     filters
 }
 
-/// Sorts of properties that there are, each at most once.
+/// Validates sorts: of existing properties, each at most once.
 pub(crate) fn check_sorts(
     checks: &mut Checks,
     database: &Database,

@@ -14,8 +14,8 @@ use cairn_chassis::sql::{self, Db};
 
 use crate::columns::Shelf;
 use crate::context::Context;
+use crate::database_cache::DatabaseCache;
 use crate::documents::{DocumentRef, Documents};
-use crate::known::KnownDatabases;
 use crate::outside::Outside;
 use crate::{Error, store};
 
@@ -68,7 +68,7 @@ fn read_only(db: &Db) -> Context {
         outside: Outside::default(),
         columns: Shelf::new(0),
         names: Shelf::new(0),
-        known: KnownDatabases::default(),
+        database_cache: DatabaseCache::default(),
         clock,
     }
 }

@@ -1,4 +1,4 @@
-//! Records in batches: what is checked before the batch's transaction, and carried out in it.
+//! Record writes of a batch: validated before the batch's transaction, applied in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::scope::Caller;
 pub(crate) enum RecordWrite {
     Create(RecordDraft),
     Update(String, RecordDraft),
-    /// Makes a record what it was at a version.
+    /// Restores a former version.
     RestoreVersion(String, u64),
     Delete(String),
 }
 
 impl RecordWrite {
-    /// Of values.
+    /// The bytes of the values.
     pub(crate) const fn bytes(&self) -> usize {
         match self {
             Self::Create(draft) | Self::Update(_, draft) => draft.values.len(),
@@ -33,11 +33,11 @@ impl RecordWrite {
     }
 }
 
-/// A write that obeys the rules of its database as it was read.
+/// A write that was validated against its database.
 pub(crate) struct CheckedRecord {
     database: Arc<Database>,
     write: Checked,
-    /// The record must have one of these; none: any.
+    /// The record must have one of these versions; empty accepts any.
     if_version: Vec<u64>,
 }
 
@@ -48,31 +48,31 @@ enum Checked {
     Delete(RecordId),
 }
 
-/// The databases of a batch's records, each read once.
+/// The databases of a batch's records, each read once per batch.
 #[derive(Debug, Default)]
 pub(crate) struct RecordsOfBatch(BTreeMap<DatabaseId, Arc<Database>>);
 
 impl RecordsOfBatch {
-    /// A database, as it is while the batch is checked.
+    /// A database, read on first use.
     pub(crate) async fn database(
         &mut self,
         context: &Context,
         caller: &Caller,
         id: &str,
     ) -> Result<Arc<Database>, Error> {
-        let known = id.parse().ok().and_then(|id: DatabaseId| self.0.get(&id));
-        if let Some(known) = known {
-            return Ok(Arc::clone(known));
+        let read = id.parse().ok().and_then(|id: DatabaseId| self.0.get(&id));
+        if let Some(database) = read {
+            return Ok(Arc::clone(database));
         }
         let found = Arc::new(databases::readable(&context.db, caller, id).await?);
         self.0.insert(found.id, Arc::clone(&found));
         Ok(found)
     }
 
-    /// Keeps all of them as they were read until the transaction ends, in one order everywhere.
+    /// Locks all of them until the end of the transaction, in order of id as the lock order.
     ///
     /// # Errors
-    /// When one is not what it was: the batch can be sent again.
+    /// If one has changed since it was read; the batch can be retried.
     pub(crate) async fn hold(&self, change: &mut Change) -> Result<(), Error> {
         for database in self.0.values() {
             if !hold(change, database).await? {
@@ -84,7 +84,7 @@ impl RecordsOfBatch {
 }
 
 impl Records {
-    /// Checks a write; `id` is what a new record gets.
+    /// Validates a write; `id` becomes the id of a new record.
     pub(crate) async fn check_write(
         &self,
         caller: &Caller,
@@ -112,7 +112,7 @@ impl Records {
         Ok(CheckedRecord { database, write, if_version: versions })
     }
 
-    /// Carries a write out; answers which record it was about, and its version when it is still there.
+    /// Applies a write. Returns the id of the record, and its version unless it was deleted.
     pub(crate) async fn apply_in(
         &self,
         change: &mut Change,
@@ -123,15 +123,15 @@ impl Records {
         let record = match write {
             Checked::Create(prepared) => self.create_in(change, caller, &database, prepared).await?,
             Checked::Update(id, prepared) => {
-                let before = guarded(change, caller, &database, id, &if_version).await?;
+                let before = locked_at_version(change, caller, &database, id, &if_version).await?;
                 self.save_in(change, caller, &database, &before, prepared.merged(&before)).await?
             }
             Checked::Replace(id, prepared) => {
-                let before = guarded(change, caller, &database, id, &if_version).await?;
-                self.save_in(change, caller, &database, &before, prepared.alone(&before)).await?
+                let before = locked_at_version(change, caller, &database, id, &if_version).await?;
+                self.save_in(change, caller, &database, &before, prepared.replaced(&before)).await?
             }
             Checked::Delete(id) => {
-                let before = guarded(change, caller, &database, id, &if_version).await?;
+                let before = locked_at_version(change, caller, &database, id, &if_version).await?;
                 trash::delete_in(change, caller, &database, &before).await?;
                 return Ok((id, None));
             }
@@ -140,8 +140,8 @@ impl Records {
     }
 }
 
-/// A record that is the one that the writer saw.
-async fn guarded(
+/// Locks a record, and checks the version precondition.
+async fn locked_at_version(
     change: &mut Change,
     caller: &Caller,
     database: &Database,

@@ -4,7 +4,7 @@ use cairn_chassis::testing::Modules;
 
 /// From the lowest to the highest. What no layer names are the rules.
 const LAYERS: [&[&str]; 5] = [
-    &["checks", "columns", "context", "error", "known", "model", "outside", "scope"],
+    &["checks", "columns", "context", "database_cache", "error", "model", "outside", "scope"],
     &["store"],
     &["*"],
     &["rpc"],
