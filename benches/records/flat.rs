@@ -1,4 +1,4 @@
-//! The peer in this process: SQLite over a flat table.
+//! An in-process baseline: SQLite over a flat table.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::pages::{LAST_OFFSET, PAGE};
 use crate::report::Table;
 use crate::tasks::{Row, TAGS};
 
-/// SQLite over a flat table, in this process.
+/// Measures SQLite over a flat table in this process.
 pub(crate) async fn measure(
     table: &mut Table,
     records: u32,

@@ -1,4 +1,4 @@
-//! Records that are inserted one by one: what each costs until searches find it, and how many there are a second.
+//! Single-record inserts: CPU time per record until search finds it, and throughput.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -15,34 +15,34 @@ use crate::tasks::Row;
 
 pub(crate) const WRITERS: u32 = 8;
 const WARM_UP: u32 = 20;
-const PATIENCE: Duration = Duration::from_secs(120);
+const FOUND_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where records are inserted.
+/// A server to insert records into.
 pub(crate) trait Target {
-    /// What is known of an inserted record.
+    /// Identifies an inserted record.
     type Receipt;
 
-    /// Inserts the record with a number that was not used before.
+    /// Inserts a record with a unique number.
     async fn insert(&self, number: u32) -> anyhow::Result<Self::Receipt>;
 
-    /// Waits until a record is found, and with it all that were inserted before it.
+    /// Waits until search finds a record, and so all inserted before it.
     async fn until_found(&self, receipt: &Self::Receipt) -> anyhow::Result<()>;
 }
 
-/// What inserted records take.
+/// The cost of inserts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
-    /// CPU milliseconds of the server a record until it is found, by one writer.
+    /// CPU milliseconds of the server per record until search finds it, with one writer.
     pub(crate) alone: f64,
-    /// The same by several.
+    /// The same with several writers.
     pub(crate) together: f64,
-    /// Wall milliseconds a record until it is acknowledged, by one writer.
+    /// Latency in milliseconds until a record is acknowledged, with one writer.
     pub(crate) wall: f64,
-    /// Records that several writers have acknowledged a second.
-    pub(crate) a_second: f64,
+    /// Records per second that are acknowledged, with several writers.
+    pub(crate) per_second: f64,
 }
 
-/// Inserts so many records by one writer, then so many by several. The search that finds the last of them counts in.
+/// Inserts `alone` records with one writer, then `together` with several. Includes the cost of the search that finds the last one.
 pub(crate) async fn measure(
     server: &impl Measured,
     target: &impl Target,
@@ -50,7 +50,7 @@ pub(crate) async fn measure(
     together: u32,
 ) -> anyhow::Result<Cost> {
     let (first, last) = (WARM_UP + alone, WARM_UP + alone + together);
-    // What the database was filled with is indexed by then, too.
+    // Also waits until the initial records are indexed.
     target.until_found(&insert(target, 0..WARM_UP).await?).await?;
     let (before, began) = (server.spent()?, Instant::now());
     let receipt = insert(target, WARM_UP..first).await?;
@@ -80,11 +80,11 @@ pub(crate) async fn measure(
         alone: each(by_one, alone),
         together: each(by_many, together),
         wall: each(wall, alone),
-        a_second: f64::from(together) / took.as_secs_f64(),
+        per_second: f64::from(together) / took.as_secs_f64(),
     })
 }
 
-/// Inserts one record after the other, and waits until the last is found.
+/// Inserts records sequentially; returns the receipt of the last.
 async fn insert<T: Target>(target: &T, numbers: std::ops::Range<u32>) -> anyhow::Result<T::Receipt> {
     let mut last = None;
     for number in numbers {
@@ -93,10 +93,10 @@ async fn insert<T: Target>(target: &T, numbers: std::ops::Range<u32>) -> anyhow:
     last.context("no record to insert")
 }
 
-/// A row of a table.
+/// Adds a row to the report.
 pub(crate) fn add(table: &mut Table, whose: &str, cost: &Cost) {
     let cell = |figure: f64| format!("{figure:.3}");
-    let name = format!("{whose}: insert, found ({:.0} a second by {WRITERS})", cost.a_second);
+    let name = format!("{whose}: insert, found ({:.0} a second by {WRITERS})", cost.per_second);
     table.row(vec![name, cell(cost.alone), cell(cost.together), cell(cost.wall)]);
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn add(table: &mut Table, whose: &str, cost: &Cost) {
 pub(crate) struct Cairn<'a> {
     pub(crate) api: &'a Api,
     pub(crate) sample: &'a Sample,
-    /// How many records its own numbers are spread over.
+    /// How many records it was filled with.
     pub(crate) records: u32,
 }
 
@@ -149,7 +149,7 @@ impl Target for Cairn<'_> {
             if records.any(|id| id == inserted.id) {
                 return Ok(());
             }
-            ensure!(began.elapsed() < PATIENCE, "a record is not found after {PATIENCE:?}");
+            ensure!(began.elapsed() < FOUND_TIMEOUT, "a record is not found after {FOUND_TIMEOUT:?}");
         }
     }
 }

@@ -30,7 +30,7 @@ use self::api::Api;
 use self::directus::Directus;
 use self::fill::fill;
 use self::mesh::{Measured as _, Mesh};
-use self::pages::{Cost, LEAST_REQUESTS, add, measure};
+use self::pages::{Cost, MIN_REQUESTS, add, measure};
 use self::report::{Run, Table, Verdicts};
 use self::sample::Sample;
 use self::server::Server;
@@ -40,13 +40,13 @@ const SEARCH_LIMIT_MILLIS: f64 = 0.8;
 const LARGE_PAGE_LIMIT_MILLIS: f64 = 3.0;
 const LARGE_SEARCH_LIMIT_MILLIS: f64 = 8.0;
 const INSERT_LIMIT_MILLIS: f64 = 0.8;
-const LEAST_INSERTS_A_SECOND: f64 = 3_000.0;
-/// Of the CPU time of Directus.
+const MIN_INSERTS_PER_SECOND: f64 = 3_000.0;
+/// The maximum ratio of CPU time to that of Directus.
 const PEER_LIMIT: f64 = 1.0;
-/// A tick of the kernel's is a small part of what so few take of it.
-const PEER_SHARE: u32 = 10;
-/// From here on a database is a large one.
-const LARGE: u32 = 200_000;
+/// Directus gets one request in this many. It is slow enough that a kernel clock tick stays a small measurement error.
+const PEER_SAMPLING: u32 = 10;
+/// From this many records on the limits of large databases apply.
+const LARGE_FROM: u32 = 200_000;
 const BUDGET_MEBIBYTES: &str = "CAIRN_RECORDS_MEMORY_MB";
 
 /// Measures pages of 50 records of a database with 7 properties (two texts, number, date, truth, select, multi-select) of a
@@ -90,12 +90,12 @@ struct Options {
     run: Run,
 }
 
-/// What was measured of Cairn.
+/// The results of Cairn.
 #[derive(Debug)]
 struct Measurements {
     table: Table,
     verdicts: Verdicts,
-    /// By the names of the questions.
+    /// By the name of the query.
     pages: Vec<(String, Cost)>,
 }
 
@@ -105,15 +105,18 @@ async fn main() -> anyhow::Result<()> {
     if !options.run.is_bench() {
         return Ok(());
     }
-    let is_large = options.records >= LARGE;
+    let is_large = options.records >= LARGE_FROM;
     let has_others = options.mesh || options.directus.is_some();
-    ensure!(!(has_others && is_large), "others are filled over their APIs, with less than {LARGE} records");
+    ensure!(
+        !(has_others && is_large),
+        "others are filled over their APIs, with less than {LARGE_FROM} records"
+    );
     let data = TempDir::new()?;
     let mut cairn = Server::cairn(data.path())?;
     cairn.ready().await?;
     let sample = Sample::make(&Api::open(cairn.address, data.path())?).await?;
     cairn.stop().await?;
-    // Cells are what SQL reads, and of a large database it is not asked.
+    // Only SQL reads cells, and it is not measured on a large database.
     fill(data.path(), &sample, options.records, !is_large).await?;
 
     let mut measured = Measurements {
@@ -154,7 +157,7 @@ async fn in_columns(
     for question in sample.questions(options.records, &fill::id(options.records / 2)) {
         let cost = measure(&server, &api, &question, options.requests).await?;
         add(&mut measured.table, &format!("cairn: {}", question.name), &cost);
-        let limit = match (question.is_search, options.records >= LARGE) {
+        let limit = match (question.is_search, options.records >= LARGE_FROM) {
             (false, false) => PAGE_LIMIT_MILLIS,
             (true, false) => SEARCH_LIMIT_MILLIS,
             (false, true) => LARGE_PAGE_LIMIT_MILLIS,
@@ -183,7 +186,7 @@ async fn by_sql(table: &mut Table, options: &Options, data: &Path, sample: &Samp
     engine.stop().await
 }
 
-/// Inserts into a database that was filled over the API, so that the index has its records, too.
+/// Measures inserts into a database that was filled over the API, so that its records are in the search index, too.
 async fn insert(measured: &mut Measurements, options: &Options) -> anyhow::Result<inserts::Cost> {
     let data = TempDir::new()?;
     let mut server = Server::cairn(data.path())?;
@@ -192,18 +195,18 @@ async fn insert(measured: &mut Measurements, options: &Options) -> anyhow::Resul
     let sample = Sample::make(&api).await?;
     sample.send(&api, options.records).await?;
     let target = inserts::Cairn { api: &api, sample: &sample, records: options.records };
-    let alone = options.requests.max(LEAST_REQUESTS);
+    let alone = options.requests.max(MIN_REQUESTS);
     let cost = inserts::measure(&server, &target, alone, options.inserts).await?;
     server.stop().await?;
     inserts::add(&mut measured.table, "cairn", &cost);
     let verdicts = &mut measured.verdicts;
     verdicts.at_most("insert, with its indexing", cost.alone, INSERT_LIMIT_MILLIS, "ms of CPU");
     let of_many = format!("{} inserts by {} writers, each", options.inserts, inserts::WRITERS);
-    verdicts.at_most(&of_many, 1e3 / cost.a_second, 1e3 / LEAST_INSERTS_A_SECOND, "ms");
+    verdicts.at_most(&of_many, 1e3 / cost.per_second, 1e3 / MIN_INSERTS_PER_SECOND, "ms");
     Ok(cost)
 }
 
-/// Asks Directus for the same. It takes so long that fewer requests tell as much.
+/// Runs the same queries on Directus, with fewer requests, as it is much slower.
 async fn beside_directus(
     measured: &mut Measurements,
     options: &Options,
@@ -212,25 +215,25 @@ async fn beside_directus(
 ) -> anyhow::Result<()> {
     let Some(directus) = Directus::start(folder, options.records).await? else { return Ok(()) };
     for question in directus::questions(options.records) {
-        let theirs = measure(&directus, directus.api(), &question, options.requests / PEER_SHARE).await?;
+        let theirs = measure(&directus, directus.api(), &question, options.requests / PEER_SAMPLING).await?;
         add(&mut measured.table, &format!("Directus: {}", question.name), &theirs);
         let ours = measured.pages.iter().find(|(name, _)| *name == question.name);
         let (_, ours) = ours.context("Cairn is not asked what Directus is")?;
         let what = format!("{}, to Directus", question.name);
         measured.verdicts.at_most(&what, ours.alone / theirs.alone, PEER_LIMIT, "times its CPU");
     }
-    let alone = (options.requests / PEER_SHARE).max(LEAST_REQUESTS);
-    let theirs = inserts::measure(&directus, &directus, alone, options.inserts / PEER_SHARE).await?;
+    let alone = (options.requests / PEER_SAMPLING).max(MIN_REQUESTS);
+    let theirs = inserts::measure(&directus, &directus, alone, options.inserts / PEER_SAMPLING).await?;
     inserts::add(&mut measured.table, "Directus", &theirs);
     let verdicts = &mut measured.verdicts;
     verdicts.at_most("insert, to Directus", inserted.alone / theirs.alone, PEER_LIMIT, "times its CPU");
     let of_many = format!("an insert by {} writers, to Directus", inserts::WRITERS);
-    verdicts.at_most(&of_many, theirs.a_second / inserted.a_second, PEER_LIMIT, "times its time");
+    verdicts.at_most(&of_many, theirs.per_second / inserted.per_second, PEER_LIMIT, "times its time");
     println!("Directus: {:.0} MiB resident\n", directus.memory()?.resident);
     Ok(())
 }
 
-/// Asks a mesh for the same, and prints who took what of all its pages.
+/// Runs the same queries on a mesh, and prints the CPU time per process.
 async fn in_mesh(table: &mut Table, options: &Options) -> anyhow::Result<()> {
     let mesh = Mesh::start(&[(BUDGET_MEBIBYTES, options.memory.to_string().as_str())]).await?;
     let api = mesh.api()?;
@@ -244,9 +247,9 @@ async fn in_mesh(table: &mut Table, options: &Options) -> anyhow::Result<()> {
         let cost = measure(&mesh, &api, question, options.requests).await?;
         add(table, &format!("mesh: {}", question.name), &cost);
     }
-    // Each is asked by one client, and by several at once.
-    let asked = 2 * options.requests.max(LEAST_REQUESTS) * u32::try_from(questions.len())?;
-    mesh.spent()?.since(&before).print("a page in the mesh", asked);
+    // Each query runs with one client, and with several.
+    let requests = 2 * options.requests.max(MIN_REQUESTS) * u32::try_from(questions.len())?;
+    mesh.spent()?.since(&before).print("a page in the mesh", requests);
     println!("the mesh: {:.0} MiB resident in its six processes\n", mesh.memory()?.resident);
     mesh.stop().await
 }

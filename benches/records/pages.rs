@@ -1,4 +1,4 @@
-//! Pages that are asked for, and what they cost.
+//! The measured queries, and the measurement of their cost.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -12,38 +12,39 @@ use crate::sample::Sample;
 use crate::tasks::WORDS;
 
 pub(crate) const PAGE: u32 = 50;
-/// Of the pages that go on behind each other.
+/// The last offset of the queries that go through consecutive pages.
 pub(crate) const LAST_OFFSET: u32 = 950;
-pub(crate) const LEAST_REQUESTS: u32 = 16;
-const TOGETHER: u32 = 8;
-/// Of pages that are asked for all over the database.
+pub(crate) const MIN_REQUESTS: u32 = 16;
+/// Concurrent clients.
+const CLIENTS: u32 = 8;
+/// Distinct offsets of the query that is spread over the whole database.
 const FAR_PAGES: u32 = 200;
 
-/// A page that is asked for again and again.
+/// A query that is measured.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) name: String,
     pub(crate) is_search: bool,
     pub(crate) path: String,
-    /// What the requests go through behind that; nothing where all ask the same.
+    /// Suffixes of the path that the requests cycle through; empty if all requests are the same.
     pub(crate) others: Vec<String>,
-    /// Offsets that the requests go through.
+    /// Offsets that the requests cycle through.
     pub(crate) offsets: Vec<u32>,
 }
 
-/// Milliseconds a request.
+/// Milliseconds per request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
-    /// CPU time of the server, by one client.
+    /// CPU time of the server with one client.
     pub(crate) alone: f64,
-    /// The same by several at once.
+    /// The same with several clients.
     pub(crate) together: f64,
-    /// How long one client waits.
+    /// Latency with one client.
     pub(crate) wall: f64,
 }
 
 impl Sample {
-    /// What is asked of the database; `middle` is one of its records.
+    /// The queries on the database; `middle` is one of its records.
     pub(crate) fn questions(&self, records: u32, middle: &str) -> Vec<Question> {
         let near: Vec<u32> = (0..=LAST_OFFSET).step_by(PAGE as usize).collect();
         let deep = vec![records / 2, records - 2 * PAGE];
@@ -60,7 +61,7 @@ impl Sample {
             others: Vec::new(),
             offsets: offsets.to_vec(),
         };
-        // More of them than anything remembers, so that each is looked for.
+        // More distinct queries than any cache has entries, so that each is evaluated.
         let pairs = |query: &dyn Fn(&str, &str) -> String| -> Vec<String> {
             let second = WORDS.iter().cycle().skip(7);
             WORDS.iter().zip(second).map(|(one, other)| format!("&{}", query(one, other))).collect()
@@ -107,14 +108,14 @@ impl Sample {
     }
 }
 
-/// Asks so many times by one client, and as often by several.
+/// Runs a query `requests` times with one client, and as often with several.
 pub(crate) async fn measure(
     server: &impl Measured,
     api: &Api,
     question: &Question,
     requests: u32,
 ) -> anyhow::Result<Cost> {
-    let requests = requests.max(LEAST_REQUESTS);
+    let requests = requests.max(MIN_REQUESTS);
     let ask = async |number: u32| -> anyhow::Result<()> {
         let place = number as usize % question.offsets.len().max(1);
         let offset = question.offsets.get(place).copied().unwrap_or_default();
@@ -134,7 +135,7 @@ pub(crate) async fn measure(
     let wall = began.elapsed();
     let alone = server.spent()?.since(&before).total();
     let (before, next) = (server.spent()?, AtomicU32::new(0));
-    let askers = (0..TOGETHER).map(|_| async {
+    let askers = (0..CLIENTS).map(|_| async {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= requests {
@@ -149,7 +150,7 @@ pub(crate) async fn measure(
     Ok(Cost { alone: each(alone), together: each(together), wall: each(wall) })
 }
 
-/// A row of a table.
+/// Adds a row to the report.
 pub(crate) fn add(table: &mut Table, name: &str, cost: &Cost) {
     let cell = |figure: f64| format!("{figure:.3}");
     table.row(vec![name.to_owned(), cell(cost.alone), cell(cost.together), cell(cost.wall)]);

@@ -1,4 +1,4 @@
-//! The database that is measured, and how it comes to hold its records over the API.
+//! The measured database, and filling it over the API.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use crate::api::{Api, accepted};
 use crate::mesh::Measured;
 use crate::tasks::{Row, STATUSES, TAGS};
 
-/// A page that the engine answers takes longer than this while the columns are being built.
-const BUILD_WAIT: Duration = Duration::from_secs(600);
-const PAUSE: Duration = Duration::from_millis(100);
-/// Records that are sent at once.
+/// The maximum time to wait until the columns are built.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Records per request.
 const ROWS: u32 = 1_000;
 
-/// The database and what its parts are called.
+/// The database, and the ids of its parts.
 #[derive(Debug)]
 pub(crate) struct Sample {
-    /// Empty where it is not told.
+    /// Empty if the response does not have it.
     pub(crate) workspace: String,
     pub(crate) database: String,
     /// In the order of creation: Name, Notes, Points, Due, Done, Status, Tags.
@@ -72,7 +72,7 @@ impl Sample {
                 _ => {}
             }
         }
-        // The first record makes the count that is kept of them.
+        // The first record creates the row of the record count.
         post(&format!("/api/v1/databases/{database}/records"), json!({"values": {}})).await?;
         Ok(Self { workspace, database, fields, statuses, tags })
     }
@@ -82,12 +82,12 @@ impl Sample {
         self.fields.get(place).map(String::as_str).unwrap_or_default()
     }
 
-    /// The id of the option that a record has as its status.
+    /// The option id of a record's status.
     pub(crate) fn status(&self, row: &Row) -> String {
         self.statuses.get(row.status).cloned().unwrap_or_default()
     }
 
-    /// Those of its tags.
+    /// The option ids of a record's tags.
     pub(crate) fn tags(&self, row: &Row) -> [String; 2] {
         row.tags.map(|place| self.tags.get(place).cloned().unwrap_or_default())
     }
@@ -100,7 +100,7 @@ impl Sample {
         })
     }
 
-    /// Writes the records over the API, as tables of a thousand rows.
+    /// Imports the records over the API, in tables of a thousand rows.
     pub(crate) async fn send(&self, api: &Api, records: u32) -> anyhow::Result<()> {
         let path = format!("/api/v1/databases/{}/records/csv", self.database);
         let columns = self.fields.iter().enumerate();
@@ -115,7 +115,7 @@ impl Sample {
         Ok(())
     }
 
-    /// The id of the record at a place of the list.
+    /// The id of the record at an offset of the list.
     pub(crate) async fn id_at(&self, api: &Api, place: u32) -> anyhow::Result<String> {
         let path = format!("/api/v1/databases/{}/records?limit=1&offset={place}", self.database);
         let page: Value = accepted(api.request(Method::GET, &path)).await?.json().await?;
@@ -123,7 +123,7 @@ impl Sample {
         Ok(id.context("a page without a record")?.to_owned())
     }
 
-    /// Asks until the columns answer, which is when a page is as cheap as the one before; seconds, and of them CPU.
+    /// Waits until the columns are built, which is when the server becomes idle. Returns the wall seconds and the CPU seconds.
     pub(crate) async fn wait_for_columns(
         &self,
         server: &impl Measured,
@@ -131,15 +131,15 @@ impl Sample {
     ) -> anyhow::Result<(f64, f64)> {
         let path = format!("/api/v1/databases/{}/records?limit=1&search=4711", self.database);
         let (began, start) = (Instant::now(), server.spent()?);
-        // The second question has the database read.
+        // The second query starts the build.
         for _ in 0..2 {
             accepted(api.request(Method::GET, &path)).await?;
         }
         loop {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             let before = server.spent()?;
-            tokio::time::sleep(PAUSE).await;
-            if server.spent()?.since(&before).total() < PAUSE / 5 || began.elapsed() > BUILD_WAIT {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            if server.spent()?.since(&before).total() < POLL_INTERVAL / 5 || began.elapsed() > BUILD_TIMEOUT {
                 break;
             }
         }

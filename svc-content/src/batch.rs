@@ -1,4 +1,4 @@
-//! The rules of batches: many writes in one transaction, all of them or none; and the same to many items, as far as it goes.
+//! The rules of batches: atomic batches of writes, and bulk actions on items, where each item succeeds or fails by itself.
 
 mod items;
 
@@ -23,22 +23,22 @@ use crate::{store, trash};
 
 const MAX_WRITES: usize = 1_000;
 const MAX_CONTENT_BYTES: usize = 24 * 1024 * 1024;
-/// Items whose states are told at once.
+/// Items per request of states.
 const MAX_STATES: usize = 20_000;
-/// Marks the index of an earlier write where an id of a folder could stand.
-const EARLIER: char = '#';
+/// The prefix of a reference to an earlier write of the batch by its index, in place of a folder id.
+const WRITE_REFERENCE: char = '#';
 
-/// One write, and what must hold for it.
+/// One write with its preconditions.
 #[derive(Debug, Clone)]
 pub(crate) struct Guarded {
     pub(crate) write: Write,
-    /// Of what a create makes; chosen here when absent.
+    /// The id of a created item; generated if absent.
     pub(crate) new_id: Option<String>,
-    /// Of the file or record that is changed.
+    /// The expected version of the file or record.
     pub(crate) if_version: Option<u64>,
-    /// Whether a folder may only be deleted when nothing stands in it.
+    /// Whether a folder must be empty to be deleted.
     pub(crate) if_empty: bool,
-    /// What a file gets with the content of an earlier version, which has none.
+    /// New tags for a file whose version is restored; versions do not store tags.
     pub(crate) tags: Option<Vec<String>>,
 }
 
@@ -48,7 +48,7 @@ impl From<Write> for Guarded {
     }
 }
 
-/// What is done by one write.
+/// The operation of one write.
 #[derive(Debug, Clone)]
 pub(crate) enum Write {
     CreateFile(files::FileDraft),
@@ -57,16 +57,16 @@ pub(crate) enum Write {
     CreateFolder(folders::FolderDraft),
     UpdateFolder(String, folders::FolderPatch),
     DeleteFolder(String),
-    /// Makes the content of an earlier version a file's content again.
+    /// Restores the content of an earlier version of a file.
     RestoreVersion(String, u64),
-    /// Brings back what was deleted.
+    /// Restores an item from trash.
     RestoreItem(Kind, String),
-    /// Of a record of that database.
+    /// A write of a record in the database with this id.
     Record(String, RecordWrite),
 }
 
 impl Write {
-    /// What it takes.
+    /// The permission that it requires.
     pub(crate) const fn needs(&self) -> Permission {
         match self {
             Self::DeleteFile(_) | Self::DeleteFolder(_) | Self::Record(_, RecordWrite::Delete(_)) => {
@@ -96,7 +96,7 @@ impl Write {
         }
     }
 
-    /// The folder that it names.
+    /// The folder id in the request, with its field name.
     fn folder(&mut self) -> Option<(&'static str, &mut String)> {
         match self {
             Self::CreateFile(draft) => draft.folder_id.as_mut().map(|id| ("folderId", id)),
@@ -111,31 +111,31 @@ impl Write {
         }
     }
 
-    const fn makes(&self) -> bool {
+    const fn creates(&self) -> bool {
         matches!(self, Self::CreateFile(_) | Self::CreateFolder(_) | Self::Record(_, RecordWrite::Create(_)))
     }
 }
 
-/// What became of one write.
+/// The outcome of one write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     File(File),
     Folder(Folder),
-    /// A record, and its version; none of one that was deleted.
+    /// A record, and its version unless it was deleted.
     Record(RecordId, Option<u64>),
     Deleted(String),
-    /// What came back out of the trash.
+    /// The id of an item that was restored from trash.
     Restored(String),
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) positions: Positions,
 }
 
-/// A write whose fields obey their rules.
+/// A validated write.
 enum CheckedWrite {
     CreateFile(FileId, files::CheckedFileDraft, Body),
     UpdateFile(FileId, files::CheckedFilePatch, Option<Body>, Option<u64>),
@@ -147,7 +147,7 @@ enum CheckedWrite {
     Record(Box<CheckedRecord>),
 }
 
-/// The rules, on a storage.
+/// The rules of batches on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Batches {
     context: Context,
@@ -164,7 +164,7 @@ impl Batches {
         Self { files, folders, versions, records, context }
     }
 
-    /// Carries out all writes, or none and says all that is wrong.
+    /// Applies all writes atomically; on failure reports all violations of all writes.
     pub(crate) async fn write(
         &self,
         caller: &Caller,
@@ -175,28 +175,28 @@ impl Batches {
         let mut of_records = RecordsOfBatch::default();
         let checked = self.check(caller, writes, &mut of_records).await?;
         let mut change = Change::begin(&self.context, caller).await?;
-        // Of batches and of all that changes the tree, one at a time: so they cannot deadlock.
+        // Batches and all changes of the tree are serialized by this lock, so that they cannot deadlock.
         store::folders::lock_tree(change.tx(), caller.workspace).await?;
         of_records.hold(&mut change).await?;
-        hold_bodies(&mut change, &checked).await?;
+        store_bodies(&mut change, &checked).await?;
 
         let mut outcomes = Vec::with_capacity(checked.len());
-        let mut wrong = Vec::new();
+        let mut violations = Vec::new();
         for (place, write) in checked.into_iter().enumerate() {
             match self.apply(&mut change, caller, write).await {
                 Ok(outcome) => outcomes.push(outcome),
-                Err(error) => wrong.extend(violations_of(place, error)?),
+                Err(error) => violations.extend(violations_of(place, error)?),
             }
         }
-        if !wrong.is_empty() {
+        if !violations.is_empty() {
             change.rollback().await?;
-            return Err(Error::Invalid(wrong));
+            return Err(Error::Invalid(violations));
         }
         let positions = change.commit().await?;
         Ok(Done { outcomes, positions })
     }
 
-    /// How items stand, also in trash.
+    /// The states of items, including those in trash.
     pub(crate) async fn states(&self, caller: &Caller, asked: &StatesAsked) -> Result<States, Error> {
         if caller.listed().is_some() {
             let message = "what is in trash is told to workspace-wide tokens only";
@@ -228,7 +228,7 @@ impl Batches {
         let makes_folder: Vec<bool> =
             writes.iter().map(|guarded| matches!(guarded.write, Write::CreateFolder(_))).collect();
         let mut checked = Vec::with_capacity(writes.len());
-        let mut wrong = Vec::new();
+        let mut violations = Vec::new();
         for (place, (mut guarded, id)) in writes.into_iter().zip(&ids).enumerate() {
             let earlier = |index: usize| {
                 let is_folder = index < place && makes_folder.get(index) == Some(&true);
@@ -240,10 +240,10 @@ impl Batches {
             };
             match checking {
                 Ok(write) => checked.push(write),
-                Err(error) => wrong.extend(violations_of(place, error)?),
+                Err(error) => violations.extend(violations_of(place, error)?),
             }
         }
-        if wrong.is_empty() { Ok(checked) } else { Err(Error::Invalid(wrong)) }
+        if violations.is_empty() { Ok(checked) } else { Err(Error::Invalid(violations)) }
     }
 
     async fn apply(
@@ -289,22 +289,22 @@ impl Batches {
         }
     }
 
-    /// Of what each write makes: chosen here, unless the write brings one.
+    /// The ids of created items: those in the request, otherwise generated.
     fn ids(&self, writes: &[Guarded]) -> Result<Vec<Uuid>, Error> {
         let mut ids = Vec::with_capacity(writes.len());
-        let mut wrong = Vec::new();
+        let mut violations = Vec::new();
         for (place, guarded) in writes.iter().enumerate() {
-            let brought = guarded.new_id.as_ref().filter(|_| guarded.write.makes());
-            match brought.map(|id| id.parse::<FileId>()) {
+            let requested = guarded.new_id.as_ref().filter(|_| guarded.write.creates());
+            match requested.map(|id| id.parse::<FileId>()) {
                 None => ids.push(self.context.ids.next()),
                 Some(Ok(id)) => ids.push(id.0),
                 Some(Err(_)) => {
                     let path = format!("writes[{place}].newId");
-                    wrong.push(Violation::new(path, "invalid", wording::ID));
+                    violations.push(Violation::new(path, "invalid", wording::ID));
                 }
             }
         }
-        if wrong.is_empty() { Ok(ids) } else { Err(Error::Invalid(wrong)) }
+        if violations.is_empty() { Ok(ids) } else { Err(Error::Invalid(violations)) }
     }
 
     async fn check_one(
@@ -332,7 +332,7 @@ impl Batches {
             }
             Write::DeleteFolder(id) => CheckedWrite::DeleteFolder(folders::parse(&id)?, if_empty),
             Write::RestoreVersion(id, wanted) => {
-                // Versions are there as long as their file: what is read here cannot be gone when it is written.
+                // Versions live as long as their file, so the content read here is still valid when it is written.
                 let content = self.versions.content_as_of(caller, &id, wanted).await?;
                 let patch = files::FilePatch {
                     content: Some(content),
@@ -366,7 +366,7 @@ async fn check_update(
     Ok(CheckedWrite::UpdateFile(id, patch, body, version))
 }
 
-/// Checks that a file is the one that the writer saw; it stays so until the change ends.
+/// Locks a file, and checks the version precondition.
 async fn require_version(
     change: &mut Change,
     caller: &Caller,
@@ -382,8 +382,8 @@ async fn require_version(
     Err(Error::VersionConflict { id: id.to_string(), actual: file.content_hash })
 }
 
-/// In the order of their hashes, as whoever removes bodies takes them.
-async fn hold_bodies(change: &mut Change, writes: &[CheckedWrite]) -> Result<(), Error> {
+/// Stores the bodies in order of hash, which is the lock order that their removal uses, too.
+async fn store_bodies(change: &mut Change, writes: &[CheckedWrite]) -> Result<(), Error> {
     let mut bodies: Vec<&Body> = writes.iter().filter_map(body_of).collect();
     bodies.sort_by(|one, other| one.hash.cmp(&other.hash));
     bodies.dedup_by(|one, other| one.hash == other.hash);
@@ -395,7 +395,7 @@ async fn hold_bodies(change: &mut Change, writes: &[CheckedWrite]) -> Result<(),
     Ok(())
 }
 
-/// Checked before anything is made of the writes.
+/// Checks the number of writes, before they are decoded.
 pub(crate) fn check_count(writes: usize) -> Result<(), Error> {
     if writes > MAX_WRITES {
         let message = format!("{}; this batch has {writes}", wording::at_most(MAX_WRITES, Unit::Writes));
@@ -417,10 +417,10 @@ fn check_size(writes: &[Guarded]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts the id of the folder that an earlier write makes where the write names that one by its index.
+/// Replaces a reference to an earlier write by the id of the folder that it creates.
 fn resolve(write: &mut Write, earlier: impl Fn(usize) -> Option<String>) -> Result<(), Error> {
     let Some((path, id)) = write.folder() else { return Ok(()) };
-    let Some(index) = id.strip_prefix(EARLIER) else { return Ok(()) };
+    let Some(index) = id.strip_prefix(WRITE_REFERENCE) else { return Ok(()) };
     let found = index.parse().ok().and_then(earlier);
     *id = found.ok_or_else(|| {
         let message = "'#' and an index name an earlier write of this batch that makes a folder";
@@ -442,7 +442,7 @@ const fn body_of(write: &CheckedWrite) -> Option<&Body> {
     }
 }
 
-/// What is wrong with one write, under its place; what is no fault of the caller stays an error.
+/// The violations of one write, with paths below its index; an error that is not the caller's fault is returned as such.
 fn violations_of(place: usize, error: Error) -> Result<Vec<Violation>, Error> {
     let path = format!("writes[{place}]");
     let code = if matches!(error, Error::NotFound { .. }) {

@@ -1,8 +1,8 @@
-//! Files as they were: at a time, after a write, or with the content that somebody cited.
+//! Point-in-time reads of files: at a time, after a write, or with a cited content.
 //!
-//! The list of activity says of each write what an item was called after it, where it stood and which version that made; the
-//! versions of a file keep its contents. So a file as it was is its newest entry by then, and its folders' newest. What is asked
-//! for must be readable now: nobody is shown more of the past than of the present (ADR 96).
+//! Each entry of the activity log has an item's name, folder and version after a write; the versions of a file have its
+//! contents. So the past state of a file is its latest entry by then, and the latest entries of its folders. The file must be
+//! readable now: the past grants no access that the present does not (ADR 96).
 
 mod many;
 
@@ -16,26 +16,26 @@ use crate::model::{ACTIVITY_KEPT, ActivityEntry, File, FileVersion, Former, Oper
 use crate::scope::Caller;
 use crate::{Error, store};
 
-/// Entries of one item that are looked at; of an item that was changed more often since, nobody knows how it stood.
+/// Activity entries of one item that are read; the past state of an item with more changes since is unknown.
 const MOST_ENTRIES: i64 = 20_000;
-const LONGEST_HASH: usize = 128;
-/// As deep as folders go.
-const DEEPEST: usize = 128;
+const MAX_HASH_CHARS: usize = 128;
+/// The maximum depth of folders.
+const MAX_DEPTH: usize = 128;
 const MICROS_PER_MILLI: i64 = 1_000;
 const REST_OF_MILLISECOND: Duration = Duration::from_micros(999);
 
-/// When.
+/// A point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// As it stood at that time.
+    /// At a time, inclusive.
     At(Timestamp),
-    /// As it stood after the write with that position in the feed.
+    /// After the write with this position in the feed.
     After(u64),
 }
 
 impl Moment {
-    /// At that time. Answers tell times to the millisecond, so one of these stands for all of its millisecond: what was written
-    /// at a time that an answer told is seen at that time.
+    /// At a time. Responses have times in milliseconds, so a whole millisecond means its end: a write is visible at the time that
+    /// a response reported for it.
     pub(crate) fn at(time: Timestamp) -> Self {
         match time.as_micros() % MICROS_PER_MILLI {
             0 => Self::At(time.plus(REST_OF_MILLISECOND)),
@@ -43,7 +43,7 @@ impl Moment {
         }
     }
 
-    /// Whether a write was made by then.
+    /// Whether a write is visible at this moment.
     pub(crate) fn has_seen(self, entry: &ActivityEntry) -> bool {
         match self {
             Self::At(time) => entry.id.at <= time,
@@ -52,20 +52,20 @@ impl Moment {
     }
 }
 
-/// What an item is, apart from its content.
+/// The metadata of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) name: String,
-    /// Absent: the root.
+    /// Absent for the root.
     pub(crate) folder: Option<FolderId>,
     pub(crate) tags: Vec<String>,
     description: Option<String>,
-    /// Absent where no entry tells it.
+    /// Absent if no entry has it.
     pub(crate) version: Option<u64>,
 }
 
 impl Facts {
-    /// A name in a folder, and nothing more.
+    /// An item with a name and a folder only.
     pub(crate) fn of(name: &str, folder: Option<FolderId>) -> Self {
         Self { name: name.to_owned(), folder, tags: Vec::new(), description: None, version: None }
     }
@@ -76,24 +76,25 @@ impl Facts {
     }
 }
 
-/// How an item stood.
+/// The state of an item at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum PastState {
     NotYet,
     InTrash,
-    Gone,
+    /// Removed permanently.
+    Removed,
     Live(Facts),
 }
 
-/// A file as it stood.
+/// A file as it was.
 #[derive(Debug)]
-struct Was {
+struct PastFile {
     file: File,
-    /// The version that has its content of then.
+    /// The version that has its content.
     content: u64,
 }
 
-/// The rules, on a storage.
+/// Point-in-time reads on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Past {
     context: Context,
@@ -104,8 +105,7 @@ impl Past {
         Self { context }
     }
 
-    /// A file with its content as it stood then: its name, its path, its tags, its description, its version. Its type is
-    /// what it is now.
+    /// A file with its content at a moment: its name, path, tags, description, and version then. Its type is the current one.
     pub(crate) async fn file(
         &self,
         caller: &Caller,
@@ -119,8 +119,8 @@ impl Past {
         self.with_content(caller, file).await
     }
 
-    /// A file that is readable now, as it stood then, with the hash and the size of its content.
-    async fn as_it_was(&self, caller: &Caller, now: File, moment: Moment) -> Result<Was, Error> {
+    /// The past state of a file that is readable now, with the hash and the size of its content then.
+    async fn as_it_was(&self, caller: &Caller, now: File, moment: Moment) -> Result<PastFile, Error> {
         let id = &now.id.to_string();
         let history = self.history(caller, id, moment).await?;
         let present = Facts {
@@ -130,10 +130,10 @@ impl Past {
             description: now.description.clone(),
             version: None,
         };
-        let then = match stood(&history, moment, present) {
-            Standing::Live(then) => then,
-            Standing::NotYet => return Err(not_then(id, "did not exist yet")),
-            Standing::InTrash | Standing::Gone => return Err(not_then(id, "was in trash")),
+        let then = match state_at(&history, moment, present) {
+            PastState::Live(then) => then,
+            PastState::NotYet => return Err(not_then(id, "did not exist yet")),
+            PastState::InTrash | PastState::Removed => return Err(not_then(id, "was in trash")),
         };
         let (folders, path) = self.place(caller, id, &then, moment).await?;
         caller.require("file", format!("{id} as it stood then"), &folders)?;
@@ -153,10 +153,10 @@ impl Past {
             size_bytes: version.size_bytes,
             ..now
         };
-        Ok(Was { file, content: version.version })
+        Ok(PastFile { file, content: version.version })
     }
 
-    /// A file with a content that it has or had, named by its hash: what a citation was of. All else is as it is now.
+    /// A file with a present or past content, identified by its hash, to resolve citations. All metadata is current.
     pub(crate) async fn cited(&self, caller: &Caller, id: &str, hash: &str) -> Result<(File, String), Error> {
         let now = self.readable(caller, id).await?;
         let (db, workspace) = (&self.context.db, caller.workspace);
@@ -168,11 +168,11 @@ impl Past {
         let id = || format!("of the file {id} with that content");
         let version = version.ok_or_else(|| Error::NotFound { kind: "version", id: id() })?;
         let file = File { version: version.version, updated_at: version.created_at, ..now };
-        self.with_content(caller, Was { file, content: version.version }).await
+        self.with_content(caller, PastFile { file, content: version.version }).await
     }
 
-    async fn with_content(&self, caller: &Caller, was: Was) -> Result<(File, String), Error> {
-        let Was { file, content } = was;
+    async fn with_content(&self, caller: &Caller, was: PastFile) -> Result<(File, String), Error> {
+        let PastFile { file, content } = was;
         let (db, workspace) = (&self.context.db, caller.workspace);
         let found = store::versions::get(db, workspace, file.id, content).await?;
         let (found, body) = found.ok_or_else(|| Error::no_file(file.id.to_string()))?;
@@ -188,12 +188,12 @@ impl Past {
         Ok(file)
     }
 
-    /// The time of a moment: it is past, and not so long ago that nobody knows.
+    /// The time of a moment, which must be in the past and within the retention of activity.
     pub(crate) async fn check(&self, caller: &Caller, moment: Moment) -> Result<Timestamp, Error> {
         time_of(&self.context, caller.workspace, moment).await
     }
 
-    /// What was done to an item, the latest first.
+    /// The activity of an item, latest first.
     async fn history(
         &self,
         caller: &Caller,
@@ -212,7 +212,7 @@ impl Past {
         Ok(found)
     }
 
-    /// The folders that held it then, from the root on, and its path by their names then.
+    /// The folders that contained it then, from the root on, and its path by their names then.
     async fn place(
         &self,
         caller: &Caller,
@@ -229,15 +229,15 @@ impl Past {
             let known_by_history =
                 history.first().map(|entry| Facts::of(&entry.what.name, entry.what.folder_id));
             let gone = || Error::Gone(format!("a folder that held the file {id} then is gone for good"));
-            let facts = match stood(&history, moment, present.or(known_by_history).ok_or_else(gone)?) {
-                Standing::Live(facts) => facts,
-                Standing::NotYet | Standing::Gone => return Err(gone()),
-                Standing::InTrash => return Err(not_then(id, "was in trash with a folder")),
+            let facts = match state_at(&history, moment, present.or(known_by_history).ok_or_else(gone)?) {
+                PastState::Live(facts) => facts,
+                PastState::NotYet | PastState::Removed => return Err(gone()),
+                PastState::InTrash => return Err(not_then(id, "was in trash with a folder")),
             };
             folders.push(folder);
             names.push(facts.name);
             next = facts.folder;
-            if folders.len() > DEEPEST {
+            if folders.len() > MAX_DEPTH {
                 return Err(gone());
             }
         }
@@ -246,7 +246,7 @@ impl Past {
         Ok((folders, format!("/{}", names.join("/"))))
     }
 
-    /// The content that the file had in a version, or at a time where no entry tells the version.
+    /// The version with the given number, or the latest one by then if no entry has the number.
     async fn version(
         &self,
         caller: &Caller,
@@ -265,7 +265,7 @@ impl Past {
     }
 }
 
-/// The time of a moment: it is past, and not so long ago that nobody knows.
+/// The time of a moment, which must be in the past and within the retention of activity.
 pub(crate) async fn time_of(
     context: &Context,
     workspace: WorkspaceId,
@@ -293,39 +293,39 @@ pub(crate) async fn time_of(
     Ok(time)
 }
 
-/// Whether a text has the looks of a content's hash; no content has another.
+/// Whether a text has the form of a content hash.
 fn is_hash(text: &str) -> bool {
-    text.len() <= LONGEST_HASH && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b':')
+    text.len() <= MAX_HASH_CHARS && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b':')
 }
 
 fn not_then(id: &str, what: &str) -> Error {
     Error::NotThen(format!("the file {id} {what} at that time"))
 }
 
-/// How an item stood by its history, the latest entry first; `present` is what it is now, and live.
-pub(crate) fn stood(history: &[ActivityEntry], moment: Moment, present: Facts) -> Standing {
+/// Reconstructs the state of an item from its activity, latest entry first; `present` is its current state, if it were live.
+pub(crate) fn state_at(history: &[ActivityEntry], moment: Moment, present: Facts) -> PastState {
     let since = history.partition_point(|entry| !moment.has_seen(entry));
     let (later, earlier) = history.split_at_checked(since).unwrap_or((history, &[]));
-    let turns = |entry: &&ActivityEntry| entry.what.operation != Operation::Update;
-    let turned = match (earlier.iter().find(turns), later.iter().rev().find(turns)) {
+    let is_lifecycle = |entry: &&ActivityEntry| entry.what.operation != Operation::Update;
+    let absent = match (earlier.iter().find(is_lifecycle), later.iter().rev().find(is_lifecycle)) {
         (Some(last), _) => match last.what.operation {
-            Operation::Trash => Some(Standing::InTrash),
-            Operation::Remove => Some(Standing::Gone),
+            Operation::Trash => Some(PastState::InTrash),
+            Operation::Remove => Some(PastState::Removed),
             Operation::Create | Operation::Update | Operation::Restore => None,
         },
         (None, Some(next)) => match next.what.operation {
-            Operation::Create => Some(Standing::NotYet),
-            // Out of trash, or out of it for good: so it was there.
-            Operation::Restore | Operation::Remove => Some(Standing::InTrash),
+            Operation::Create => Some(PastState::NotYet),
+            // A restore or a permanent removal comes from trash, so the item was there.
+            Operation::Restore | Operation::Remove => Some(PastState::InTrash),
             Operation::Trash | Operation::Update => None,
         },
         (None, None) => None,
     };
-    if let Some(turned) = turned {
-        return turned;
+    if let Some(absent) = absent {
+        return absent;
     }
     let mut facts = present;
-    // Back through the later ones: what each was before.
+    // Undo the later entries, newest first.
     for entry in later {
         for former in &entry.what.former {
             if let Former::Tags(tags) = former {
@@ -353,5 +353,5 @@ pub(crate) fn stood(history: &[ActivityEntry], moment: Moment, present: Facts) -
         }
         (None, None) => {}
     }
-    Standing::Live(facts)
+    PastState::Live(facts)
 }

@@ -1,8 +1,7 @@
-//! What a workspace's tree is made of, for the services of the mesh that draw it up elsewhere.
+//! The tree of a workspace, for other services of the mesh that replicate it.
 //!
-//! A copy begins with pages of everything, which are read one after the other while the workspace changes, and is made
-//! exact by the changes since the first page. It is kept current by the changes since then: each names items, and what is
-//! told of an item is how it stands now.
+//! A replica begins with a snapshot in pages, which are read while the workspace changes, and becomes consistent by applying the
+//! changes since the first page. It then follows the feed: a change only identifies items, whose current state is sent with it.
 
 mod front_matter;
 mod past;
@@ -25,19 +24,19 @@ use crate::model::{
 use crate::store::tree::Which;
 use crate::{Error, store};
 
-/// Folders and files on a page; the others count for more, as they take more to read.
+/// Folders and files on a page; other kinds have a higher weight, as they are more expensive to read.
 const PAGE_WEIGHT: i64 = 5_000;
-/// Names on a page of them alone.
+/// Names on a page of names.
 const NAMES_A_PAGE: i64 = 10_000;
-/// What has a name that others are found by.
+/// The kinds that pages of names contain.
 const NAMED: [Kind; 2] = [Kind::Folder, Kind::Database];
-/// Entries of the feed that one answer looks at.
+/// Feed entries per response.
 const MAX_CHANGES: i64 = 2_000;
-/// Rendering more records than that takes long enough to hold up other requests on the same thread.
+/// Rendering more records than this runs on a blocking thread, as it would delay other requests.
 const MAX_INLINE: usize = 32;
 const MAX_TITLE_CHARS: usize = 300;
 
-/// A part of a tree.
+/// Items of a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TreeItems {
     pub(crate) folders: Vec<TreeFolder>,
@@ -47,27 +46,27 @@ pub(crate) struct TreeItems {
     pub(crate) memories: Vec<TreeMemory>,
 }
 
-/// A page of everything.
+/// A page of the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreePage {
     pub(crate) items: TreeItems,
     /// Empty after the last page.
     pub(crate) next: String,
-    /// The position of the feed that the page shows at least.
+    /// The page reflects at least this position of the feed.
     pub(crate) position: u64,
 }
 
-/// What changed.
+/// Changes of a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TreeChanges {
-    /// Up to here.
+    /// The position up to which changes are included.
     pub(crate) position: u64,
     pub(crate) head: u64,
     pub(crate) items: TreeItems,
     pub(crate) gone: Vec<(Kind, DocumentId)>,
 }
 
-/// What others are found by.
+/// Names of folders and databases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     pub(crate) folders: Vec<TreeFolder>,
@@ -77,21 +76,21 @@ pub(crate) struct Names {
 /// A page of names: of folders, then of databases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamePage {
-    /// Absent where none has changed.
+    /// Absent if none has changed.
     pub(crate) names: Option<Names>,
     /// Empty after the last page.
     pub(crate) next: String,
-    /// The position of the feed that the page shows at least.
+    /// The page reflects at least this position of the feed.
     pub(crate) position: u64,
 }
 
-/// The rules, on a storage.
+/// Trees on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Trees {
     context: Context,
 }
 
-/// The kinds in the order of the pages, what precedes others first.
+/// The kinds in page order, with their names in page tokens and their weights. Containers come before their contents.
 const STAGES: [(&str, Kind, i64); 5] = [
     ("folders", Kind::Folder, 1),
     ("databases", Kind::Database, 25),
@@ -105,7 +104,7 @@ impl Trees {
         Self { context }
     }
 
-    /// A page of everything, each page of one moment.
+    /// A page of the snapshot; each page is consistent by itself.
     pub(crate) async fn list(&self, workspace: &str, token: &str) -> Result<TreePage, Error> {
         let workspace = parse(workspace)?;
         let (mut stage, mut after) = read_token(token)?;
@@ -135,8 +134,7 @@ impl Trees {
         Ok(TreePage { items, next, position })
     }
 
-    /// A page of the names of all folders and databases, each page of one moment; none where none has changed since a
-    /// position.
+    /// A page of the names of all folders and databases, consistent by itself; no names if none has changed since `after`.
     pub(crate) async fn names(&self, workspace: &str, after: u64, token: &str) -> Result<NamePage, Error> {
         let workspace = parse(workspace)?;
         let (stage, last) = read_token(token)?;
@@ -144,10 +142,10 @@ impl Trees {
         let kind = kind.ok_or_else(invalid_token)?;
         let mut tx = self.context.db.begin_read().await?;
         let position = feed::head(&mut tx, workspace).await?;
-        let is_known = token.is_empty()
+        let is_unchanged = token.is_empty()
             && (1..=position).contains(&after)
             && !store::tree::names_changed(&mut tx, workspace, after).await?;
-        if is_known {
+        if is_unchanged {
             tx.rollback().await?;
             return Ok(NamePage { names: None, next: String::new(), position });
         }
@@ -166,7 +164,7 @@ impl Trees {
         Ok(NamePage { names: Some(names), next, position })
     }
 
-    /// What changed after a position, of one moment.
+    /// The changes after a position, consistent as of one feed position.
     pub(crate) async fn changes(&self, workspace: &str, after: u64) -> Result<TreeChanges, Error> {
         let workspace = parse(workspace)?;
         let head = self.context.feed.head(workspace).await?;
@@ -194,7 +192,7 @@ impl Trees {
 }
 
 impl Names {
-    /// Of the page after a full one of these.
+    /// The token of the next page, if this one is full.
     fn next_token(&self) -> Option<String> {
         if i64::try_from(self.folders.len() + self.databases.len()) != Ok(NAMES_A_PAGE) {
             return None;
@@ -218,7 +216,7 @@ impl TreeItems {
     }
 }
 
-/// Gathers items in one transaction.
+/// Reads items in one transaction.
 struct TreeReader<'a> {
     tx: &'a mut Tx,
     workspace: WorkspaceId,
@@ -226,7 +224,7 @@ struct TreeReader<'a> {
 }
 
 impl TreeReader<'_> {
-    /// Gathers a page of a kind: how many rows there were, and the id of the last.
+    /// Reads a page of a kind. Returns the number of rows, and the id of the last.
     async fn page(
         &mut self,
         kind: Kind,
@@ -270,7 +268,7 @@ impl TreeReader<'_> {
         Ok((i64::try_from(found).unwrap_or(i64::MAX), last.map(DocumentId)))
     }
 
-    /// Gathers those of some items of a kind that live.
+    /// Reads the live items of a kind among these ids.
     async fn some(&mut self, kind: Kind, ids: &[DocumentId]) -> Result<(), Error> {
         let (tx, workspace) = (&mut *self.tx, self.workspace);
         let which = Which::Some(ids);
@@ -319,7 +317,7 @@ impl TreeReader<'_> {
     }
 }
 
-/// Those whose databases are there.
+/// Renders the records whose databases are live.
 fn render(databases: &[Database], records: Vec<Record>) -> Vec<TreeRecord> {
     let render = |record: Record| {
         let database = databases.iter().find(|database| database.id == record.database_id)?;
@@ -348,7 +346,7 @@ fn tree_database(database: Database) -> TreeDatabase {
     }
 }
 
-/// As many of the changes, from the first on, as one answer carries: the last position, and the items, each once.
+/// The first changes that fit into one response: the last position, and the distinct items.
 fn fitting(changes: Vec<(u64, Kind, DocumentId)>, head: u64) -> (u64, Vec<(Kind, DocumentId)>) {
     let mut seen = HashSet::new();
     let mut changed = Vec::new();
@@ -371,7 +369,7 @@ fn parse(workspace: &str) -> Result<WorkspaceId, Error> {
     workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", wording::ID))
 }
 
-/// The stage, and the id that precedes the page.
+/// Decodes a page token: the stage, and the id before the page.
 fn read_token(token: &str) -> Result<(usize, DocumentId), Error> {
     if token.is_empty() {
         return Ok((0, DocumentId(Uuid::nil())));

@@ -1,4 +1,4 @@
-//! The same done to many items in one transaction, each with its own outcome (ADR 74).
+//! Bulk actions: the same action on many items in one transaction, with an outcome per item (ADR 74).
 
 use std::collections::HashSet;
 
@@ -19,30 +19,30 @@ use crate::model::{PageRequest, WriteId};
 use crate::scope::Caller;
 use crate::{store, trash};
 
-/// Which items.
+/// The items to act on.
 #[derive(Debug, Clone)]
 pub(crate) enum ItemsWanted {
     Named(Vec<(Kind, String)>),
     Matching(FileMatch),
 }
 
-/// All files of a list.
+/// The files that match a filter.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileMatch {
     /// Absent: everywhere.
     pub(crate) folder: Option<InFolder>,
-    /// All of which a file must bear.
+    /// A file must have all of these.
     pub(crate) tags: Vec<String>,
     /// A part of the name; empty: any.
     pub(crate) query: String,
-    /// How many the caller saw.
+    /// How many matches the caller expects; another number fails the call.
     pub(crate) expected: Option<u64>,
 }
 
-/// What is done to each of them.
+/// The action on each item.
 #[derive(Debug, Clone)]
 pub(crate) enum Deed {
-    /// Absent: to the root.
+    /// To a folder; absent: to the root.
     Move(Option<String>),
     Tag(TagChange),
     Trash,
@@ -50,7 +50,7 @@ pub(crate) enum Deed {
 }
 
 impl Deed {
-    /// What it takes to do it to an item of that kind.
+    /// The permission that the action requires on an item of this kind.
     pub(crate) const fn needs(&self, kind: Kind) -> Permission {
         match self {
             Self::Move(_) | Self::Tag(_) => Permission::Write,
@@ -60,7 +60,7 @@ impl Deed {
     }
 }
 
-/// The same, of which the fields obey their rules.
+/// A validated action.
 enum Checked {
     Move(Option<FolderId>),
     Tag(TagChange),
@@ -68,14 +68,14 @@ enum Checked {
     Restore,
 }
 
-/// An item, by an id of the one spelling that the store has.
+/// An item with its id in canonical spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Named {
+struct ItemRef {
     kind: Kind,
     id: String,
 }
 
-/// An item that stays as it is.
+/// An item that was not changed, and why.
 #[derive(Debug)]
 pub(crate) struct Skipped {
     pub(crate) kind: Kind,
@@ -83,16 +83,16 @@ pub(crate) struct Skipped {
     pub(crate) why: Error,
 }
 
-/// What became of the items.
+/// The outcome of a bulk action.
 #[derive(Debug, Default)]
 pub(crate) struct ItemsChanged {
     pub(crate) selected: usize,
-    /// Or went along with one that was changed.
+    /// Includes items whose folder was changed by the same call.
     pub(crate) changed: usize,
     pub(crate) unchanged: usize,
-    /// Those that went or came along included.
+    /// Counts the contents of folders, too.
     pub(crate) items: u64,
-    /// In the order in which they were named.
+    /// In request order.
     pub(crate) skipped: Vec<Skipped>,
     /// Absent when nothing was written.
     pub(crate) write: Option<WriteId>,
@@ -101,8 +101,8 @@ pub(crate) struct ItemsChanged {
 }
 
 impl Batches {
-    /// Does to each item what can be done to it, in one transaction and by the rules of its kind, and says what cannot; of a
-    /// dry run the same, and nothing is done.
+    /// Applies an action to every item that allows it, in one transaction and by the rules of its kind, and reports the others. A
+    /// dry run is rolled back.
     pub(crate) async fn change_items(
         &self,
         caller: &Caller,
@@ -119,12 +119,12 @@ impl Batches {
             }
             (ItemsWanted::Matching(wanted), _) => self.matching(caller, wanted).await?,
         };
-        // None of it needs room: what is in trash counts as what is not.
+        // No action needs space: items in trash count toward the usage, too.
         let mut change = Change::without_limits(&self.context, caller).await?;
-        // As every batch does, so that two of them cannot deadlock.
+        // The same lock that batches take, so that they cannot deadlock.
         store::folders::lock_tree(change.tx(), caller.workspace).await?;
         if let Checked::Move(target) = &deed {
-            // Told once of the call, and not of each item.
+            // A bad target fails the call instead of each item.
             folders::destination(&mut change, caller, *target).await?;
         }
         let mut done = self.apply_to_all(&mut change, caller, &deed, &items).await?;
@@ -143,7 +143,7 @@ impl Batches {
         change: &mut Change,
         caller: &Caller,
         deed: &Checked,
-        items: &[Named],
+        items: &[ItemRef],
     ) -> Result<ItemsChanged, Error> {
         let mut done = ItemsChanged { selected: items.len(), ..ItemsChanged::default() };
         let mut gone = HashSet::new();
@@ -151,7 +151,7 @@ impl Batches {
         for (place, item) in in_order(change, caller, deed, items).await? {
             let before = change.noted();
             let outcome = self.apply_to(change, caller, deed, item).await;
-            let is_along = matches!(&outcome, Err(Error::NotFound { .. }))
+            let went_with_folder = matches!(&outcome, Err(Error::NotFound { .. }))
                 && went_along(change, caller, deed, item, &gone).await?;
             match outcome {
                 Ok(()) if change.noted() == before => done.unchanged += 1,
@@ -159,7 +159,7 @@ impl Batches {
                     done.changed += 1;
                     gone.insert(item.id.as_str());
                 }
-                Err(_) if is_along => done.changed += 1,
+                Err(_) if went_with_folder => done.changed += 1,
                 Err(error) => {
                     let why = of_the_item(error)?;
                     skipped.push((place, Skipped { kind: item.kind, id: item.id.clone(), why }));
@@ -177,7 +177,7 @@ impl Batches {
         change: &mut Change,
         caller: &Caller,
         deed: &Checked,
-        item: &Named,
+        item: &ItemRef,
     ) -> Result<(), Error> {
         match (deed, item.kind) {
             (Checked::Restore, kind) => trash::restore_in(change, caller, kind, &item.id).await.map(drop),
@@ -206,7 +206,7 @@ impl Batches {
         }
     }
 
-    async fn matching(&self, caller: &Caller, wanted: FileMatch) -> Result<Vec<Named>, Error> {
+    async fn matching(&self, caller: &Caller, wanted: FileMatch) -> Result<Vec<ItemRef>, Error> {
         let FileMatch { folder, tags, query, expected } = wanted;
         let (found, total) = if query.is_empty() {
             let first = PageRequest { size: PAGE, after: None };
@@ -226,7 +226,7 @@ impl Batches {
             let message = format!("is {expected}, and {total} files match by now: look at them again");
             return Err(Error::invalid("files.expectedCount", "changed", message));
         }
-        Ok(found.into_iter().map(|file| Named { kind: Kind::File, id: file.id.to_string() }).collect())
+        Ok(found.into_iter().map(|file| ItemRef { kind: Kind::File, id: file.id.to_string() }).collect())
     }
 }
 
@@ -244,8 +244,8 @@ fn check(deed: Deed) -> Result<Checked, Error> {
     })
 }
 
-/// Each item once. An id that is none names no item, which is told of that one.
-fn named(items: Vec<(Kind, String)>) -> Result<Vec<Named>, Error> {
+/// Deduplicates the items. An invalid id is kept, and reported as not found for that item.
+fn named(items: Vec<(Kind, String)>) -> Result<Vec<ItemRef>, Error> {
     if items.is_empty() {
         return Err(Error::invalid("items", "required", wording::EMPTY));
     }
@@ -254,22 +254,22 @@ fn named(items: Vec<(Kind, String)>) -> Result<Vec<Named>, Error> {
         let message = format!("{most}; this call has {}", items.len());
         return Err(Error::invalid("items", "too_long", message));
     }
-    let mut known = HashSet::with_capacity(items.len());
-    let one_spelling = |(kind, id): (Kind, String)| {
+    let mut seen = HashSet::with_capacity(items.len());
+    let canonical = |(kind, id): (Kind, String)| {
         let id = Uuid::try_parse(&id).map_or(id, |id| id.to_string());
-        Named { kind, id }
+        ItemRef { kind, id }
     };
-    Ok(items.into_iter().map(one_spelling).filter(|item| known.insert(item.clone())).collect())
+    Ok(items.into_iter().map(canonical).filter(|item| seen.insert(item.clone())).collect())
 }
 
-/// The items in the order in which they are taken, each with its place: a folder before what it holds goes to trash, and what
-/// was deleted last comes back first, as a folder that was deleted after what it held.
+/// The items in processing order, each with its index. To trash, a folder comes before its contents; on restore, the latest
+/// deletion comes first, as a folder that was deleted after its contents.
 async fn in_order<'a>(
     change: &mut Change,
     caller: &Caller,
     deed: &Checked,
-    items: &'a [Named],
-) -> Result<Vec<(usize, &'a Named)>, Error> {
+    items: &'a [ItemRef],
+) -> Result<Vec<(usize, &'a ItemRef)>, Error> {
     let mut keyed = Vec::with_capacity(items.len());
     for (place, item) in items.iter().enumerate() {
         let engine = change.tx().engine();
@@ -293,12 +293,12 @@ async fn in_order<'a>(
     Ok(keyed.into_iter().map(|(_, place, item)| (place, item)).collect())
 }
 
-/// Whether an item is in trash by now with a folder that this call has put there.
+/// Whether an item is in trash because this call trashed its folder.
 async fn went_along(
     change: &mut Change,
     caller: &Caller,
     deed: &Checked,
-    item: &Named,
+    item: &ItemRef,
     gone: &HashSet<&str>,
 ) -> Result<bool, Error> {
     if !matches!(deed, Checked::Trash) || Uuid::try_parse(&item.id).is_err() {
@@ -308,7 +308,8 @@ async fn went_along(
     Ok(with.is_some_and(|deletion| gone.contains(deletion.item_id.as_str())))
 }
 
-/// What is about one item is told of it; what is not ends the call. All of these are found before the item is touched.
+/// Returns an error that concerns one item, to be reported for it; any other one fails the call. All of the former occur before
+/// the item is changed.
 fn of_the_item(error: Error) -> Result<Error, Error> {
     match error {
         Error::Invalid(_)

@@ -1,4 +1,4 @@
-//! Several files as they were, each with its own outcome.
+//! Point-in-time reads of several files, each with its own outcome.
 
 use super::{Moment, Past};
 use crate::Error;
@@ -6,20 +6,20 @@ use crate::files::many::{FoundFile, Room, check_count};
 use crate::scope::Caller;
 
 impl Past {
-    /// The files as they stood then, in the order of `ids`; why there is none where there is none. A content above `most_bytes`
-    /// is left out, and one that does not fit beside those before it.
+    /// The files at a moment, in the order of `ids`, each with its own error. Contents beyond `max_bytes`, alone or in total, are
+    /// left out.
     pub(crate) async fn files(
         &self,
         caller: &Caller,
         ids: &[String],
-        most_bytes: Option<u64>,
+        max_bytes: Option<u64>,
         moment: Moment,
     ) -> Result<Vec<Result<FoundFile, Error>>, Error> {
         check_count(ids)?;
         self.check(caller, moment).await?;
-        // One turn for all of them: to ask for a second one meanwhile would be to wait for oneself (ADR 30).
+        // One turn for all files: waiting for a second one while holding the first would deadlock (ADR 30).
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
-        let mut room = Room::new(most_bytes);
+        let mut room = Room::new(max_bytes);
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
             found.push(self.one_of_many(caller, id, moment, &mut room).await);

@@ -1,4 +1,4 @@
-//! Records as documents to be searched: their fields, then the text of their body.
+//! Records as documents for search: their fields, then the text of their body.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ const UNTITLED: &str = "Untitled";
 pub(crate) struct Rendered {
     pub(crate) document: Document,
     pub(crate) content: String,
-    /// Where its body stands.
+    /// The folders of its body file.
     pub(crate) quoted: Option<Vec<FolderId>>,
 }
 
-/// The live ones of these records, of live databases, as they stand now.
+/// The records among these ids that are live, as documents.
 pub(crate) async fn documents(
     context: &Context,
     workspace: WorkspaceId,
@@ -43,14 +43,14 @@ pub(crate) async fn documents(
     Ok(rendered)
 }
 
-/// Records of a database in this order, as a caller reads them whole: with the bodies that the scope covers. It ends
-/// before the first record whose body does not fit into so many bytes any more.
+/// Records of a database in this order, with the bodies that are in the caller's scope. Stops before the first record whose body
+/// would exceed `max_bytes` in total.
 pub(crate) async fn readable(
     context: &Context,
     caller: &Caller,
     database: &Database,
     ids: &[RecordId],
-    most: u64,
+    max_bytes: u64,
 ) -> Result<Vec<Rendered>, Error> {
     let mut records = store::records::get_in_order(context.db.engine(), caller.workspace, ids).await?;
     let bodies: Vec<FileId> = records.iter().filter_map(|record| record.content_file_id).collect();
@@ -63,7 +63,7 @@ pub(crate) async fn readable(
         let file = files.iter().find(|file| Some(file.id) == record.content_file_id);
         file.map_or(0, |file| file.size_bytes)
     };
-    let mut left = most;
+    let mut left = max_bytes;
     let fitting = records.iter().take_while(|record| match left.checked_sub(size_of(record)) {
         Some(rest) => {
             left = rest;
@@ -80,7 +80,7 @@ pub(crate) async fn readable(
     Ok(records.iter().map(render).collect())
 }
 
-/// A record of a database as it would stand, with the body that the scope covers.
+/// A record, which may have unsaved values, as a document, with its body if it is in the caller's scope.
 pub(crate) async fn rendered(
     context: &Context,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! Which values the columns of a table most likely have. A guess is only where people begin: they see it before anything is
+//! Infers the property types of a table's columns. The inferred types are defaults, which people can correct before anything is
 //! written.
 
 use std::collections::HashSet;
@@ -6,16 +6,16 @@ use std::collections::HashSet;
 use super::values::is_web_address;
 use crate::model::{Day, PropertyType, fold};
 
-/// Of so many different texts at most, values are choices among them.
+/// A select column has at most this many distinct values.
 const MOST_CHOICES: usize = 12;
-/// How often each choice comes at least, on average.
-const LEAST_REPEATS: usize = 3;
-/// Longer texts are sentences, not choices.
-const MOST_CHARS_OF_A_CHOICE: usize = 40;
-/// Whatever has more digits is an id, and would not be kept to the last of them.
+/// Each value of a select column occurs at least this often on average.
+const MIN_REPEATS: usize = 3;
+/// Longer texts are sentences, not options.
+const MAX_CHOICE_CHARS: usize = 40;
+/// A longer number is an identifier, and would lose digits as a floating-point number.
 const MOST_DIGITS: usize = 15;
 
-/// The type that fits all of these cells; empty ones fit any.
+/// The most specific type that fits all cells; empty ones fit any.
 pub(super) fn kind<'a>(cells: impl Iterator<Item = &'a str>) -> PropertyType {
     let cells: Vec<&str> = cells.map(str::trim).filter(|cell| !cell.is_empty()).collect();
     let all = |fits: fn(&str) -> bool| cells.iter().all(|cell| fits(cell));
@@ -40,7 +40,7 @@ fn is_boolean(cell: &str) -> bool {
     ["true", "false", "yes", "no"].iter().any(|word| cell.eq_ignore_ascii_case(word))
 }
 
-/// Plain decimals. What begins with a zero or a plus is a code or a telephone, which a number would spoil.
+/// Plain decimals. A leading zero or plus means a code or a phone number, which must stay text.
 fn is_number(cell: &str) -> bool {
     let digits = cell.strip_prefix('-').unwrap_or(cell);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -52,7 +52,7 @@ fn is_number(cell: &str) -> bool {
 fn are_choices(cells: &[&str]) -> bool {
     let mut choices = HashSet::new();
     for cell in cells {
-        if cell.contains(char::is_control) || cell.chars().count() > MOST_CHARS_OF_A_CHOICE {
+        if cell.contains(char::is_control) || cell.chars().count() > MAX_CHOICE_CHARS {
             return false;
         }
         choices.insert(fold(cell));
@@ -60,7 +60,7 @@ fn are_choices(cells: &[&str]) -> bool {
             return false;
         }
     }
-    choices.len() * LEAST_REPEATS <= cells.len()
+    choices.len() * MIN_REPEATS <= cells.len()
 }
 
 #[cfg(test)]

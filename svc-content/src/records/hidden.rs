@@ -1,5 +1,5 @@
-//! What a folder-scoped caller learns by asking for records: nothing of what the scope hides. A reference to that is,
-//! to every question, as if it were not there, just as it is left out of the answers.
+//! Prevents folder-scoped callers from learning about items outside their scope through queries: a reference to a hidden item
+//! is treated as absent in filters and sorts, just as it is redacted from responses.
 
 use std::collections::HashSet;
 
@@ -8,16 +8,16 @@ use crate::Error;
 use crate::model::{Condition, Database, Filter, PropertyType, Selection, Test};
 use crate::scope::Caller;
 
-/// Ids of things by what kind of property names them.
+/// Referenced ids by kind of item.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct References {
     pub(super) files: Vec<String>,
     pub(super) records: Vec<String>,
     pub(super) assets: Vec<String>,
 }
 
-impl Named {
-    /// Takes what a property of that type names.
+impl References {
+    /// Adds the values of a property of this type; no-op unless it is a reference.
     pub(super) fn extend(&mut self, kind: PropertyType, ids: impl IntoIterator<Item = String>) {
         match kind {
             PropertyType::Relation => self.records.extend(ids),
@@ -35,8 +35,8 @@ impl Named {
 }
 
 impl Records {
-    /// A selection that tells a folder-scoped caller nothing of what the scope hides. References order nothing then: the
-    /// order would tell which records have hidden ones.
+    /// Restricts a selection to what a folder-scoped caller may know. Sorts by references are dropped, as the order would reveal
+    /// which records have hidden ones.
     pub(super) async fn narrow(
         &self,
         caller: &Caller,
@@ -48,7 +48,7 @@ impl Records {
         let is_reference = |kind: Option<PropertyType>| kind.is_some_and(PropertyType::is_reference);
         selection.orders.retain(|order| !is_reference(kind_of(order.property)));
 
-        let mut named = Named::default();
+        let mut named = References::default();
         for_each(&mut selection.filters, &mut |condition| {
             if let (Some(kind), Test::KeyIs(ids)) = (kind_of(condition.property), &condition.test) {
                 named.extend(kind, ids.iter().cloned());

@@ -1,4 +1,4 @@
-//! Records from a table: all of its rows are checked before the first is written, and all of them are written or none.
+//! Importing records from a table: all rows are validated before any is written, in one transaction.
 
 use cairn_chassis::status::Violation;
 use cairn_proto::ids::{PropertyId, RecordId};
@@ -14,73 +14,73 @@ use crate::databases;
 use crate::model::{Database, Property, fold};
 use crate::scope::Caller;
 
-/// Rows that are shown of a table.
-const FIRST_ROWS: usize = 10;
-/// Of rows that cannot be taken, so many are told.
+/// Rows in the preview of a table.
+const PREVIEW_ROWS: usize = 10;
+/// Problems that are reported.
 const MOST_PROBLEMS: usize = 200;
-/// The same in an error.
+/// Violations in an error.
 const MOST_VIOLATIONS: usize = 50;
 
-/// A table and where its columns go.
+/// A table, and the mapping of its columns to properties.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TableDraft {
     pub(crate) csv: Vec<u8>,
-    /// By the column's place: the property that it goes to, or none. Columns that are not here go by their names.
+    /// By column index: the property that it is mapped to, or none to skip it. Other columns are mapped by name.
     pub(crate) columns: Vec<(u32, Option<String>)>,
-    /// Whether nothing is written, and only said what would be.
+    /// Whether to report the result without writing anything.
     pub(crate) dry_run: bool,
 }
 
-/// A column, and the property that it goes to.
+/// A column, and the property that it is mapped to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) property: Option<PropertyId>,
 }
 
-/// What is wrong with a row.
+/// A problem of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RowProblem {
-    /// As programs of tables count: the head is row 1.
+    /// Numbered as in spreadsheets: the header is row 1.
     pub(crate) row: u64,
-    /// The name of the column; empty when it is about the row.
+    /// The name of the column; empty if the problem concerns the whole row.
     pub(crate) column: String,
     pub(crate) code: String,
     pub(crate) message: String,
 }
 
-/// What becomes of a table, or became of it.
+/// The result of an import, or of its dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Imported {
     pub(crate) columns: Vec<Column>,
-    /// Below the head.
+    /// Rows below the header.
     pub(crate) rows: u64,
     pub(crate) first_rows: Vec<Vec<String>>,
-    /// The first of them.
+    /// The first problems, up to a limit.
     pub(crate) problems: Vec<RowProblem>,
-    /// Rows that cannot be taken.
+    /// How many rows have problems.
     pub(crate) wrong_rows: u64,
     pub(crate) created: u64,
-    /// Of the last change; 0 when there is none.
+    /// The feed position of the import; 0 if nothing was written.
     pub(crate) position: u64,
 }
 
 impl Imported {
-    /// Refuses a table of which a row cannot be taken.
-    pub(super) fn require_sound_rows(&mut self) -> Result<(), Error> {
+    /// Fails if any row has a problem.
+    pub(super) fn require_valid_rows(&mut self) -> Result<(), Error> {
         if self.problems.is_empty() {
             return Ok(());
         }
-        let told = std::mem::take(&mut self.problems).into_iter().take(MOST_VIOLATIONS);
-        Err(Error::Invalid(told.map(violation).collect()))
+        let problems = std::mem::take(&mut self.problems).into_iter().take(MOST_VIOLATIONS);
+        Err(Error::Invalid(problems.map(violation).collect()))
     }
 }
 
 impl Records {
-    /// Makes a record of each row of a table.
+    /// Creates a record from each row of a table.
     ///
     /// # Errors
-    /// `VALIDATION_ERROR` with a path such as `rows[17].Points` for each cell that fits no value, unless it is a dry run.
+    /// `VALIDATION_ERROR` with a path such as `rows[17].Points` for each invalid cell, unless it is a dry run.
     pub(crate) async fn import(
         &self,
         caller: &Caller,
@@ -95,7 +95,7 @@ impl Records {
             if draft.dry_run {
                 return Ok(imported);
             }
-            imported.require_sound_rows()?;
+            imported.require_valid_rows()?;
             let mut change = Change::begin(&self.context, caller).await?;
             if !hold(&mut change, &database).await? {
                 change.rollback().await?;
@@ -111,7 +111,7 @@ impl Records {
         Err(schema_in_flux())
     }
 
-    /// What each row is as a record, and what is wrong with those that are none.
+    /// Validates all rows; returns the valid ones as records, and the report.
     pub(super) async fn check_rows(
         &self,
         caller: &Caller,
@@ -125,7 +125,7 @@ impl Records {
             first_rows: table
                 .rows
                 .iter()
-                .take(FIRST_ROWS)
+                .take(PREVIEW_ROWS)
                 .map(|row| row.iter().map(str::to_owned).collect())
                 .collect(),
             ..Imported::default()
@@ -162,7 +162,7 @@ impl Records {
         Ok((self.in_order(prepared), imported))
     }
 
-    /// Records with ids that sort as they stand: all of one change are of one time, and listed by their ids then.
+    /// Gives the records ascending ids in row order: those of one change have the same timestamp, so lists sort them by id.
     fn in_order(&self, records: Vec<Prepared>) -> Vec<Prepared> {
         let mut ids: Vec<RecordId> = records.iter().map(|_| self.context.ids.next()).collect();
         ids.sort_unstable();
@@ -171,11 +171,11 @@ impl Records {
     }
 }
 
-/// Where each column goes: as it was asked, else to the property of its name, else nowhere.
+/// Maps columns to properties: as requested, otherwise by name, otherwise not at all.
 fn columns(
     table: &Table,
     database: &Database,
-    asked: &[(u32, Option<String>)],
+    requested: &[(u32, Option<String>)],
 ) -> Result<Vec<Column>, Error> {
     let mut checks = Checks::default();
     let mut columns: Vec<Column> = table
@@ -183,24 +183,24 @@ fn columns(
         .iter()
         .map(|name| Column {
             name: name.clone(),
-            property: named(database, name).map(|property| property.id),
+            property: property_named(database, name).map(|property| property.id),
         })
         .collect();
-    // Of two columns of one name the first goes there by itself.
+    // If two columns match a property by name, only the first is mapped to it.
     let mut taken: Vec<PropertyId> = Vec::new();
     for column in &mut columns {
         column.property = column.property.filter(|id| !taken.contains(id));
         taken.extend(column.property);
     }
-    for (at, (place, property)) in asked.iter().enumerate() {
+    for (at, (place, property)) in requested.iter().enumerate() {
         let path = format!("columns[{at}]");
         let Some(column) = usize::try_from(*place).ok().and_then(|place| columns.get_mut(place)) else {
             checks.violation(&path, "invalid", "names a column that the table does not have");
             continue;
         };
         let id = property.as_ref().map(|text| text.parse::<PropertyId>().ok());
-        let known = id.map(|id| id.filter(|id| database.property(*id).is_some()));
-        match known {
+        let property = id.map(|id| id.filter(|id| database.property(*id).is_some()));
+        match property {
             None => column.property = None,
             Some(Some(id)) => column.property = Some(id),
             Some(None) => {
@@ -225,14 +225,14 @@ fn columns(
     Ok(columns)
 }
 
-/// The property of that name, upper and lower case alike where none has it as it is.
-fn named<'a>(database: &'a Database, name: &str) -> Option<&'a Property> {
+/// The property with a name: an exact match, otherwise ignoring case.
+fn property_named<'a>(database: &'a Database, name: &str) -> Option<&'a Property> {
     let exact = database.properties.iter().find(|property| property.name == name);
     let folded = fold(name.trim());
     exact.or_else(|| database.properties.iter().find(|property| fold(&property.name) == folded))
 }
 
-/// What is wrong with a value, with the name of its column instead of its property's id.
+/// Converts a violation to a problem with the name of the column instead of the property's id.
 fn problem(row: u64, columns: &[Column], broken: Violation) -> RowProblem {
     let id = broken.path.strip_prefix("values.").map(|path| path.split('[').next().unwrap_or(path));
     let id = id.and_then(|id| id.parse::<PropertyId>().ok());

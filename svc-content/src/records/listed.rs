@@ -1,5 +1,5 @@
-//! Records of a page, from the text that they are kept as to the text that callers get: a page has many, and to read each into
-//! values and write them again costs more than to find them.
+//! Rendering the records of a page from stored JSON to response JSON without parsing most values: a page has many records, and
+//! a round trip through parsed values costs more than finding them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ impl From<Shown> for Listed {
     }
 }
 
-/// A record with its values read.
+/// A record with its values parsed.
 pub(super) fn read(database: &Database, kept: &Kept<'_>) -> Result<Record, Error> {
     let read = kept.values.iter().map(|(id, text)| {
         let value = serde_json::from_str::<serde_json::Value>(text);
@@ -44,14 +44,14 @@ pub(super) fn read(database: &Database, kept: &Kept<'_>) -> Result<Record, Error
     })
 }
 
-/// The text that a record has of a property; empty for none.
+/// The text value of a property; empty if there is none.
 pub(super) fn text_of(property: &Property, kept: &Kept<'_>) -> Result<String, Error> {
     let wanted = property.id.to_string();
     let value = kept.values.iter().find(|(id, _)| *id == wanted).map(|(_, value)| value);
     Ok(value.map(serde_json::from_str).transpose().map_err(unreadable)?.unwrap_or_default())
 }
 
-/// Records for a caller who may see all that they name.
+/// Renders records for a caller who may see every reference.
 pub(super) fn whole(database: &Database, kept: &[Kept<'_>]) -> Result<Vec<Listed>, Error> {
     let ids: Vec<String> = database.properties.iter().map(|property| property.id.to_string()).collect();
     let properties = ids.iter().map(String::as_str).zip(&database.properties).collect();
@@ -65,18 +65,18 @@ fn show(
     primary: &str,
     kept: &Kept<'_>,
 ) -> Result<Listed, Error> {
-    // Quotes, a colon, a comma.
-    const MARKS: usize = 4;
-    let len: usize = kept.values.iter().map(|(id, value)| id.len() + value.len() + MARKS).sum();
+    // The punctuation of a field: quotes, a colon, a comma.
+    const PUNCTUATION: usize = 4;
+    let len: usize = kept.values.iter().map(|(id, value)| id.len() + value.len() + PUNCTUATION).sum();
     let (mut shown, mut title) = (String::with_capacity(len), String::new());
     for (id, value) in kept.values.iter() {
         let Some(property) = properties.get(id) else { continue };
         if id == primary {
             title = serde_json::from_str(value).unwrap_or_default();
         }
-        let Some(text) = named(property, value)? else { continue };
+        let Some(text) = with_option_names(property, value)? else { continue };
         shown.push_str(if shown.is_empty() { "{\"" } else { ",\"" });
-        // An id of ours has nothing to escape.
+        // Ids are UUIDs, which need no escaping.
         shown.push_str(id);
         shown.push_str("\":");
         shown.push_str(&text);
@@ -94,8 +94,8 @@ fn show(
     })
 }
 
-/// A value with options by their names; nothing for an option that there is no more.
-fn named<'a>(property: &Property, text: &'a str) -> Result<Option<Cow<'a, str>>, Error> {
+/// A value with option ids replaced by names; `None` for a deleted option.
+fn with_option_names<'a>(property: &Property, text: &'a str) -> Result<Option<Cow<'a, str>>, Error> {
     if !property.kind.has_options() {
         return Ok(Some(Cow::Borrowed(text)));
     }

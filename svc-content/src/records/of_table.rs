@@ -1,4 +1,4 @@
-//! Databases of tables: a field for each column and a record for each row, written together or not at all.
+//! Creating a database from a table: a field per column and a record per row, in one transaction.
 
 use std::collections::HashSet;
 
@@ -16,46 +16,46 @@ use crate::databases::{self, DatabaseDraft};
 use crate::model::{Database, Property, PropertyOption, PropertySettings, PropertyType, fold};
 use crate::scope::Caller;
 
-/// What columns are called that title the things of a table.
-const TITLES: [&str; 2] = ["name", "title"];
+/// Column names that suggest the primary field.
+const TITLE_NAMES: [&str; 2] = ["name", "title"];
 
-/// A database to be made, and the table that it is made of.
+/// A database to be created from a table.
 #[derive(Debug, Clone)]
 pub(crate) struct DatabaseOfTable {
     pub(crate) database: DatabaseDraft,
     pub(crate) csv: Vec<u8>,
     pub(crate) fields: Vec<FieldChoice>,
-    /// Whether nothing is written, and only said what would be.
+    /// Whether to report the result without writing anything.
     pub(crate) dry_run: bool,
 }
 
-/// What a column is to become.
+/// The field that the caller chose for a column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FieldChoice {
-    /// The column's place.
+    /// The column's index.
     pub(crate) index: u32,
-    /// As the column when absent.
+    /// The column's name if absent.
     pub(crate) name: Option<String>,
-    /// What its values look like when absent.
+    /// Inferred from the values if absent.
     pub(crate) kind: Option<PropertyType>,
     pub(crate) is_left_out: bool,
     pub(crate) is_primary: bool,
 }
 
-/// What a column becomes.
+/// The field that a column becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableField {
-    /// What the table calls the column.
+    /// The name of the column.
     pub(crate) column: String,
     pub(crate) name: String,
     pub(crate) kind: PropertyType,
     pub(crate) is_left_out: bool,
     pub(crate) is_primary: bool,
-    /// Of a field with options, in the order in which the rows name them.
+    /// The options of a select field, in order of first occurrence.
     pub(crate) options: Vec<String>,
 }
 
-/// What became of a table, or would.
+/// The result of an import, or of its dry run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MadeOfTable {
     pub(crate) fields: Vec<TableField>,
@@ -65,10 +65,10 @@ pub(crate) struct MadeOfTable {
 }
 
 impl Records {
-    /// Makes a database of a table.
+    /// Creates a database from a table.
     ///
     /// # Errors
-    /// `VALIDATION_ERROR` as of an import, and with a path such as `fields[3].type` for a choice that cannot be.
+    /// `VALIDATION_ERROR` as for an import, and with a path such as `fields[3].type` for an invalid choice.
     pub(crate) async fn create_database(
         &self,
         caller: &Caller,
@@ -84,7 +84,7 @@ impl Records {
         if draft.dry_run {
             return Ok(MadeOfTable { fields, imported, database: None });
         }
-        imported.require_sound_rows()?;
+        imported.require_valid_rows()?;
         let mut change = Change::begin(&self.context, caller).await?;
         let mut database = databases::insert(&mut change, caller, planned).await?;
         for prepared in prepared {
@@ -96,7 +96,7 @@ impl Records {
         Ok(MadeOfTable { fields, imported, database: Some(database) })
     }
 
-    /// The properties that these fields are, that which titles the records first, and the property of each column.
+    /// The properties of the fields, the primary one first, and the property of each column.
     fn properties(&self, table: &Table, fields: &[TableField]) -> (Vec<Property>, Vec<Column>) {
         let mut properties = Vec::with_capacity(fields.len());
         let mut columns = Vec::with_capacity(fields.len());
@@ -133,7 +133,7 @@ impl Records {
     }
 }
 
-/// What the columns become: as it was chosen, else as they look.
+/// The fields of the columns: as chosen by the caller, otherwise inferred.
 fn fields(checks: &mut Checks, table: &Table, choices: &[FieldChoice]) -> Vec<TableField> {
     let mut chosen: Vec<Option<(usize, &FieldChoice)>> = vec![None; table.head.len()];
     for (at, choice) in choices.iter().enumerate() {
@@ -147,7 +147,7 @@ fn fields(checks: &mut Checks, table: &Table, choices: &[FieldChoice]) -> Vec<Ta
     let mut names = HashSet::new();
     let mut fields = Vec::with_capacity(chosen.len());
     for (place, choice) in chosen.iter().enumerate() {
-        let own = own_name(table, place, &mut names);
+        let own = unique_name(table, place, &mut names);
         let choice = choice.map(|(_, choice)| choice);
         let is_empty =
             own.is_none() && choice.is_none() && cells(table, place).all(|cell| cell.trim().is_empty());
@@ -178,7 +178,7 @@ fn fields(checks: &mut Checks, table: &Table, choices: &[FieldChoice]) -> Vec<Ta
     fields
 }
 
-/// Has one field title the records: that which was chosen, else one that is called so, else the first with texts.
+/// Chooses the primary field: the caller's choice, otherwise one with a title name, otherwise the first text field.
 fn choose_primary(checks: &mut Checks, fields: &mut [TableField], chosen: &[Option<(usize, &FieldChoice)>]) {
     let kind_is_free =
         |place: usize| chosen.get(place).copied().flatten().is_none_or(|(_, choice)| choice.kind.is_none());
@@ -196,7 +196,8 @@ fn choose_primary(checks: &mut Checks, fields: &mut [TableField], chosen: &[Opti
     let kept = |(_, field): &(usize, &TableField)| !field.is_left_out;
     let takes_texts =
         |(place, field): &(usize, &TableField)| field.kind == PropertyType::Text || kind_is_free(*place);
-    let is_title = |(_, field): &(usize, &TableField)| TITLES.contains(&fold(field.name.trim()).as_str());
+    let is_title =
+        |(_, field): &(usize, &TableField)| TITLE_NAMES.contains(&fold(field.name.trim()).as_str());
     let free = || all.iter().enumerate().filter(kept).filter(takes_texts);
     let has_texts = |(_, field): &(usize, &TableField)| field.kind == PropertyType::Text;
     let found = first.or_else(|| {
@@ -224,7 +225,7 @@ fn choose_primary(checks: &mut Checks, fields: &mut [TableField], chosen: &[Opti
     (field.is_primary, field.kind) = (true, PropertyType::Text);
 }
 
-/// Where the caller named a column, or the column itself.
+/// The path of a violation: the caller's choice for a column, or the column itself.
 fn path_of(chosen: &[Option<(usize, &FieldChoice)>], place: usize) -> String {
     match chosen.get(place).copied().flatten() {
         Some((at, _)) => format!("fields[{at}]"),
@@ -236,8 +237,8 @@ fn cells(table: &Table, place: usize) -> impl Iterator<Item = &str> {
     table.rows.iter().filter_map(move |row| row.get(place))
 }
 
-/// The name of a column as that of a field, which no column before it has; none where it has none.
-fn own_name(table: &Table, place: usize, names: &mut HashSet<String>) -> Option<String> {
+/// The name of a column as a unique field name; `None` if it has none.
+fn unique_name(table: &Table, place: usize, names: &mut HashSet<String>) -> Option<String> {
     let name = table.head.get(place)?.split(char::is_control).collect::<Vec<_>>().join(" ");
     let name = name.trim();
     if name.is_empty() {
@@ -255,20 +256,20 @@ fn own_name(table: &Table, place: usize, names: &mut HashSet<String>) -> Option<
     }
 }
 
-/// The options that the values of a column name, in the order of the rows.
+/// The distinct options in a column, in order of first occurrence.
 fn options<'a>(
     checks: &mut Checks,
     path: &str,
     kind: PropertyType,
     cells: impl Iterator<Item = &'a str>,
 ) -> Vec<String> {
-    let mut known = HashSet::new();
+    let mut seen = HashSet::new();
     let mut options = Vec::new();
     for cell in cells {
         let text = table::plain(cell.trim());
         let several = if kind == PropertyType::MultiSelect { table::parts(text) } else { vec![text] };
         for name in several {
-            if !name.is_empty() && known.insert(fold(name)) {
+            if !name.is_empty() && seen.insert(fold(name)) {
                 options.push(name.to_owned());
             }
         }

@@ -1,4 +1,4 @@
-//! What records name: checked when it is written, hidden from callers who may not see it, and followed backwards.
+//! References of records: validated on write, redacted for callers who may not see them, and backlinks.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use cairn_chassis::paging;
 use cairn_proto::ids::{AssetId, FileId, RecordId};
 use serde_json::Value;
 
-use super::hidden::Named;
+use super::hidden::References;
 use super::values::{self, ValueChanges};
 use super::{PropertyNames, Records, Shown};
 use crate::Error;
@@ -16,7 +16,7 @@ use crate::model::{Cursor, Database, Page, PageRequest, PropertyType, Record, Re
 use crate::scope::Caller;
 use crate::{assets, store};
 
-/// A record that names a file.
+/// A record that references a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Backlink {
     pub(crate) database_id: String,
@@ -27,7 +27,7 @@ pub(crate) struct Backlink {
     pub(crate) property: Option<(String, String)>,
 }
 
-/// What of the things that some values name is live, and what of that the caller's scope covers.
+/// Which referenced items are live, and which of those are in the caller's scope.
 #[derive(Debug, Default)]
 struct Targets {
     live: HashSet<String>,
@@ -35,8 +35,7 @@ struct Targets {
 }
 
 impl Records {
-    /// The places where records name a file, in the order of the records' creation; of a folder-scoped caller those of
-    /// the databases that the scope covers.
+    /// The backlinks of a file, in the order of the records' creation; for a folder-scoped caller those from databases in scope.
     pub(crate) async fn backlinks(
         &self,
         caller: &Caller,
@@ -49,7 +48,7 @@ impl Records {
         let file = files.first().ok_or_else(|| Error::no_file(file_id))?;
         caller.require("file", file_id, &file.folders)?;
         let of = store::backlinks::Of { workspace: caller.workspace, file: id, scope: caller.listed() };
-        let after = request.after.as_ref().map(place).transpose()?;
+        let after = request.after.as_ref().map(decode_cursor).transpose()?;
         let (time, record, property) = after.unwrap_or((Timestamp::from_micros(i64::MIN), "", ""));
         let turn = db.reading_fairly(caller.workspace).await?;
         let rows = store::backlinks::list(db, of, (time, record, property), request.fetch()).await?;
@@ -63,12 +62,12 @@ impl Records {
                 row.property_id.map_or_else(|| store::backlinks::BODY.to_owned(), |id| id.to_string());
             (row.created_at.as_micros().to_string(), format!("{}/{property}", row.record_id))
         });
-        let items = self.named(caller, page.items).await?;
+        let items = self.with_names(caller, page.items).await?;
         Ok(Page { items, next: page.next, total: page.total })
     }
 
-    /// The names of the databases and properties of backlinks.
-    async fn named(
+    /// Adds the names of databases and properties to backlinks.
+    async fn with_names(
         &self,
         caller: &Caller,
         rows: Vec<store::backlinks::BacklinkRow>,
@@ -78,7 +77,7 @@ impl Records {
         let databases = store::databases::get_many(self.context.db.engine(), caller.workspace, &ids).await?;
         let mut backlinks = Vec::with_capacity(rows.len());
         for row in rows {
-            // What went to trash, or lost the property, since the rows were read.
+            // The database was trashed, or the property deleted, after the rows were read.
             let Some(database) = databases.iter().find(|database| database.id == row.database_id) else {
                 continue;
             };
@@ -97,7 +96,7 @@ impl Records {
         Ok(backlinks)
     }
 
-    /// Checks that what values name is live, and within the caller's scope.
+    /// Checks that all references are live and in the caller's scope.
     pub(super) async fn check_references(
         &self,
         checks: &mut Checks,
@@ -121,13 +120,13 @@ impl Records {
         let mut named: Vec<(&str, &str)> =
             files.iter().map(|reference| (reference.path.as_str(), reference.id.as_str())).collect();
         named.extend(body_text.as_deref().map(|id| ("contentFileId", id)));
-        judge(checks, &mut outside, &targets, &named, "file");
+        check_targets(checks, &mut outside, &targets, &named, "file");
 
         for reference in of(PropertyType::Relation) {
             let wanted = database.property(reference.property);
             let wanted = wanted.and_then(|property| property.config.relation_database_id);
             let found = self.related(caller, &[reference.id.as_str()], wanted).await?;
-            judge(
+            check_targets(
                 checks,
                 &mut outside,
                 &found,
@@ -139,7 +138,7 @@ impl Records {
         let named: Vec<(&str, &str)> =
             assets.iter().map(|reference| (reference.path.as_str(), reference.id.as_str())).collect();
         let ids: Vec<&str> = named.iter().map(|(_, id)| *id).collect();
-        judge(checks, &mut outside, &self.assets(caller, &ids).await?, &named, "asset");
+        check_targets(checks, &mut outside, &self.assets(caller, &ids).await?, &named, "asset");
         outside.map_or(Ok(()), |message| Err(Error::OutOfScope(message)))
     }
 
@@ -208,7 +207,7 @@ impl Records {
         Ok(shown)
     }
 
-    /// Records as the caller sees them: without references that a folder scope hides.
+    /// Records as the caller sees them: without references to items outside the scope.
     pub(super) async fn show(
         &self,
         caller: &Caller,
@@ -238,7 +237,7 @@ impl Records {
         Ok(())
     }
 
-    /// What a folder-scoped caller may see of what these values name; `None` for a caller who may see everything.
+    /// The referenced ids that a folder-scoped caller may see; `None` for a caller who may see everything.
     async fn visible<'a>(
         &self,
         caller: &Caller,
@@ -248,7 +247,7 @@ impl Records {
         if caller.listed().is_none() {
             return Ok(None);
         }
-        let mut named = Named::default();
+        let mut named = References::default();
         for (values, body) in contents {
             named.files.extend(body.map(|id| id.to_string()));
             for property in database.properties.iter().filter(|property| property.kind.is_reference()) {
@@ -259,8 +258,12 @@ impl Records {
         self.covered(caller, &named).await.map(Some)
     }
 
-    /// Those of these things that live and that the caller's scope covers.
-    pub(super) async fn covered(&self, caller: &Caller, named: &Named) -> Result<HashSet<String>, Error> {
+    /// The referenced ids that are live and in the caller's scope.
+    pub(super) async fn covered(
+        &self,
+        caller: &Caller,
+        named: &References,
+    ) -> Result<HashSet<String>, Error> {
         let mut covered = self.files(caller, &texts(&named.files)).await?.covered;
         covered.extend(self.related(caller, &texts(&named.records), None).await?.covered);
         covered.extend(self.assets(caller, &texts(&named.assets)).await?.covered);
@@ -268,8 +271,8 @@ impl Records {
     }
 }
 
-/// Where a page of backlinks begins: the time, the record and the property of the last one before.
-fn place(after: &Cursor) -> Result<(Timestamp, &str, &str), Error> {
+/// Decodes the cursor of a page of backlinks: the time, record and property of the last one before it.
+fn decode_cursor(after: &Cursor) -> Result<(Timestamp, &str, &str), Error> {
     let parts = after.name.parse().ok().zip(after.id.split_once('/'));
     let (micros, (record, property)) = parts.ok_or_else(|| Error::Invalid(vec![paging::foreign_token()]))?;
     Ok((Timestamp::from_micros(micros), record, property))
@@ -284,7 +287,7 @@ impl Targets {
     }
 }
 
-fn judge(
+fn check_targets(
     checks: &mut Checks,
     outside: &mut Option<String>,
     targets: &Targets,

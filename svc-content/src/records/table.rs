@@ -1,4 +1,4 @@
-//! Tables as text (CSV): the head, the rows, and what a cell is as a value of a property.
+//! CSV tables: the header, the rows, and the conversion of cells to property values.
 
 use cairn_chassis::wording::{self, Unit};
 use csv::{ReaderBuilder, StringRecord};
@@ -7,38 +7,38 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::model::{Property, PropertyType};
 
-/// Of one table.
+/// The maximum size of a table.
 pub(crate) const MOST_BYTES: usize = 2 * 1024 * 1024;
-/// As many as a batch writes in one transaction.
+/// The same as the maximum of a batch.
 pub(crate) const MOST_ROWS: usize = 1_000;
-/// As many as a database has properties.
+/// The same as the maximum number of properties of a database.
 const MOST_COLUMNS: usize = 200;
-/// Spreadsheets write tables with one of these.
+/// The delimiters that spreadsheets write.
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
-/// What a text begins with that programs of tables would run as a formula: an export puts an apostrophe before it.
+/// Leading characters that make spreadsheets evaluate a text as a formula; an export escapes them with an apostrophe.
 const FORMULAS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// A table that was read.
+/// A parsed table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// What the first row says.
+    /// The header row.
     pub(crate) head: Vec<String>,
-    /// The others.
+    /// The rows below the header.
     pub(crate) rows: Vec<StringRecord>,
 }
 
 impl Table {
-    /// Reads a table in UTF-8, whatever of the usual delimiters it has.
+    /// Parses a table in UTF-8 with any of the usual delimiters.
     ///
     /// # Errors
-    /// What is no such table, or has more than one may have: under `csv`.
+    /// A violation of `csv` if it cannot be parsed, or exceeds a limit.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Error> {
-        let refused = |code: &str, message: String| Err(Error::invalid("csv", code, message));
+        let invalid = |code: &str, message: String| Err(Error::invalid("csv", code, message));
         if bytes.len() > MOST_BYTES {
-            return refused("too_long", wording::at_most(MOST_BYTES, Unit::Bytes));
+            return invalid("too_long", wording::at_most(MOST_BYTES, Unit::Bytes));
         }
         let Ok(text) = std::str::from_utf8(bytes) else {
-            return refused("invalid", "must be UTF-8: save the table as 'CSV UTF-8'".to_owned());
+            return invalid("invalid", "must be UTF-8: save the table as 'CSV UTF-8'".to_owned());
         };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = ReaderBuilder::new()
@@ -49,15 +49,15 @@ impl Table {
         let mut table = Self::default();
         for (place, row) in reader.records().enumerate() {
             let Ok(row) = row else {
-                return refused("invalid", format!("cannot be read at row {}", place + 1));
+                return invalid("invalid", format!("cannot be read at row {}", place + 1));
             };
             if row.len() > MOST_COLUMNS {
-                return refused("too_many", format!("may have at most {MOST_COLUMNS} columns"));
+                return invalid("too_many", format!("may have at most {MOST_COLUMNS} columns"));
             }
             if place == 0 {
                 table.head = row.iter().map(|name| plain(name.trim()).to_owned()).collect();
             } else if table.rows.len() == MOST_ROWS {
-                return refused(
+                return invalid(
                     "too_many",
                     format!("may have at most {MOST_ROWS} rows below its head: divide it"),
                 );
@@ -66,13 +66,13 @@ impl Table {
             }
         }
         if table.head.iter().all(String::is_empty) {
-            return refused("required", "needs a first row with the names of its columns".to_owned());
+            return invalid("required", "needs a first row with the names of its columns".to_owned());
         }
         Ok(table)
     }
 }
 
-/// That which the first line has most of, outside of quotes.
+/// The delimiter that is most frequent in the first line, outside of quotes.
 fn delimiter(text: &str) -> u8 {
     let mut is_quoted = false;
     let mut counts = DELIMITERS.map(|delimiter| (delimiter, 0_usize));
@@ -88,22 +88,22 @@ fn delimiter(text: &str) -> u8 {
             _ => {}
         }
     }
-    // Of as many, the first.
+    // On a tie the first one wins: `max_by_key` returns the last maximum of the reversed list.
     counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(delimiter, _)| delimiter)
 }
 
-/// The texts between the commas of a cell.
+/// The comma-separated parts of a cell.
 pub(super) fn parts(text: &str) -> Vec<&str> {
     text.split(',').map(|part| plain(part.trim())).filter(|part| !part.is_empty()).collect()
 }
 
-/// A text without the apostrophe that an export puts before what looks like a formula.
+/// A text without the apostrophe that an export escapes formulas with.
 pub(super) fn plain(text: &str) -> &str {
     text.strip_prefix('\'').filter(|rest| rest.starts_with(FORMULAS)).unwrap_or(text)
 }
 
-/// What a cell is as a value of a property, as a caller would send it; `None` for an empty one. What fits no value stays a
-/// text, which the rules of the property then refuse.
+/// Converts a cell to a value as in a request; `None` for an empty one. A cell that does not fit the type stays a text, which
+/// validation then rejects.
 pub(crate) fn value(property: &Property, cell: &str) -> Option<Value> {
     let trimmed = cell.trim();
     if trimmed.is_empty() {

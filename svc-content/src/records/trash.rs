@@ -1,5 +1,4 @@
-//! Records in trash. Their cells, by which the engine finds and counts live records, go with the deletion and are made
-//! anew.
+//! Records in trash. Their cells, by which SQL finds and counts live records, are deleted with them and rebuilt on restore.
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::Tx;
@@ -26,7 +25,7 @@ impl Records {
         Ok(change.commit().await?.last)
     }
 
-    /// Brings a record back from trash into its database, which must be live.
+    /// Restores a record from trash into its database, which must be live.
     pub(crate) async fn restore(
         &self,
         caller: &Caller,
@@ -43,7 +42,7 @@ impl Records {
             }
             let (record, deletion) = trashed(&mut change, caller, &database, record_id).await?;
             store::trash::restore(change.tx(), &deletion).await?;
-            make_findable(change.tx(), &database, &record).await?;
+            index_record(change.tx(), &database, &record).await?;
             change.note(noted(Operation::Restore, &database, &record));
             change.publish_upsert(Kind::Record, record.id);
             return self.finish(change, caller, &database, record).await;
@@ -51,7 +50,7 @@ impl Records {
         Err(schema_in_flux())
     }
 
-    /// Removes a trashed record for good, with its versions.
+    /// Permanently removes a trashed record, with its versions.
     pub(crate) async fn purge(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
         let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut change = Change::begin(&self.context, caller).await?;
@@ -80,25 +79,25 @@ pub(super) async fn delete_in(
     Ok(store::records::count(change.tx(), database.workspace_id, database.id, -1).await?)
 }
 
-/// The path of the database that held a record, which must be live for the record to come back.
+/// The path of the database of a trashed record, which must be live for the record to be restored.
 pub(crate) async fn require_database(tx: &mut Tx, deletion: &Deletion) -> Result<String, Error> {
     Ok(holder(tx, deletion).await?.path)
 }
 
-/// From the root to the folder that holds the database of a record in trash; none when that is not live.
+/// The folders from the root to the database of a trashed record; `None` if the database is not live.
 pub(crate) async fn folders_of(tx: &mut Tx, deletion: &Deletion) -> Result<Option<Vec<FolderId>>, Error> {
     let Some(id) = deletion.database_id else { return Ok(None) };
     let found = store::databases::get(tx.engine(), deletion.workspace, id).await?;
     Ok(found.map(|database| database.folders))
 }
 
-/// Makes a record that has come back what live records are to the engine.
+/// Rebuilds the cells of a restored record.
 pub(crate) async fn revive(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
     let database = holder(tx, deletion).await?;
     let id = parse(&deletion.item_id)?;
     let found = store::records::get(tx.engine(), deletion.workspace, database.id, id).await?;
     let record = found.ok_or_else(|| Error::no_record(id))?;
-    make_findable(tx, &database, &record).await
+    index_record(tx, &database, &record).await
 }
 
 async fn holder(tx: &mut Tx, deletion: &Deletion) -> Result<Database, Error> {
@@ -110,19 +109,19 @@ async fn holder(tx: &mut Tx, deletion: &Deletion) -> Result<Database, Error> {
     store::databases::get(tx.engine(), deletion.workspace, id).await?.ok_or_else(in_trash)
 }
 
-async fn make_findable(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
+async fn index_record(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
     store::cells::insert(tx, database, record).await?;
     Ok(store::records::count(tx, database.workspace_id, database.id, 1).await?)
 }
 
-/// Keeps a database live until the transaction ends.
+/// Locks a database, which must be live, until the end of the transaction.
 async fn hold_live(change: &mut Change, database: &Database) -> Result<(), Error> {
     store::databases::hold(change.tx(), database.workspace_id, database.id).await?;
     let written = store::databases::written_at(change.tx(), database.workspace_id, database.id).await?;
     written.map(|_| ()).ok_or_else(|| Error::no_database(database.id))
 }
 
-/// A trashed record and its deletion; the deletion first, as the trash does.
+/// Locks a trashed record and its deletion. The deletion comes first in the lock order of the trash.
 async fn trashed(
     change: &mut Change,
     caller: &Caller,
@@ -135,7 +134,7 @@ async fn trashed(
     found.zip(deletion).ok_or_else(|| Error::no_record(id))
 }
 
-/// What is noted of a record.
+/// The activity entry of a record.
 pub(super) fn noted(operation: Operation, database: &Database, record: &Record) -> Activity {
     let name = name(database, record);
     let path = format!("{}/{name}", database.path);

@@ -1,4 +1,4 @@
-//! Values: what each type takes, how values are kept, shown, compared and read as text.
+//! Property values: validation by type, rendering for callers, and rendering as searchable text.
 
 use cairn_chassis::json::{self, Unreadable};
 use cairn_chassis::wording::{self, Unit};
@@ -12,7 +12,7 @@ const MAX_TEXT_CHARS: usize = 100_000;
 const MAX_URL_CHARS: usize = 10_000;
 const MAX_ELEMENTS: usize = 500;
 
-/// A value that names something else, and where it stands in the request.
+/// A referenced id, with its path in the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reference {
     pub(crate) path: String,
@@ -20,7 +20,7 @@ pub(crate) struct Reference {
     pub(crate) id: String,
 }
 
-/// Values of a request that obey the rules of their types.
+/// Validated values of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ValueChanges {
     /// `None` clears.
@@ -29,7 +29,7 @@ pub(crate) struct ValueChanges {
 }
 
 impl ValueChanges {
-    /// Reads a JSON object; every violation is gathered.
+    /// Parses a JSON object and collects all violations.
     pub(crate) fn read(checks: &mut Checks, database: &Database, text: &str, allow_names: bool) -> Self {
         let mut changes = Self::default();
         if text.is_empty() {
@@ -62,7 +62,7 @@ impl ValueChanges {
         changes
     }
 
-    /// Puts the changes over what there is.
+    /// Merges the changes into existing values.
     pub(crate) fn merge(&self, values: &mut Values) {
         for (property, value) in &self.values {
             match value {
@@ -81,7 +81,7 @@ struct ValueReader<'a> {
 }
 
 impl ValueReader<'_> {
-    /// The value as it is kept; `None` for none, and for one that breaks a rule.
+    /// The value as it is stored; `None` if it is null or invalid.
     fn value(&mut self, value: Value) -> Option<Value> {
         if value.is_null() {
             return None;
@@ -108,12 +108,12 @@ impl ValueReader<'_> {
         None
     }
 
-    fn text(&mut self, value: Value, most: usize) -> Option<Value> {
+    fn text(&mut self, value: Value, max: usize) -> Option<Value> {
         let Value::String(text) = value else {
             return self.refuse("wrong_type", "must be a text");
         };
-        if text.chars().count() > most {
-            return self.refuse("too_long", &wording::at_most(most, Unit::Characters));
+        if text.chars().count() > max {
+            return self.refuse("too_long", &wording::at_most(max, Unit::Characters));
         }
         if text.contains('\0') {
             return self.refuse("invalid", wording::NO_NUL);
@@ -212,7 +212,7 @@ fn has_elements(value: &Value) -> bool {
     value.as_array().is_some_and(|elements| !elements.is_empty())
 }
 
-/// Whether a text is an absolute address of the web.
+/// Whether a text is an absolute HTTP or HTTPS URL.
 pub(super) fn is_web_address(text: &str) -> bool {
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
     let rest = if lower.starts_with("https://") {
@@ -229,7 +229,7 @@ pub(super) fn is_web_address(text: &str) -> bool {
         && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// Values as callers see them: of the properties that there are, options by name, without what is hidden.
+/// Values as callers see them: only of live properties, options by name, without hidden references.
 pub(crate) fn shown(
     database: &Database,
     values: &Values,
@@ -255,8 +255,8 @@ pub(crate) fn shown(
     shown
 }
 
-/// A record as a document to be searched: a line for each field, then its body. References are left out: who may read
-/// the record may not see what it names, and their ids say nothing.
+/// A record as a document for search: a line per field, then its body. References are omitted, as a caller who may read the
+/// record may not be allowed to see their targets.
 pub(crate) fn rendered(database: &Database, values: &Values, body: Option<&str>) -> String {
     let visible = shown(database, values, |_, _| false);
     let mut text = String::new();

@@ -9,8 +9,7 @@ use serde_json::Value;
 use crate::model::{Database, Values};
 use crate::records::values::shown;
 
-/// With all fields, and without those that name other things where that differs: a caller of some folders may not learn
-/// what a record names.
+/// The front matter with all fields, and without references if the record has any: a folder-scoped caller may not see them.
 pub(super) fn both(database: &Database, values: &Values) -> (String, Option<String>) {
     let whole = render(database, &shown(database, values, |_, _| true));
     let names_others = |property: &crate::model::Property| {
@@ -20,23 +19,23 @@ pub(super) fn both(database: &Database, values: &Values) -> (String, Option<Stri
     (whole, bare)
 }
 
-/// With all fields.
+/// The front matter with all fields.
 pub(super) fn whole(database: &Database, values: &Values) -> String {
     render(database, &shown(database, values, |_, _| true))
 }
 
-/// Without the fields that name other things.
+/// The front matter without references.
 pub(super) fn without_references(database: &Database, values: &Values) -> String {
     render(database, &shown(database, values, |_, _| false))
 }
 
-/// Values in the order of the properties; what has no value has no line.
+/// Values in the order of the properties; a property without a value is omitted.
 fn render(database: &Database, values: &Values) -> String {
     let mut text = String::from("---\n");
     let mut taken = HashSet::new();
     for property in &database.properties {
         let Some(value) = values.get(&property.id.to_string()) else { continue };
-        if is_nothing(value) {
+        if is_blank(value) {
             continue;
         }
         let mut name = Cow::Borrowed(property.name.as_str());
@@ -53,7 +52,7 @@ fn render(database: &Database, values: &Values) -> String {
     text
 }
 
-fn is_nothing(value: &Value) -> bool {
+fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -62,7 +61,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// What stands behind the colon, to the end of the line or lines.
+/// Writes a value after its colon, up to the end of its last line.
 fn write_value(text: &mut String, value: &Value, is_date: bool) {
     match value {
         Value::String(date) if is_date => text.extend([" ", date, "\n"]),
@@ -99,7 +98,7 @@ fn of_element(element: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Lines that a block can hold as they are, so that a search by line finds them.
+/// Whether a text can be a literal block, which keeps its lines searchable.
 fn is_block(text: &str) -> bool {
     let is_plain = |c: char| !c.is_control() && !is_break(c);
     text.contains('\n')
@@ -110,20 +109,20 @@ fn is_block(text: &str) -> bool {
             .all(|line| line.chars().all(is_plain) && !line.trim_start().is_empty() | line.is_empty())
 }
 
-/// Ends a line in some versions of YAML.
+/// Whether a character is a line break in some versions of YAML, or a byte order mark.
 const fn is_break(c: char) -> bool {
     matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
 }
 
-/// A text as YAML reads it back: as it is where that says the same, else in double quotes.
+/// A text as a YAML scalar: plain if that round-trips, otherwise in double quotes.
 fn scalar(text: &str) -> Cow<'_, str> {
     if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(Value::from(text).to_string()) }
 }
 
 fn is_plain(text: &str) -> bool {
     const WORDS: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
-    let begins_well = text.chars().next().is_some_and(|c| c.is_alphabetic() || c == '/');
-    begins_well
+    let has_plain_start = text.chars().next().is_some_and(|c| c.is_alphabetic() || c == '/');
+    has_plain_start
         && !text.ends_with([' ', ':'])
         && !text.contains(": ")
         && !text.contains(" #")

@@ -1,8 +1,8 @@
-//! What makes a tree of now the tree of a moment (ADR 106).
+//! The difference between the current tree and the tree at a past moment (ADR 106).
 //!
-//! Entries of activity since then say which items have changed, and what each was before; versions keep what was in them. So
-//! a tree of then costs what has changed since, and not what the workspace holds. What does not live now is not told of
-//! (ADR 96), but for folders: a path of then leads through them.
+//! The activity since then has the items that have changed and their former state; versions have their former contents. So the
+//! cost is proportional to the changes since, not to the size of the workspace. Items that are not live now are omitted
+//! (ADR 96), except for folders, which past paths may lead through.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -18,37 +18,37 @@ use crate::model::{
     ActivityEntry, ActivityId, FileVersion, FolderState, FormerMember, MemberTarget, MemoryState, TreeFile,
     TreeFolder, TreeMember, TreeMemory,
 };
-use crate::past::{Facts, Moment, Standing, stood, time_of};
+use crate::past::{Facts, Moment, PastState, state_at, time_of};
 use crate::store::tree::Which;
 use crate::{Error, store};
 
-/// Entries of activity that are gone back through; of a moment before more of them no tree is told.
+/// Activity entries that are read; a moment with more changes since is refused.
 const MOST_ENTRIES: usize = 20_000;
-/// What a write names in the feed is more than what it notes: a folder that goes to trash names all that is in it.
+/// The same for feed entries, of which a write has more: trashing a folder publishes all of its contents.
 const MOST_FEED_ENTRIES: usize = 100_000;
-/// Entries that are read at once.
+/// Activity entries per statement.
 const PAGE: usize = 1_000;
-/// The clocks of processes that write differ by less.
-const CLOCKS: Duration = Duration::from_secs(10);
+/// The maximum clock skew between writing processes.
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(10);
 
-/// What has changed since a moment.
+/// Everything that has changed since a moment, in its state then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PastTree {
     pub(crate) at: Timestamp,
-    /// As it stood then.
+    /// The items in their state then.
     pub(crate) items: TreeItems,
-    /// What the files among them were tagged with; those that had no tags are left out.
+    /// The tags of the files among them; files without tags are omitted.
     pub(crate) tags: Vec<(FileId, Vec<String>)>,
-    /// Folders, files and memories that did not live then, or do not now.
+    /// Folders, files and memories that were not live then, or are not live now.
     pub(crate) gone: Vec<(Kind, DocumentId)>,
-    /// Databases and records.
+    /// Databases and records that have changed; their former state is not available.
     pub(crate) untold: Vec<(Kind, DocumentId)>,
-    /// How many of `gone` live now and lived then.
+    /// How many items of `gone` are live now, and were live then with unknown content.
     pub(crate) unknown: u64,
 }
 
 impl Trees {
-    /// What has changed since a moment, as it stood then.
+    /// Everything that has changed since a moment, in its state then.
     pub(crate) async fn past(&self, workspace: &str, moment: Moment) -> Result<PastTree, Error> {
         let workspace = parse(workspace)?;
         let at = time_of(&self.context, workspace, moment).await?;
@@ -66,15 +66,15 @@ impl Trees {
     }
 }
 
-/// The entries since a moment, the latest first, and the position of the last write that was made by then.
+/// The activity since a moment, latest first, and the feed position of the last write by then.
 async fn since(
     context: &Context,
     workspace: WorkspaceId,
     moment: Moment,
     at: Timestamp,
 ) -> Result<(Vec<ActivityEntry>, u64), Error> {
-    let clocks = i64::try_from(CLOCKS.as_micros()).unwrap_or(i64::MAX);
-    let far_enough = Timestamp::from_micros(at.as_micros().saturating_sub(clocks));
+    let skew = i64::try_from(MAX_CLOCK_SKEW.as_micros()).unwrap_or(i64::MAX);
+    let far_enough = Timestamp::from_micros(at.as_micros().saturating_sub(skew));
     let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
     let mut before = ActivityId::before(Timestamp::from_micros(i64::MAX));
     let (mut entries, mut seen) = (Vec::new(), 0);
@@ -97,13 +97,13 @@ async fn since(
         }
         before = oldest;
     }
-    // Of one item in the order of the writes, whatever the clocks say.
+    // Order the entries by feed position, as timestamps are subject to clock skew.
     entries.sort_by_key(|entry| Reverse((entry.id.position, entry.id.place)));
     Ok((entries, seen))
 }
 
-/// The databases and records that the feed names after a position: also those that changed along with something else, of which
-/// there is no entry.
+/// The databases and records in the feed after a position, including those that changed along with another item and have no
+/// activity entry.
 async fn untold(
     context: &Context,
     workspace: WorkspaceId,
@@ -131,7 +131,7 @@ fn too_many() -> Error {
     ))
 }
 
-/// What was done since to each item, the latest first.
+/// The activity per item, latest first.
 #[derive(Debug, Default)]
 struct Histories(HashMap<(Kind, DocumentId), Vec<ActivityEntry>>);
 
@@ -157,7 +157,7 @@ impl Histories {
     }
 }
 
-/// Gathers what stood then.
+/// Reads the past state of items.
 struct Reader<'a> {
     context: &'a Context,
     workspace: WorkspaceId,
@@ -167,11 +167,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// How an item stood that is so now.
-    fn stood(&self, kind: Kind, id: DocumentId, present: Facts) -> Option<Facts> {
-        match stood(self.histories.get(kind, id), self.moment, present) {
-            Standing::Live(facts) => Some(facts),
-            Standing::NotYet | Standing::InTrash | Standing::Gone => None,
+    /// The past state of an item, from its present one; `None` if it was not live.
+    fn state_at(&self, kind: Kind, id: DocumentId, present: Facts) -> Option<Facts> {
+        match state_at(self.histories.get(kind, id), self.moment, present) {
+            PastState::Live(facts) => Some(facts),
+            PastState::NotYet | PastState::InTrash | PastState::Removed => None,
         }
     }
 
@@ -184,7 +184,7 @@ impl Reader<'_> {
         let then = live.into_iter().filter_map(|file| {
             let present = Facts::of(&file.name, file.folder_id);
             let present = present.tagged(tags.remove(&file.id).unwrap_or_default());
-            let facts = self.stood(Kind::File, DocumentId(file.id.0), present)?;
+            let facts = self.state_at(Kind::File, DocumentId(file.id.0), present)?;
             Some((file, facts))
         });
         let then: Vec<(TreeFile, Facts)> = then.collect();
@@ -237,9 +237,11 @@ impl Reader<'_> {
         let mut told = HashSet::new();
         for memory in live {
             let id = DocumentId(memory.id.0);
-            let Some(facts) = self.stood(Kind::Memory, id, Facts::of(&memory.name, None)) else { continue };
+            let Some(facts) = self.state_at(Kind::Memory, id, Facts::of(&memory.name, None)) else {
+                continue;
+            };
             let Some(version) = facts.version else {
-                // It was in trash since, and is otherwise what it was.
+                // It was trashed and restored since, and is otherwise unchanged.
                 told.insert(id);
                 self.past.items.memories.push(memory);
                 continue;
@@ -251,13 +253,13 @@ impl Reader<'_> {
                 continue;
             };
             told.insert(id);
-            self.past.items.memories.push(was(memory, state, version.created_at));
+            self.past.items.memories.push(at_version(memory, state, version.created_at));
         }
         self.past.gone.extend(changed.into_iter().filter(|(_, id)| !told.contains(id)));
         Ok(())
     }
 
-    /// The folders that have changed and live, and those in which something told of stood, level by level upward.
+    /// The changed live folders, and the past parents of everything that was read, level by level upward.
     async fn folders(&mut self) -> Result<(), Error> {
         let changed = self.histories.ids(Kind::Folder);
         let ids: Vec<DocumentId> = changed.iter().map(|(_, id)| *id).collect();
@@ -286,7 +288,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// How a folder stood; none where it did not, nobody knows, or it is as it is now.
+    /// The past state of a folder; `None` if it was not live, its state is unknown, or it has not changed.
     fn folder(&self, id: FolderId, now: Option<FolderState>) -> Option<Facts> {
         let id = DocumentId(id.0);
         let history = self.histories.get(Kind::Folder, id);
@@ -295,12 +297,12 @@ impl Reader<'_> {
         }
         let by_state = now.map(|state| Facts::of(&state.name, state.parent_id));
         let by_history = || history.first().map(|entry| Facts::of(&entry.what.name, entry.what.folder_id));
-        self.stood(Kind::Folder, id, by_state.or_else(by_history)?)
+        self.state_at(Kind::Folder, id, by_state.or_else(by_history)?)
     }
 }
 
-/// A memory that lives now, as it was at a version.
-fn was(memory: TreeMemory, state: MemoryState, updated_at: Timestamp) -> TreeMemory {
+/// A live memory in its state at a version.
+fn at_version(memory: TreeMemory, state: MemoryState, updated_at: Timestamp) -> TreeMemory {
     let member = |member: FormerMember| TreeMember {
         target: MemberTarget::of(member.kind, member.id),
         is_query: member.query.is_some(),

@@ -1,8 +1,8 @@
-//! What a database's fields are, in words for an agent that browses its records.
+//! The schema of a database as Markdown, for agents that browse its records.
 
 use crate::model::{Database, Property, PropertyType};
 
-/// Options that are named; the rest is counted.
+/// Options that are listed by name; the rest is only counted.
 const MOST_OPTIONS: usize = 100;
 
 /// The text, in Markdown.

@@ -1,4 +1,4 @@
-//! The texts that a tree shows, read when somebody wants them.
+//! The texts of a tree, which are fetched lazily by reference.
 
 use cairn_chassis::wording::{self, Unit};
 use std::collections::HashMap;
@@ -11,36 +11,36 @@ use crate::store::tree::Which;
 use crate::{Error, store};
 
 const MAX_REFS: usize = 1_000;
-/// Texts in one answer; one text more than that is always answered, so that a reader gets on.
+/// Bytes of texts per response. The text that exceeds it is included, so that every request makes progress.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Names a text.
+/// A reference to a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TextRef {
-    /// The body of files with that hash.
+    /// The body with this hash.
     Body(String),
     /// The front matter of a record.
     FrontMatter {
-        /// Of which record.
+        /// The record.
         record: RecordId,
-        /// With the fields that name other things.
+        /// Whether to include reference fields.
         has_references: bool,
     },
     /// The schema of a database.
     Schema(DatabaseId),
 }
 
-/// Texts that are there.
+/// Texts that were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReadTexts {
-    /// Each with the place of its reference and its hash.
+    /// Each with the index of its reference and its hash.
     pub(crate) texts: Vec<(usize, String, String)>,
-    /// How many references, from the first on, were looked at.
+    /// How many references, from the first on, were processed.
     pub(crate) read: usize,
 }
 
 impl Trees {
-    /// The texts that are there; a reference that names nothing is `None`.
+    /// The texts that exist; a reference that names nothing is `None`.
     pub(crate) async fn texts(&self, workspace: &str, refs: &[Option<TextRef>]) -> Result<ReadTexts, Error> {
         let workspace = parse(workspace)?;
         if refs.len() > MAX_REFS {
@@ -150,7 +150,7 @@ impl TextRef {
         }
     }
 
-    /// What is no body.
+    /// Renders a text that is not a body.
     fn render(
         &self,
         records: &HashMap<RecordId, Record>,
