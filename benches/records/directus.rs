@@ -1,4 +1,4 @@
-//! The peer of npm: Directus on SQLite, with the same records and the same questions.
+//! The baseline from npm: Directus on SQLite, with the same records and the same queries.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -21,18 +21,18 @@ use crate::pages::{LAST_OFFSET, PAGE, Question};
 use crate::server::{self, Memory, OWN_TIME, Server, free_address};
 use crate::tasks::{Row, STATUSES, TAGS};
 
-/// Below the folder where it is installed.
+/// The entry point, relative to the installation folder.
 const PROGRAM: &str = "node_modules/directus/cli.js";
 const COLLECTION: &str = "/collections";
 const ITEMS: &str = "/items/tasks";
-/// Records that are sent at once.
+/// Records per request.
 const ROWS: u32 = 1_000;
-/// Where `/proc/…/stat` has the time of children that have ended, counted from the name on.
+/// The field index in `/proc/…/stat` of the CPU time of children that have exited, counted from the name.
 const ENDED_CHILDREN: usize = 13;
 const START_LIMIT: Duration = Duration::from_secs(120);
 const PROBE_PAUSE: Duration = Duration::from_millis(50);
 
-/// A running Directus with the collection `tasks`, gone when this is.
+/// A running Directus with the collection `tasks`, which is stopped on drop.
 #[derive(Debug)]
 pub(crate) struct Directus {
     server: Server,
@@ -47,13 +47,13 @@ pub(crate) struct Directus {
 #[derive(Debug)]
 struct Installation {
     folder: PathBuf,
-    /// Where it was installed for this run alone.
+    /// The folder of an installation for this run only.
     _temporary: Option<TempDir>,
 }
 
 impl Directus {
-    /// Starts it from that folder, or installs it for this run, and fills it. `None`, and said aloud, where it is not there and
-    /// cannot be installed.
+    /// Starts Directus from a folder, or installs it for this run, and fills it. Prints a message and returns `None` if it is
+    /// missing and cannot be installed.
     pub(crate) async fn start(folder: Option<&Path>, records: u32) -> anyhow::Result<Option<Self>> {
         let installation = match folder {
             Some(folder) => installed(folder)?,
@@ -77,7 +77,7 @@ impl Directus {
         Ok(Some(directus))
     }
 
-    /// A caller that may do everything.
+    /// A client with all permissions.
     pub(crate) const fn api(&self) -> &Api {
         &self.api
     }
@@ -123,20 +123,20 @@ impl Target for Directus {
         Ok(())
     }
 
-    /// What is acknowledged is found: there is no index behind it.
+    /// Returns at once: an acknowledged record is found, as there is no asynchronous index.
     async fn until_found(&self, _: &()) -> anyhow::Result<()> {
         Ok(())
     }
 }
 
-/// What is asked of Cairn, by the same names. There is no page of a record, and words are looked for as one text.
+/// The queries of Cairn, with the same names. Directus cannot query the page of a record, and searches for words as one phrase.
 pub(crate) fn questions(records: u32) -> Vec<Question> {
     let near: Vec<u32> = (0..=LAST_OFFSET).step_by(PAGE as usize).collect();
     let deep = [records / 2, records - 2 * PAGE];
     let ask = |name: &str, is_search: bool, query: &str, offsets: &[u32]| Question {
         name: name.to_owned(),
         is_search,
-        // Cairn tells how many there are, too.
+        // Cairn returns the total, too.
         path: format!("{ITEMS}?limit={PAGE}&meta=filter_count&{query}"),
         others: Vec::new(),
         offsets: offsets.to_vec(),
@@ -155,7 +155,7 @@ pub(crate) fn questions(records: u32) -> Vec<Question> {
     ]
 }
 
-/// The seven properties, with indexes on what is sorted and filtered.
+/// The schema with seven properties, and indexes on those that are sorted or filtered by.
 fn collection() -> Value {
     let key = json!({"is_primary_key": true, "has_auto_increment": true});
     let (plain, indexed) = (json!({}), json!({"is_indexed": true}));
@@ -185,7 +185,7 @@ fn collection() -> Value {
     json!({"collection": "tasks", "schema": {}, "meta": {}, "fields": fields})
 }
 
-/// A record as it is sent.
+/// The body of a record.
 fn item(row: &Row) -> Value {
     json!({
         "name": row.name,
@@ -227,7 +227,7 @@ fn installed(folder: &Path) -> anyhow::Result<Option<Installation>> {
 
 fn install() -> anyhow::Result<Option<Installation>> {
     let folder = TempDir::new()?;
-    // Else npm looks for a package in the folders above.
+    // Without it npm would look for a package in the parent folders.
     fs::write(folder.path().join("package.json"), "{}")?;
     let mut npm = Command::new("npm");
     npm.current_dir(folder.path()).args(["install", "--no-audit", "--no-fund", "directus", "sqlite3"]);
@@ -243,14 +243,14 @@ fn install() -> anyhow::Result<Option<Installation>> {
     Ok(Some(Installation { folder: folder.path().canonicalize()?, _temporary: Some(folder) }))
 }
 
-/// CPU time of a process and all below it, those that have ended too.
+/// CPU time of a process and all of its descendants, including exited ones.
 fn tree_time(process: u32) -> anyhow::Result<Duration> {
     let mut time = server::cpu_time(process, OWN_TIME)? + server::cpu_time(process, ENDED_CHILDREN)?;
-    // Each stands below the thread that started it (proc(5), `children`).
+    // A child is listed under the thread that started it (proc(5), `children`).
     for thread in fs::read_dir(format!("/proc/{process}/task"))?.flatten() {
         let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
         for child in children.split_whitespace().filter_map(|id| id.parse().ok()) {
-            // One that has ended since is in the other sum by now.
+            // A child that has exited meanwhile is counted among the exited children instead.
             time += tree_time(child).unwrap_or_default();
         }
     }

@@ -113,7 +113,7 @@ pub(crate) struct Cairn<'a> {
 #[derive(Debug)]
 pub(crate) struct Inserted {
     id: String,
-    /// A word that no other record has.
+    /// A word that is unique to the record.
     word: String,
     /// The value of `X-Cairn-Change`.
     change: String,

@@ -1,4 +1,4 @@
-//! What a page of a database's records costs the server over HTTP, and what a record that is inserted:
+//! CPU time of the server over HTTP per page of a database's records, and per inserted record:
 //! `cargo bench --bench records -- --help`.
 
 #[expect(dead_code, reason = "files are written by other benches")]

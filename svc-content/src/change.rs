@@ -180,7 +180,7 @@ impl Change {
         }
     }
 
-    /// Moves the item of a deletion to trash, and nothing else.
+    /// Moves the item of a deletion to trash, without contents.
     pub(crate) async fn trash(&mut self, deletion: &Deletion) -> Result<(), Error> {
         self.trash_noted(deletion, deletion.activity(Operation::Trash)).await
     }

@@ -184,7 +184,7 @@ impl Databases {
     }
 }
 
-/// The property that titles the records.
+/// The primary property, whose value is the title of a record.
 pub(crate) fn primary_property(context: &Context, name: String) -> Property {
     let (kind, config) = (PropertyType::Text, PropertySettings::default());
     Property { id: context.ids.next(), name, kind, is_primary: true, config }

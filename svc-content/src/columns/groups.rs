@@ -184,7 +184,7 @@ fn group(counted: Counted<Key<'_>>, schema: &ColumnSchema) -> Group {
     let key = match counted.key {
         Key::Place(place) => match schema.options.get(usize::from(place)) {
             Some(id) => GroupKey::Option(place, id.clone()),
-            // A truth value.
+            // A truth value: the column has no options.
             None => GroupKey::Number(Ranked::of(place.into())),
         },
         Key::Number(number) => GroupKey::Number(number),

@@ -39,7 +39,7 @@ pub(crate) struct Named {
     pub(crate) folded: String,
 }
 
-/// A file that has changed. One that moved to trash counts as gone.
+/// A file that has changed. One that moved to trash is a delete.
 #[derive(Debug, Clone)]
 pub(crate) enum NameChange {
     Is(Named),

@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(texts.indexed_len, texts.len);
     }
 
-    /// Pieces of which texts and what is looked for in them are made, so that words are common and rare, and end in each other.
+    /// Texts and search texts from shared fragments, so that words are common and rare, and suffixes of each other.
     fn made_of(pieces: std::ops::Range<usize>) -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             prop::sample::select(vec!["quorum", "retry", "rum", "re", "q", "å", "7", "särskild"]),

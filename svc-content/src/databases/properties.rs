@@ -32,7 +32,7 @@ pub(crate) struct SettingsDraft {
     pub(crate) relation_database_id: Option<String>,
 }
 
-/// A property to be added.
+/// A property to be created.
 #[derive(Debug, Clone)]
 pub(crate) struct PropertyDraft {
     pub(crate) name: String,

@@ -22,16 +22,16 @@ use crate::model::{
 use crate::scope::Caller;
 use crate::{databases, store};
 
-/// What is asked for. Which records is said as for a page.
+/// A request for groups. It selects records like a request for a page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordGroupsRequest {
     pub(crate) search: String,
-    /// All of these hold.
+    /// Combined by AND.
     pub(crate) filters: Vec<domain::Filter>,
     pub(crate) view_id: Option<String>,
     pub(crate) group_by: String,
     pub(crate) date_unit: DateUnit,
-    /// Absent: by value where values have an order of their own, otherwise by count.
+    /// Absent: by value if the values have a natural order, otherwise by count.
     pub(crate) order: Option<GroupOrder>,
     pub(crate) summarize: Vec<String>,
     pub(crate) allow_names: bool,
@@ -53,18 +53,18 @@ pub(crate) struct RecordGroup {
     /// `None` for the records without a value.
     pub(crate) value: Option<Value>,
     pub(crate) label: String,
-    /// Whether the value is the beginning of a longer text.
+    /// Whether the value is a truncated text.
     pub(crate) is_beginning: bool,
     pub(crate) count: u64,
     pub(crate) summaries: Vec<Summary>,
 }
 
-/// What records have of one property.
+/// Aggregates of one property.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Summary {
     pub(crate) property: PropertyId,
     pub(crate) count: u64,
-    /// Of numbers, as is the average.
+    /// Only of numbers, like the average.
     pub(crate) sum: Option<f64>,
     pub(crate) average: Option<f64>,
     pub(crate) least: Option<Value>,
