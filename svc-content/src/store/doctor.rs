@@ -1,4 +1,4 @@
-//! Databases, records and cells of every workspace, as they are stored, for the doctor; and what it writes when it mends.
+//! Databases, records and cells of all workspaces as they are stored, for the doctor, and its repairs.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
@@ -12,11 +12,11 @@ use crate::store::bodies::Body;
 statements! {
     pub(super) fn statements;
 
-    /// From after $1 and $2 on.
+    /// After the key `$1`, `$2`.
     const DATABASES: &str = "SELECT workspace_id, id, properties, views FROM databases \
          WHERE (workspace_id, id) > ($1, $2) ORDER BY workspace_id, id LIMIT $3";
 
-    /// Live ones, from after $3 on.
+    /// Live ones, after the id `$3`.
     const RECORDS: &str = "SELECT id, database_id, field_values, title, searched FROM records \
          WHERE workspace_id = $1 AND database_id = $2 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4";
 
@@ -32,10 +32,10 @@ statements! {
 }
 
 statements! {
-    /// What is mended with. The doctor alone reads whole tables.
+    /// The statements of repairs. Only the doctor reads whole tables.
     pub(crate) fn mends;
 
-    /// Bodies that something refers to and that are not there.
+    /// Referenced bodies that do not exist.
     const MISSING_BODIES: &str = "SELECT DISTINCT r.workspace_id, r.content_hash FROM (\
          SELECT workspace_id, content_hash FROM files UNION ALL SELECT workspace_id, content_hash FROM file_versions) AS r \
          LEFT JOIN bodies b ON b.workspace_id = r.workspace_id AND b.hash = r.content_hash WHERE b.hash IS NULL";
@@ -68,7 +68,7 @@ statements! {
          WHERE v.workspace_id = records.workspace_id AND v.record_id = records.id AND v.version = records.version \
          AND v.field_values <> records.field_values)";
 
-    /// Records of which the newest version, which is not older than they are, holds something else.
+    /// Records that differ from their newest version, where that version is not older than the record.
     const DIFFERENT: &str = "SELECT r.workspace_id, r.id, r.field_values, v.version, v.field_values AS kept FROM records r \
          JOIN record_versions v ON v.workspace_id = r.workspace_id AND v.record_id = r.id WHERE v.version >= r.version \
          AND v.version = (SELECT MAX(n.version) FROM record_versions n \
@@ -94,12 +94,12 @@ statements! {
     ];
 }
 
-/// Bodies that files or versions refer to and that are not there: the workspace of each, and the hash.
+/// Bodies that files or versions refer to and that do not exist: the workspace and the hash of each.
 pub(crate) async fn missing_bodies(tx: &mut Tx) -> Result<Vec<(String, String)>, Error> {
     fetch!(all, tx, MISSING_BODIES)
 }
 
-/// The files and versions that have a body.
+/// The files and versions that refer to a body.
 pub(crate) async fn versions_of_body(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -108,7 +108,7 @@ pub(crate) async fn versions_of_body(
     fetch!(all, tx, VERSIONS_OF_BODY, Text(workspace), hash)
 }
 
-/// Lets whatever has one body have another one, which is there, and tells the feed.
+/// Makes everything that refers to one body refer to another, existing one, and appends the files to the feed.
 pub(crate) async fn refer_instead(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -124,7 +124,7 @@ pub(crate) async fn refer_instead(
     execute!(tx, move_head, Text(workspace)).map(drop)
 }
 
-/// Sets what follows from a record's values.
+/// Updates the columns that are derived from the values of a record.
 pub(crate) async fn set_derived(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -135,7 +135,7 @@ pub(crate) async fn set_derived(
     execute!(tx, SET_DERIVED, Text(workspace), Text(record), title, searched).map(drop)
 }
 
-/// Gives a record the values of its newest version; answers whether that has others.
+/// Sets the values of a record to those of its newest version; returns whether they differed.
 pub(crate) async fn values_of_version(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -144,7 +144,7 @@ pub(crate) async fn values_of_version(
     Ok(execute!(tx, VALUES_OF_VERSION, Text(workspace), record)? > 0)
 }
 
-/// A record of which the newest version holds something else.
+/// A record that differs from its newest version.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct Different {
     pub(crate) workspace_id: String,
@@ -156,23 +156,23 @@ pub(crate) struct Different {
 }
 
 impl Different {
-    /// Whether its values can be read.
+    /// Whether the values of the record can be parsed.
     pub(crate) fn is_readable(&self) -> bool {
         values_of(&self.field_values).is_ok()
     }
 
-    /// Whether those of the newest version can be.
+    /// Whether the values of the newest version can be parsed.
     pub(crate) fn is_newest_readable(&self) -> bool {
         values_of(&self.kept).is_ok()
     }
 }
 
-/// Every record of which the newest version holds something else.
+/// Every record that differs from its newest version.
 pub(crate) async fn different(tx: &mut Tx) -> Result<Vec<Different>, Error> {
     fetch!(all, tx, DIFFERENT)
 }
 
-/// Makes what a record is now a version of its own, behind the newest.
+/// Inserts the current state of a record as a new version.
 pub(crate) async fn keep_as_newest(tx: &mut Tx, record: &Different) -> Result<(), Error> {
     let [set_version, insert_version] = KEEP_AS_NEWEST;
     let version = record.version.saturating_add(1);
@@ -180,12 +180,12 @@ pub(crate) async fn keep_as_newest(tx: &mut Tx, record: &Different) -> Result<()
     execute!(tx, insert_version, &record.workspace_id, &record.id).map(drop)
 }
 
-/// Gives a record the values of its newest version.
+/// Sets the values of a record to those of its newest version.
 pub(crate) async fn take_from_newest(tx: &mut Tx, record: &Different) -> Result<(), Error> {
     execute!(tx, TAKE_FROM_NEWEST, &record.workspace_id, &record.id, record.version, &record.kept).map(drop)
 }
 
-/// The assets whose bytes have that hash: id and name.
+/// The assets whose content has that hash: id and name.
 pub(crate) async fn assets_of_object(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -194,7 +194,7 @@ pub(crate) async fn assets_of_object(
     fetch!(all, tx, ASSETS_OF_OBJECT, Text(workspace), hash)
 }
 
-/// Removes the rows of an object and of its assets.
+/// Deletes the rows of an object and of its assets.
 pub(crate) async fn forget_object(tx: &mut Tx, workspace: WorkspaceId, hash: &str) -> Result<(), Error> {
     for sql in FORGET_OBJECT {
         execute!(tx, sql, Text(workspace), hash)?;
@@ -212,7 +212,7 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// Its schema; `None` when that is not what was written.
+    /// The parsed schema; `None` when it is corrupt.
     pub(crate) fn read(&self) -> Option<Database> {
         Some(Database {
             id: self.id.parse().ok()?,
@@ -244,7 +244,7 @@ pub(crate) struct Examined {
 }
 
 impl Examined {
-    /// Its values; `None` when these are not what was written.
+    /// The parsed record; `None` when it is corrupt.
     pub(crate) fn read(&self) -> Option<Record> {
         Some(Record {
             id: self.id.parse().ok()?,
@@ -269,7 +269,7 @@ struct CellRow {
     target_id: Option<String>,
 }
 
-/// Databases of every workspace, in trash too, from after that one on.
+/// The entries of one write, at most `most`.
 pub(crate) async fn databases(tx: &mut Tx, after: (&str, &str), limit: i64) -> Result<Vec<Schema>, Error> {
     type Columns = (Text<WorkspaceId>, String, String, String);
     let rows: Vec<Columns> = fetch!(all, tx, DATABASES, after.0, after.1, limit)?;
@@ -282,7 +282,7 @@ pub(crate) async fn databases(tx: &mut Tx, after: (&str, &str), limit: i64) -> R
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// Live records of a database in the order of their ids, from after that one on.
+/// Live records of a database in the order of their ids, after a given one.
 pub(crate) async fn records(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -303,7 +303,7 @@ pub(crate) async fn cells(
     let read = |row: CellRow| {
         let cell = Cell {
             property: row.property_id.0,
-            // What is no place is that of no cell.
+            // A negative place is invalid and matches no cell.
             place: usize::try_from(row.place).unwrap_or(usize::MAX),
             number: row.number_key,
             text: row.text_key,
@@ -315,7 +315,7 @@ pub(crate) async fn cells(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// The queries of members, each with what it is of.
+/// The queries of memory members, each with a description of its member.
 pub(crate) async fn queries(tx: &mut Tx) -> Result<Vec<(String, String)>, Error> {
     fetch!(all, tx, QUERIES)
 }
