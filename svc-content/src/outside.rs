@@ -1,7 +1,7 @@
-//! Documents of connected sources, which memories refer to: svc-ingest owns them, so it is asked.
+//! The client for documents of connected sources, which memories refer to and svc-ingest owns.
 //!
-//! svc-ingest opens after this service, which learns the way to it afterwards. What a memory holds besides is told
-//! without it.
+//! svc-ingest opens after this service, so it is connected later. Until then memories are served without these
+//! documents.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -18,11 +18,11 @@ use cairn_proto::document::v1::{
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::{DocumentId, WorkspaceId};
 
-/// How long a memory waits for it.
+/// The deadline of calls.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Documents that are read in one call: as many as the owner gives.
+/// The batch size of reads: the maximum of the owner.
 const READ_AT_ONCE: usize = 100;
-/// Documents that are confirmed in one call: as many as the owner takes.
+/// The batch size of confirmations: the maximum of the owner.
 const CONFIRMED_AT_ONCE: usize = 1_000;
 
 /// A document as its owner confirms it for a caller.
@@ -34,43 +34,43 @@ pub(crate) struct OutsideDocument {
     pub(crate) content_hash: String,
     pub(crate) updated_at: Option<Timestamp>,
     pub(crate) source_id: Option<String>,
-    /// Its own address.
+    /// Its original URL.
     pub(crate) address: Option<String>,
-    /// Whether only its name is kept.
+    /// Whether only its name is retained.
     pub(crate) catalog_only: bool,
 }
 
-/// What is retained of documents.
+/// Retained texts of documents.
 #[derive(Debug, Default)]
 pub(crate) struct OutsideTexts {
     /// Texts with their hashes.
     pub(crate) texts: HashMap<DocumentId, (String, String)>,
-    /// Documents that were not read, since there was enough.
+    /// Documents that were not read because the byte limit was reached.
     pub(crate) unread: HashSet<DocumentId>,
 }
 
-/// The owner does not answer now.
+/// The owner is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Silent;
 
-/// The way to svc-ingest; cheap to clone.
+/// The connection to svc-ingest; cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outside(Arc<OnceLock<Way>>);
 
 #[derive(Debug)]
 struct Way {
     channel: ServiceChannel,
-    /// This service's own.
+    /// The identity of this service.
     identity: ServiceIdentitySource,
 }
 
 impl Outside {
-    /// Learns where svc-ingest is; the first time counts.
+    /// Sets the channel to svc-ingest; later calls have no effect.
     pub(crate) fn connect(&self, channel: ServiceChannel, identity: ServiceIdentitySource) {
         let _ = self.0.set(Way { channel, identity });
     }
 
-    /// Those of the documents that live and are in the scope of the identity that the call carries.
+    /// Those of the documents that are live and in the scope of the identity of the call.
     pub(crate) async fn confirm(
         &self,
         call: &Call,
@@ -89,8 +89,8 @@ impl Outside {
         Ok(live)
     }
 
-    /// The texts that are retained of documents, in this order, until they have more than so many bytes: the last answer
-    /// of the owner goes beyond it.
+    /// The retained texts of documents, in this order, until a byte limit is exceeded by the last response of the
+    /// owner.
     pub(crate) async fn read(
         &self,
         workspace: WorkspaceId,

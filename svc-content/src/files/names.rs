@@ -1,10 +1,10 @@
-//! Files by a part of their names, from the names in memory: who reads them, how they follow the feed, and when they may
-//! answer.
+//! Files by a part of their names, from the in-memory index of names: who builds it, how it follows the feed, and
+//! when it may answer.
 //!
-//! A question is asked in a transaction, and names answer for the very position of the feed that it sees. Those that are
-//! behind are told first what has changed since, from the same transaction, so that whoever has written finds what was
-//! written, through whichever process. Those that are ahead answer a transaction that begins later. Where there are none,
-//! the engine answers.
+//! A search runs in a transaction, and the index must answer for exactly the feed position of its snapshot. An index
+//! that is behind first applies the changes in between, read in the same transaction, so that callers read their own
+//! writes, made through any process. An index that is ahead requires a later transaction. Without an index, the SQL
+//! engine answers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use crate::context::Context;
 use crate::model::File;
 use crate::{Error, store};
 
-/// Of no more files than this, the request that wants the names reads them itself: it takes about as long as its answer.
+/// Up to this number of files, the request itself builds the index: it takes about as long as answering.
 const READ_AT_ONCE: u64 = 1_000;
-/// Files that are read in one statement in the background.
+/// The batch size of the background build.
 const PART: u32 = 5_000;
-/// Changes of a workspace that names are told one by one; with more than these, they are read anew.
+/// The maximum number of feed entries that are applied to an index; beyond it the index is rebuilt.
 const MAX_FOLLOWED: u64 = 5_000;
-/// With more names, or changes, the work is done off the async threads.
+/// With more names or changes, the work runs off the async threads.
 const MUCH: usize = 20_000;
 const MANY_CHANGES: usize = 256;
-/// How often a question is asked anew since names were moved on meanwhile.
+/// Retries of a search when the index is ahead of its snapshot.
 const MAX_TRIES: usize = 3;
 
-/// What names say to a question.
+/// The answer of an index.
 #[derive(Debug)]
 enum Answer {
-    /// Ask the engine.
+    /// There is none: the SQL engine answers.
     Absent,
-    /// They know more than the transaction sees: ask in a later one.
+    /// It is ahead of the snapshot: retry in a later transaction.
     Ahead,
     Told(Found),
 }
 
-/// A question, and what names are to know before they answer it.
+/// A search, and the changes to apply before it.
 struct Question {
     workspace: WorkspaceId,
     wanted: NamesWanted,
@@ -47,8 +47,8 @@ struct Question {
     changes: Vec<NameChange>,
 }
 
-/// The files below some folders, or anywhere, whose folded names hold a folded text: the first ones and how many there are.
-/// `None` where the engine is to be asked.
+/// The files whose folded names contain a folded text, below some folders or anywhere: the first ones and the number
+/// of all. `None` when the SQL engine has to answer.
 pub(super) async fn search(
     context: &Context,
     workspace: WorkspaceId,
@@ -89,7 +89,7 @@ async fn in_names(
         Standing::Held(held) => held,
         Standing::Wanted(builder) if files <= READ_AT_ONCE => {
             let read = store::names::part(tx.engine(), workspace, None, PART).await?;
-            // One that was counted wrong is read in the background.
+            // The count was too low: the index is built in the background.
             if read.len() >= PART as usize {
                 tokio::spawn(build(context.clone(), builder, workspace));
                 return Ok(Answer::Absent);
@@ -134,7 +134,7 @@ async fn in_names(
     Ok(answered.unwrap_or(Answer::Absent))
 }
 
-/// Has names answer for one position, after they were told what has changed up to it.
+/// Searches an index at one position, after applying the changes up to it.
 fn answer(context: &Context, held: &Held<Names>, question: &Question) -> Answer {
     let spoilt = || {
         context.names.forget(question.workspace);
@@ -147,16 +147,16 @@ fn answer(context: &Context, held: &Held<Names>, question: &Question) -> Answer 
         }
     }
     let Ok(mut names) = held.write() else { return spoilt() };
-    // Another request may have told them some of it meanwhile; to be told twice does no harm.
+    // A concurrent request may have applied some of them; applying is idempotent.
     if names.position() < question.position {
         names.follow(&question.changes, question.position);
         context.names.followed(question.workspace, &names);
     }
-    // Under the lock, so that no other request moves them on before this one is answered.
+    // Under the lock, so that no concurrent request advances the index before this one is answered.
     told(&names, question)
 }
 
-/// What names answer for a position; those that are ahead of it answer nothing.
+/// Searches an index that is at the position of the search; one that is ahead does not answer.
 fn told(names: &Names, question: &Question) -> Answer {
     match names.position() == question.position {
         true => Answer::Told(names.search(&question.wanted)),
@@ -164,8 +164,8 @@ fn told(names: &Names, question: &Question) -> Answer {
     }
 }
 
-/// The files that were found, in that order. Should one of them be gone, the names are not those of the transaction: they
-/// are forgotten.
+/// The files that were found, in that order. If one of them does not exist, the index disagrees with the snapshot and
+/// is evicted.
 async fn files_of(
     context: &Context,
     tx: &mut Tx,
@@ -186,7 +186,7 @@ async fn files_of(
     Ok(None)
 }
 
-/// Reads the names of a workspace, a part at a time, while others write.
+/// Builds the index of a workspace in batches, while others write.
 async fn build(context: Context, builder: Builder<Names>, workspace: WorkspaceId) {
     let Ok(_permit) = Arc::clone(context.names.builds()).acquire_owned().await else { return };
     if let Err(error) = try_to_build(&context, builder, workspace).await {
@@ -219,7 +219,7 @@ async fn try_to_build(
     Ok(())
 }
 
-/// Tells names of what was written while they were read: parts of them were read later than others.
+/// Applies what was written during the build: the batches were read at different positions.
 async fn catch_up(context: &Context, workspace: WorkspaceId, mut names: Names) -> Result<Names, Error> {
     let mut tx = context.db.begin_read().await?;
     let (position, _) = store::names::standing(tx.engine(), workspace).await?;

@@ -1,4 +1,4 @@
-//! What callers send of memories, checked: every violation at once, with its place.
+//! The validation of memory requests: every violation at once, with its path.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,13 @@ use crate::model::{DatabaseQuery, Member, MemberKind, MemberTarget, Memory};
 use crate::scope::Caller;
 use crate::{databases, store};
 
-/// Members of one memory, which an agent loads whole.
+/// The maximum number of members: an agent loads a memory whole.
 const MAX_MEMBERS: usize = 1_000;
 
-/// A member to be added.
+/// The fields of a new member.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemberDraft {
-    /// Absent when the caller named none that there is.
+    /// Absent when the caller gave no valid kind.
     pub(crate) kind: Option<MemberKind>,
     pub(crate) file_id: Option<String>,
     pub(crate) folder_id: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) struct MemberDraft {
     pub(crate) query: Option<DatabaseQuery>,
 }
 
-/// A memory to be made.
+/// The fields of a new memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryDraft {
     pub(crate) name: String,
@@ -42,7 +42,7 @@ pub(crate) struct MemoryDraft {
     pub(crate) members: Vec<MemberDraft>,
 }
 
-/// Changes to a memory: what is absent stays.
+/// An update of a memory: absent fields stay as they are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryPatch {
     pub(crate) name: Option<String>,
@@ -55,11 +55,11 @@ pub(crate) struct MemoryPatch {
     pub(crate) is_listed: Option<bool>,
     pub(crate) add: Vec<MemberDraft>,
     pub(crate) remove: Vec<String>,
-    /// What is to be said of names in the mask that are no field.
+    /// Names in the mask that are no field.
     pub(crate) unknown_fields: Vec<String>,
 }
 
-/// A draft whose fields obey their rules.
+/// A validated draft.
 pub(super) struct CheckedMemoryDraft {
     pub(super) name: String,
     pub(super) slug: Option<String>,
@@ -69,7 +69,7 @@ pub(super) struct CheckedMemoryDraft {
     pub(super) members: Vec<WantedMember>,
 }
 
-/// A patch whose fields obey their rules.
+/// A validated patch.
 pub(super) struct CheckedMemoryPatch {
     pub(super) name: Option<String>,
     pub(super) slug: Option<String>,
@@ -81,7 +81,7 @@ pub(super) struct CheckedMemoryPatch {
     pub(super) remove: Vec<String>,
 }
 
-/// A reference that is well formed, and the field that it stood in.
+/// A well-formed reference, and the field that it is from.
 #[derive(Debug)]
 pub(super) struct WantedMember {
     path: String,
@@ -89,7 +89,7 @@ pub(super) struct WantedMember {
     query: Option<DatabaseQuery>,
 }
 
-/// A target that lives within the caller's reach.
+/// A live target in the scope of the caller.
 #[derive(Debug)]
 pub(super) struct FoundTarget {
     pub(super) target: MemberTarget,
@@ -135,7 +135,7 @@ pub(super) fn check_patch(patch: MemoryPatch) -> Result<CheckedMemoryPatch, Erro
     Ok(CheckedMemoryPatch { name, slug, description, use_when, is_public, is_listed, add, remove })
 }
 
-/// Whether the memory is listed with the change: what is not public is not, and cannot be asked to be.
+/// Whether the memory is listed after the change: only a public memory can be.
 pub(super) fn listed(memory: &Memory, wanted: Option<bool>) -> Result<bool, Error> {
     match wanted {
         Some(true) if !memory.is_public => {
@@ -163,7 +163,7 @@ pub(super) fn check_total(members: usize) -> Result<(), Error> {
     Err(Error::invalid("members", "too_many", wording::at_most(MAX_MEMBERS, Unit::Members)))
 }
 
-/// The members of a memory that ids name, each once.
+/// The members with these ids, each once.
 pub(super) fn removed(memory: &Memory, ids: &[String]) -> Result<Vec<Member>, Error> {
     let mut found: Vec<Member> = Vec::with_capacity(ids.len());
     let mut missing = Vec::new();
@@ -183,8 +183,7 @@ pub(super) fn removed(memory: &Memory, ids: &[String]) -> Result<Vec<Member>, Er
 }
 
 impl Memories {
-    /// The targets of references; all that name nothing in the workspace are said at once, before any that is out
-    /// of scope.
+    /// The targets of references; all missing ones are reported at once, before any that is out of scope.
     pub(super) async fn targets(
         &self,
         caller: &Caller,
@@ -197,7 +196,7 @@ impl Memories {
         let mut outside = Vec::new();
         let mut broken = Vec::new();
         let is_hidden = |target| {
-            // Sources belong to the whole workspace: a caller of some folders is not told which documents there are.
+            // Sources belong to the whole workspace: a scoped caller must not learn which documents exist.
             caller.listed().is_some() && matches!(target, MemberTarget::SourceDocument(_))
         };
         for one in wanted {
@@ -231,7 +230,7 @@ impl Memories {
         Ok(found)
     }
 
-    /// The names of the live ones, and the folders that they stand in.
+    /// The names of the live ones, and their folders.
     pub(super) async fn live(
         &self,
         caller: &Caller,

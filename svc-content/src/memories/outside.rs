@@ -1,5 +1,5 @@
-//! Members that are documents of connected sources: what they are called, and what is retained of them. Their owner says
-//! so each time; nothing of it is kept here.
+//! Members that are documents of connected sources: their names and retained texts. Both are fetched from their owner
+//! each time, and not stored here.
 
 use std::collections::HashMap;
 
@@ -10,34 +10,34 @@ use crate::model::{Member, MemberTarget, Memory};
 use crate::outside::{OutsideDocument, OutsideTexts, Silent};
 use crate::scope::Caller;
 
-/// A document with the text that is retained of it.
+/// A document with its retained text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocumentEntry {
     pub(crate) document: OutsideDocument,
     pub(crate) content: String,
 }
 
-/// The documents of a memory, by their members.
+/// The documents of a memory, by member.
 pub(crate) type DocumentsOf = HashMap<MemberId, DocumentEntry>;
 
-/// Why a member stands for nothing: the code of a coverage note, and what it says.
+/// Why a member has no content: the code and the message of a coverage note.
 type LeftOut = (&'static str, &'static str);
 
-/// What the members of a memory that are documents stand for.
+/// The contents of the members that are documents.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) documents: DocumentsOf,
     pub(super) left_out: Vec<(Member, &'static str, &'static str)>,
 }
 
-/// What there is of the documents that memories refer to.
+/// The state of the documents that memories refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Known {
-    /// The caller may see none of them.
+    /// The caller may not see them.
     Hidden,
-    /// Their owner does not answer.
+    /// Their owner is unavailable.
     Unanswered,
-    /// Those that live.
+    /// The live ones.
     Live(HashMap<DocumentId, OutsideDocument>),
 }
 
@@ -51,8 +51,8 @@ pub(super) fn documents<'a>(targets: impl Iterator<Item = &'a MemberTarget>) -> 
 }
 
 impl Memories {
-    /// What there is of these documents. Sources belong to the whole workspace: a caller of some folders sees nothing of
-    /// them, and neither does somebody without an identity.
+    /// The state of these documents. Sources belong to the whole workspace: a scoped caller sees none of them, nor
+    /// does an anonymous one.
     pub(super) async fn known(&self, caller: &Caller, ids: &[DocumentId]) -> Known {
         let Some(call) = caller.call.as_ref().filter(|_| caller.listed().is_none()) else {
             return Known::Hidden;
@@ -63,7 +63,7 @@ impl Memories {
         }
     }
 
-    /// Memories with the names of the documents that they refer to.
+    /// Sets the names of the documents that memories refer to.
     pub(super) async fn named<'a>(&self, caller: &Caller, memories: impl Iterator<Item = &'a mut Memory>) {
         let mut members: Vec<&mut Member> = memories
             .flat_map(|memory| &mut memory.members)
@@ -79,8 +79,8 @@ impl Memories {
         }
     }
 
-    /// Names the members of a memory that are documents, and answers their texts, with at most so many bytes, and what is
-    /// left out of them.
+    /// Sets the names of members that are documents; returns their texts, up to a byte limit, and notes for what is
+    /// left out.
     pub(super) async fn documents_of(&self, caller: &Caller, memory: &mut Memory, most_bytes: u64) -> Found {
         let ids = documents(memory.members.iter().map(|member| &member.target));
         let mut found = Found::default();
@@ -109,7 +109,7 @@ impl Memories {
     }
 }
 
-/// What a member that is a document stands for, or why it stands for nothing.
+/// The content of a member that is a document, or why it has none.
 fn entry(
     id: DocumentId,
     known: &Known,
@@ -150,7 +150,7 @@ fn entry(
 
 const UNANSWERED: &str = "the service that keeps documents of sources does not answer now";
 
-/// Says of a member what is known of its document.
+/// Sets the title of a member from the state of its document.
 fn name(member: &mut Member, known: &Known) {
     let document = match known {
         Known::Live(live) => live.get(&member.target.id()),

@@ -1,7 +1,7 @@
-//! Memories as they were (ADR 96): the version of then, with its files as they stood then.
+//! Past states of memories (ADR 96): the version of that time, with its files as of that time.
 //!
-//! What is known of then is told, and for the rest there is a note: of what has left a folder since, of records, and of documents
-//! of sources, nothing is kept that could be asked.
+//! Whatever is no longer known has a note: files that have left a folder since, records, and documents of sources
+//! have no history here.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use crate::scope::Caller;
 use crate::store::page::ListScope;
 use crate::{Error, store};
 
-/// More than are kept of a memory.
+/// Above the number of versions kept.
 const ALL_VERSIONS: i64 = 1_000;
 
-/// What one member stood for.
+/// The content of one member.
 #[derive(Debug, Default)]
 struct Found {
     files: Vec<(File, String)>,
@@ -27,7 +27,7 @@ struct Found {
 }
 
 impl Memories {
-    /// A memory as it stood then, with the contents of then of what the caller's scope covers.
+    /// A memory as of a time, with the contents of that time in the scope of the caller.
     pub(crate) async fn resolve_past(
         &self,
         caller: &Caller,
@@ -63,7 +63,7 @@ impl Memories {
         Ok(Resolved { memory: was, entries, records, fields, documents, coverage })
     }
 
-    /// The version that a memory had at a time.
+    /// The version of a memory as of a time.
     async fn version_at(&self, memory: &Memory, time: Timestamp) -> Result<MemoryVersion, Error> {
         let (db, workspace) = (&self.context.db, memory.workspace_id);
         if memory.created_at > time {
@@ -112,7 +112,7 @@ impl Memories {
         }
     }
 
-    /// The files that are in a folder now and were then, as they stood then.
+    /// The files that are in a folder now and were in it then, as of that time.
     async fn folder_then(
         &self,
         past: &Past,
@@ -126,7 +126,7 @@ impl Memories {
         let total = store::files::count(db, caller.workspace, &scope, &[]).await?;
         let mut found = Found::default();
         for file in files {
-            // What was elsewhere then, or nowhere, is no part of what the folder was.
+            // A file that was elsewhere, or did not exist, was no part of the folder.
             if let Ok(stood) = unknown(past.file(caller, &file.id.to_string(), moment).await)?
                 && stood.0.folders.contains(&folder)
             {
@@ -143,7 +143,7 @@ impl Memories {
     }
 }
 
-/// What is not known of one file is a note, and no end of the answer.
+/// A missing file becomes a note; other errors fail the call.
 fn unknown<T>(stood: Result<T, Error>) -> Result<Result<T, (&'static str, String)>, Error> {
     match stood {
         Ok(stood) => Ok(Ok(stood)),

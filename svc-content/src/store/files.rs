@@ -376,7 +376,7 @@ pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) ->
     read_files(&rows, workspace)
 }
 
-/// [`get_many`] within a transaction.
+/// [`get_many()`] within a transaction.
 pub(crate) async fn get_many_in(
     tx: &mut Tx,
     workspace: WorkspaceId,
