@@ -1,8 +1,8 @@
-//! What must always hold of the content: the tree, the trash, the feed, bodies and versions; memories, databases and
-//! their records in modules of their own.
+//! The invariants of the content: the tree, the trash, the feed, bodies and versions. Those of memories, databases
+//! and records are in submodules.
 //!
-//! Numbers in the statements: kinds 1 file, 2 folder, 3 memory, 4 database and 5 record, ops 1 upsert and 2 delete, as in
-//! the feed.
+//! Numbers in the statements, as in the feed: kinds 1 file, 2 folder, 3 memory, 4 database and 5 record, operations 1
+//! upsert and 2 delete.
 
 use cairn_chassis::bodies;
 use cairn_chassis::clock::Clock;
@@ -12,7 +12,7 @@ use cairn_chassis::{feed, tell_again};
 
 use crate::{AssetLocation, Error, assets, store};
 
-/// Whether the last change that the feed tells of each of these items is what became of it.
+/// Whether the last feed entry of each item agrees with its state.
 macro_rules! last_word {
     ($table:literal, $kind:literal) => {
         last_word!($table, $kind, "CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END")
@@ -38,7 +38,7 @@ macro_rules! last_word {
     };
 }
 
-/// Whether what carries a deletion is in trash and all that is in trash carries its deletion.
+/// Whether exactly the rows in trash have a deletion.
 macro_rules! trashed {
     ($table:literal, $kind:literal) => {
         concat!(
@@ -58,7 +58,7 @@ macro_rules! trashed {
     };
 }
 
-/// Tells again what became of the items of which the last word is another.
+/// Appends the state of items that disagree with their last feed entry.
 macro_rules! told_again {
     ($table:literal, $kind:literal) => {
         Mend::Restore {
@@ -86,7 +86,7 @@ macro_rules! told_again {
     };
 }
 
-/// Makes whole what is in trash by half. `$unless` leaves out what went along with something else.
+/// Repairs rows that are only half in trash. `$unless` excludes items that were deleted with their container.
 macro_rules! whole_trash {
     ($table:literal, $kind:literal, $parent:literal, $name:literal, $unless:literal) => {
         Mend::Restore {
@@ -132,7 +132,7 @@ macro_rules! whole_trash {
     };
 }
 
-/// Makes a name one step of a path.
+/// Makes a name a valid path segment.
 macro_rules! one_step {
     ($table:literal, $more:literal) => {
         concat!(
@@ -156,7 +156,7 @@ pub use self::mending::{Copies, mend};
 #[cfg(test)]
 pub(crate) use self::mending::{mend_in, mend_open};
 
-/// Every invariant of the tables that a statement can see.
+/// Every invariant of the tables that a statement can check.
 pub(crate) fn checks() -> Vec<Check> {
     [feed::CHECKS, CHECKS, memories::CHECKS, databases::CHECKS].concat()
 }
@@ -318,7 +318,7 @@ const CHECKS: &[Check] = &[
             does: "its size is that of its body; a file of which only versions are left stands in the root, as `recovered-` and \
                    its id; versions of what cannot be one are removed",
             sql: &[
-                // Keys let no version outlive its file: that row is what was lost.
+                // A foreign key prevents versions without a file, so the row of the file is what was lost.
                 "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, \
                  content_hash, version, created_at, updated_at) \
                  SELECT v.workspace_id, v.file_id, NULL, 'recovered-' || v.file_id, 'recovered-' || v.file_id, 1, '[]', \
@@ -366,9 +366,10 @@ const CHECKS: &[Check] = &[
     },
 ];
 
-/// Looks for what is wrong with the content in a storage; `None` when it holds none. Nothing is written.
+/// Checks the content of a storage; `None` when it has none. Read-only.
 ///
 /// # Errors
+///
 /// When the storage cannot be read.
 pub async fn examine(
     storage: &sql::Config,
@@ -385,7 +386,7 @@ pub async fn examine(
     Ok(Some(findings))
 }
 
-/// As [`examine`], on what is open; all checks see one moment.
+/// [`examine`] on an open storage; all checks read one snapshot.
 pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     let mut tx = db.begin_read().await?;
     let mut findings = examine_in(&mut tx, progress).await?;
@@ -394,7 +395,7 @@ pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<
     Ok(findings)
 }
 
-/// Everything but the bodies, as one transaction sees it.
+/// Everything except the bodies, in one transaction.
 pub(crate) async fn examine_in(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     let mut findings = doctor::run(tx, &checks(), progress).await?;
     findings.extend(records::examine(tx, progress).await?);

@@ -1,6 +1,7 @@
-//! What an undo takes back (console.md, M4): what was done, but for what somebody else has changed since. The rule is that of
-//! the rollback of a sync run, told of single writes: an item goes back as far as the newest of its entries are all to be
-//! undone. Nothing is touched here.
+//! The plan of an undo (console.md, M4): what was done is reverted, except where somebody else has changed it since.
+//!
+//! The rule is that of the rollback of a sync run, applied to single writes: an item is reverted as far as the newest
+//! of its entries are all selected. Pure computation.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,24 +11,24 @@ use uuid::Uuid;
 
 use crate::model::{ActivityEntry, ActivityId, Author, Former, FormerMember, Operation};
 
-/// How an item stands, as far as an undo needs it.
+/// The current state of an item, as far as an undo needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) in_trash: bool,
-    /// Of what counts versions.
+    /// For kinds with versions.
     pub(crate) version: Option<u64>,
-    /// What holds it.
+    /// Its container.
     pub(crate) parent: Option<Uuid>,
-    /// What stands in it.
+    /// The number of items in it.
     pub(crate) children: u64,
-    /// What it went to trash along with.
+    /// The container that it went to trash with.
     pub(crate) along: Option<String>,
 }
 
-/// What the fields of an item are to be again; what is absent stays.
+/// The fields to restore; absent ones stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
-    /// The version whose content or values it gets.
+    /// The version whose content or values are restored.
     pub(crate) version: Option<u64>,
     pub(crate) name: Option<String>,
     /// `Some(None)` is the root.
@@ -39,19 +40,19 @@ pub(crate) struct Fields {
     pub(crate) use_when: Option<Option<String>>,
     pub(crate) is_public: Option<bool>,
     pub(crate) is_listed: Option<bool>,
-    /// Members that go, and those that come back.
+    /// Members to remove; and members to add.
     pub(crate) remove: Vec<FormerMember>,
     pub(crate) add: Vec<FormerMember>,
 }
 
-/// Something to be done to an item.
+/// An action on an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Doing {
     Restore,
     Revert(Box<Fields>),
-    /// What was made; a folder only when nothing is left in it.
+    /// Moves a created item to trash; a folder only when it is empty.
     Trash,
-    /// What was brought back, with all that came along.
+    /// Moves a restored item to trash again, with everything that was restored with it.
     TrashAgain,
 }
 
@@ -61,19 +62,19 @@ impl Doing {
     }
 }
 
-/// What is to be done to an item.
+/// The actions on an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) what: Item,
-    /// One after the other, each with the entry before which the item stands then.
+    /// In order, each with the entry whose previous state the item has afterwards.
     pub(crate) doings: Vec<(Doing, ActivityId)>,
-    /// The version that the item must still have.
+    /// The precondition on the version of the item.
     pub(crate) if_version: Option<u64>,
     /// The newest entry that is undone.
     pub(crate) newest: ActivityId,
 }
 
-/// Which item.
+/// The item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) kind: Kind,
@@ -95,7 +96,7 @@ impl Item {
     }
 }
 
-/// An item that stays as it is, or a part of what was done to it.
+/// An item that is skipped, wholly or in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeftAlone {
     pub(crate) what: Item,
@@ -107,31 +108,31 @@ pub(crate) struct LeftAlone {
 /// What an undo does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// In the order in which they are carried out.
+    /// In the order of execution.
     pub(crate) steps: Vec<Step>,
     pub(crate) left_alone: Vec<LeftAlone>,
 }
 
-/// How far an item goes back.
+/// How far an item is reverted.
 #[derive(Debug, Default)]
 struct Walk<'a> {
     /// The entries that are undone, the newest first.
     undone: Vec<&'a ActivityEntry>,
-    /// Entries that were to be undone and that somebody has gone on from, and the oldest who did.
+    /// The author of the oldest later change that blocks selected entries.
     blocked: Option<&'a Author>,
-    /// Changes of fields and views that were to be undone.
+    /// Whether selected entries changed properties or views.
     of_schema: bool,
 }
 
 impl Walk<'_> {
-    /// Whether it goes back to before the item was made, or brought back.
+    /// Whether it is reverted to before its creation or restoration.
     fn was_made(&self) -> bool {
         let oldest = self.undone.last();
         oldest.is_some_and(|one| matches!(one.what.operation, Operation::Create | Operation::Restore))
     }
 }
 
-/// Fields and views hold what others may have written into them by now, so they are never taken back, and stop nothing.
+/// Others may have written into properties and views by now, so they are never reverted, and block nothing.
 fn is_of_schema(entry: &ActivityEntry) -> bool {
     entry.what.operation == Operation::Update
         && !entry.what.former.is_empty()
@@ -142,7 +143,7 @@ const fn order(id: ActivityId) -> (u64, u64) {
     (id.position, id.place)
 }
 
-/// Walks an item's history, the newest first, from now back as long as what it meets is to be undone or was undone already.
+/// Scans the history of an item from the newest entry back, as long as entries are selected or already undone.
 fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<'a> {
     let mut walk = Walk::default();
     let mut rest = history;
@@ -154,7 +155,7 @@ fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<
             walk.undone.push(entry);
             rest = older;
         } else if let Some(undoes) = entry.undoes {
-            // As the item stands after it, it stood before the entry that it undoes.
+            // After it, the item has the state before the entry that it undoes.
             let next = older.iter().position(|one| order(one.id) < order(undoes)).unwrap_or(older.len());
             rest = older.get(next..).unwrap_or_default();
         } else {
@@ -167,8 +168,8 @@ fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<
     walk
 }
 
-/// Plans an undo of the entries that are wanted: from the histories of their items, each the newest entry first and back to
-/// the oldest that is wanted, and from how these stand.
+/// Plans the undo of the selected entries from the histories of their items, each from the newest entry back to the
+/// oldest selected one, and from their current states.
 pub(crate) fn plan(
     histories: &HashMap<String, Vec<ActivityEntry>>,
     wanted: &HashSet<ActivityId>,
@@ -180,7 +181,7 @@ pub(crate) fn plan(
         let Some(newest) = history.first() else { continue };
         match standing.get(&newest.what.item_id) {
             Some(standing) => all.push(Planned { newest, history, standing, walk: walk(history, wanted) }),
-            // What was made is gone: that is as it was.
+            // A created item that was removed needs no undo.
             None if walk(history, wanted).was_made() => {}
             None => {
                 let reason = "it was deleted for good and cannot come back";
@@ -198,7 +199,7 @@ pub(crate) fn plan(
     plan
 }
 
-/// What comes back comes before what stands in it, and goes after that.
+/// Containers are restored before their contents, and moved to trash after them.
 fn place(step: &Step) -> (u8, u8, std::cmp::Reverse<(u64, u64)>) {
     const HOLDERS_FIRST: [Kind; 5] = [Kind::Folder, Kind::Database, Kind::File, Kind::Record, Kind::Memory];
     let holder = HOLDERS_FIRST.iter().position(|kind| *kind == step.what.kind).unwrap_or(HOLDERS_FIRST.len());
@@ -211,7 +212,7 @@ fn place(step: &Step) -> (u8, u8, std::cmp::Reverse<(u64, u64)>) {
     }
 }
 
-/// An item of which something is to be undone.
+/// An item with selected entries.
 struct Planned<'a> {
     newest: &'a ActivityEntry,
     history: &'a [ActivityEntry],
@@ -224,22 +225,22 @@ impl Planned<'_> {
         &self.newest.what.item_id
     }
 
-    /// The deletion that it is in trash by, when that is to be undone.
+    /// Its deletion that it is in trash with, if that is selected.
     fn own_trash(&self) -> Option<&ActivityEntry> {
         let newest = self.walk.undone.first().copied();
         newest.filter(|newest| newest.what.operation == Operation::Trash && self.standing.in_trash)
     }
 
-    /// Whether it leaves the trash, with what went along, though it may go there again.
+    /// Whether it leaves the trash, with its contents, even if it is moved there again later.
     fn comes_back(&self) -> bool {
         let holds_others = |trash: &ActivityEntry| trash.what.items > 1 || trash.what.kind == Kind::Database;
         self.own_trash().is_some_and(|trash| holds_others(trash) || !self.walk.was_made())
     }
 
-    /// What is to be done; `is_live` says whether it is, or will be, out of the trash.
+    /// The actions; `is_live` says whether the item is, or will be, out of trash.
     fn doings(&self, is_live: bool) -> Vec<(Doing, ActivityId)> {
         let Some(oldest) = self.walk.undone.last() else { return Vec::new() };
-        // Where it came back to matters only as long as it stays.
+        // The folder that it was restored into matters only if it stays live.
         let kept = usize::from(oldest.what.operation == Operation::Restore);
         let fields = fields(self.walk.undone.iter().rev().skip(kept).rev());
         let fields = (fields != Fields::default()).then(|| Doing::Revert(Box::new(fields)));
@@ -255,7 +256,7 @@ impl Planned<'_> {
         match (oldest.what.operation, fields) {
             (Operation::Create, _) => doings.push((Doing::Trash, oldest.id)),
             (Operation::Restore, fields) => {
-                // As it stood right after it was brought back.
+                // The state right after it was restored.
                 let next = self.walk.undone.iter().rev().nth(1).map_or(oldest.id, |next| next.id);
                 doings.extend(fields.map(|fields| (fields, next)));
                 doings.push((Doing::TrashAgain, oldest.id));
@@ -292,7 +293,7 @@ impl Plan {
             }
             return;
         }
-        // What the list does not tell, such as a field that went with its values.
+        // Changes without an entry of their own, such as the deletion of a property with its values.
         let told = one.history.iter().find_map(|one| one.what.version_after);
         let is_as_told = told.is_none() || standing.version.is_none() || told == standing.version;
         if !is_as_told {
@@ -300,7 +301,7 @@ impl Plan {
             return self.keep(what, "edited_since", reason, None);
         }
         let (if_version, newest) = (standing.version, one.newest.id);
-        // What comes back only to let go of what it holds, goes again after that.
+        // An item that is restored only to release its contents is moved to trash again after that.
         let (back, rest): (Vec<_>, Vec<_>) =
             doings.into_iter().partition(|(doing, _)| goes && *doing == Doing::Restore);
         for doings in [back, rest] {
@@ -314,7 +315,7 @@ impl Plan {
         self.left_alone.push(LeftAlone { what, code, reason: reason.to_owned(), by: by.cloned() });
     }
 
-    /// A folder or a database that was made goes only when all that stands in it goes too.
+    /// A created folder or database is moved to trash only when everything in it is, too.
     fn keep_what_holds_others(&mut self, standing: &HashMap<String, Standing>) {
         let mut open = std::mem::take(&mut self.steps);
         let mut going: HashMap<Uuid, u64> = HashMap::new();
@@ -341,7 +342,7 @@ impl Plan {
     }
 }
 
-/// Whether nothing stands in what a step moves to trash but what goes too.
+/// Whether everything in the containers that a step moves to trash is moved there, too.
 fn is_left_by_all(step: &Step, standing: &HashMap<String, Standing>, going: &HashMap<Uuid, u64>) -> bool {
     if !step.doings.iter().any(|(doing, _)| *doing == Doing::Trash) {
         return true;
@@ -355,7 +356,7 @@ fn moves(step: &Step) -> bool {
     step.doings.iter().any(|(doing, _)| matches!(doing, Doing::Revert(fields) if fields.folder.is_some()))
 }
 
-/// What the fields were before all of these, of which the newest is the first.
+/// The fields before all of these entries, the newest of which comes first.
 fn fields<'a>(undone: impl Iterator<Item = &'a &'a ActivityEntry>) -> Fields {
     let mut fields = Fields::default();
     for entry in undone {
@@ -379,7 +380,7 @@ impl Fields {
             Former::UseWhen(use_when) => self.use_when = Some(use_when),
             Former::Public(is_public) => self.is_public = Some(is_public),
             Former::Listed(is_listed) => self.is_listed = Some(is_listed),
-            // What a newer one has taken out again need not come back.
+            // A member that a newer entry has removed again need not be added.
             Former::MembersAdded(added) => {
                 for member in added {
                     let known = self.add.len();

@@ -1,4 +1,4 @@
-//! Carries an undo out: each item by the rules of its kind, in writes that stand in the list of activity themselves.
+//! Executes an undo: each item by the rules of its kind, in writes with activity of their own.
 
 mod gather;
 
@@ -24,31 +24,31 @@ use crate::records::RecordWrite;
 use crate::scope::Caller;
 use crate::store;
 
-/// Entries that are named one by one, and those that a principal's undo looks through.
+/// The maximum number of entries listed in a request, and of those that the undo of a principal examines.
 const MOST_NAMED: usize = 1_000;
 const MOST_WANTED: usize = 10_000;
 const READ_AT_ONCE: i64 = 1_000;
-/// Entries of a write: one batch has fewer.
+/// The maximum number of entries of a write: no batch has as many.
 const MOST_OF_WRITE: i64 = 10_000;
-/// Entries among which something written below a folder is looked for.
+/// The maximum number of entries that are searched for writes below a folder.
 const LOOKED_THROUGH: i64 = 5_000;
-/// Items that one call changes, and those that it tries.
+/// The maximum number of items that a call changes, and of those that it tries.
 const MOST_AT_ONCE: usize = 200;
 const MOST_TRIED: usize = 1_000;
 
-/// What is to be undone.
+/// The selection of an undo.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     pub(crate) principal_id: Option<String>,
-    /// With a principal, only those that are the principal's.
+    /// With a principal, only those of that principal.
     pub(crate) entries: Vec<String>,
-    /// All that one write did; with a principal, only if it is the principal's.
+    /// All entries of one write; with a principal, only if the write is by that principal.
     pub(crate) write: Option<String>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
 }
 
-/// What an undo did.
+/// The result of an undo.
 #[derive(Debug, Default)]
 pub(crate) struct Undone {
     pub(crate) steps: Vec<Step>,
@@ -90,7 +90,7 @@ impl Undoing {
         Ok(plan)
     }
 
-    /// Takes back what can be taken back, and says what was left alone.
+    /// Undoes what can be undone, and reports what was skipped.
     pub(crate) async fn carry_out(&self, caller: &Caller, selection: Selection) -> Result<Undone, Error> {
         let plan = self.plan(caller, selection).await?;
         let mut undone = Undone { left_alone: plan.left_alone, ..Undone::default() };
@@ -114,7 +114,7 @@ impl Undoing {
                     }
                 }
             }
-            // What was in the way of one may have gone with another: two folders that change places.
+            // One item may have been blocked by another that is undone now, such as two folders that swap places.
             if undone.steps.len() == before || again.is_empty() {
                 undone.left_alone.extend(again.into_iter().map(|(_, left)| left));
                 return Ok(undone);
@@ -126,7 +126,8 @@ impl Undoing {
     async fn wanted(&self, caller: &Caller, selection: Selection) -> Result<Vec<ActivityEntry>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         let _turn = db.reading_fairly(workspace).await?;
-        // What undoes is named itself: or else who undoes all that they did themselves would begin anew each time.
+        // An undo can only be undone when it is selected explicitly: otherwise undoing all of one's own writes would
+        // never end.
         let is_named = !selection.entries.is_empty() || selection.write.is_some();
         let is_asked = |entry: &ActivityEntry| {
             (entry.undoes.is_none() || is_named)
@@ -209,7 +210,7 @@ impl Undoing {
         Ok(found)
     }
 
-    /// A folder that was brought back goes again with all that it holds, unless somebody has written there since.
+    /// A restored folder is moved to trash again with everything in it, unless somebody has written below it since.
     async fn keep_what_was_written_below(
         &self,
         caller: &Caller,
@@ -248,12 +249,12 @@ impl Undoing {
         Ok(())
     }
 
-    /// Does to an item what is planned; answers the position of the last write.
+    /// Executes a step; returns the position of its last write.
     async fn take(&self, caller: &Caller, step: &Step) -> Result<u64, Error> {
         let mut position = 0;
         for (doing, undoes) in &step.doings {
             let caller = Caller { undoes: Some(*undoes), ..caller.clone() };
-            // What an earlier part has written is known by its effect alone.
+            // Only the first action checks the version: later ones see the writes of earlier ones.
             let if_version = step.if_version.filter(|_| position == 0);
             position = match doing {
                 Doing::Restore => {
@@ -371,8 +372,8 @@ fn database_of(what: &Item) -> String {
     what.database_id.map(|id| id.to_string()).unwrap_or_default()
 }
 
-/// The ids of those members that are there, or of others that refer to the same: what was taken out and came back has
-/// another id.
+/// The ids of those members that exist, or of others with the same target: a member that was removed and added again
+/// has another id.
 fn members(there: &[Member], wanted: &[FormerMember]) -> Vec<String> {
     let mut found: Vec<&Member> = Vec::new();
     for former in wanted {
@@ -399,7 +400,7 @@ fn member_draft(former: &FormerMember) -> MemberDraft {
     }
 }
 
-/// What is left alone since it was refused; what is no matter of the item stays an error.
+/// Turns a rejection of an item into a skipped item; other errors stay errors.
 fn refused(what: Item, error: Error) -> Result<LeftAlone, Error> {
     let (code, reason) = match &error {
         Error::VersionConflict { .. } | Error::RecordConflict { .. } => {

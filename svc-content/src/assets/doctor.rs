@@ -1,4 +1,4 @@
-//! What must always hold of assets: their rows, their objects, and the bytes in them.
+//! The invariants of assets: their rows, their objects, and the bytes in these.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::doctor::{self, Check, Finding, Mend, Progress};
@@ -42,7 +42,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Looks for what is wrong with the assets in a database and the store that goes with it. Nothing is written.
+/// Checks the assets of a database against the store that goes with it. Read-only.
 pub(crate) async fn examine(
     db: &Db,
     location: &AssetLocation,
@@ -79,7 +79,7 @@ async fn examine_bytes(db: &Db, objects: &AssetStore) -> Result<Vec<Finding>, Er
     Ok(damaged(db, objects).await?.into_iter().map(finding).collect())
 }
 
-/// Every object whose bytes are not what its row says, with what is wrong.
+/// Every object whose bytes differ from its row, with a description.
 pub(super) async fn damaged(
     db: &Db,
     objects: &AssetStore,
@@ -102,7 +102,7 @@ pub(super) async fn damaged(
     Ok(found)
 }
 
-/// How many objects the rows name.
+/// The number of objects with a row.
 pub(super) async fn count(db: &Db) -> Result<usize, Error> {
     let (mut count, mut after) = (0, (String::new(), String::new()));
     loop {
@@ -113,7 +113,7 @@ pub(super) async fn count(db: &Db) -> Result<usize, Error> {
     }
 }
 
-/// Whether the store has an object that a row names: otherwise it may be that of another deployment.
+/// Whether the store has any object with a row: otherwise it may belong to another deployment.
 pub(super) async fn is_ours(db: &Db, objects: &AssetStore) -> Result<bool, Error> {
     let mut after = (String::new(), String::new());
     loop {
@@ -128,7 +128,7 @@ pub(super) async fn is_ours(db: &Db, objects: &AssetStore) -> Result<bool, Error
     }
 }
 
-/// What is wrong with the bytes of an object, if anything is.
+/// A description of what is wrong with the bytes of an object, if anything is.
 pub(super) async fn damage(
     objects: &AssetStore,
     workspace: WorkspaceId,
@@ -165,7 +165,7 @@ async fn examine_objects(db: &Db, objects: &AssetStore, now: Timestamp) -> Resul
     Ok(unclaimed(db, objects, now).await?.into_iter().map(finding).collect())
 }
 
-/// Objects that are older than a day and of no asset.
+/// Objects older than a day that belong to no asset.
 pub(super) async fn unclaimed(
     db: &Db,
     objects: &AssetStore,

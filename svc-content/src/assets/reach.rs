@@ -1,5 +1,6 @@
-//! Which assets a caller may see. An asset stands in no folder, so a folder scope covers it by what names it: a live
-//! record of a database in those folders. Naming an asset takes seeing it, so nobody widens their own view.
+//! The assets that a caller may see. An asset is in no folder: a folder scope covers it if a live record of a
+//! database in those folders refers to it. Only visible assets can be referred to, so that no caller can extend its
+//! own view.
 
 use std::collections::HashSet;
 
@@ -10,7 +11,7 @@ use crate::model::PropertyType;
 use crate::scope::Caller;
 use crate::{Error, store};
 
-/// Those of these assets of the workspace that the caller's scope covers, whether they are there or not.
+/// Those of these assets in the scope of the caller, whether they exist or not.
 pub(crate) async fn reachable(db: &Db, caller: &Caller, ids: &[AssetId]) -> Result<HashSet<AssetId>, Error> {
     if caller.listed().is_none() {
         return Ok(ids.iter().copied().collect());

@@ -1,5 +1,5 @@
-//! Removes what uploads and deletions left behind that a crash cut short: of the processes on one storage, the one that
-//! holds the lease.
+//! Deletes what interrupted uploads and deletions left behind. Of the processes on one storage, the holder of the
+//! lease does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::Assets;
 use super::objects::ListedObject;
 use crate::{Error, store};
 
-/// An object this young may belong to an upload that goes on. No upload takes that long.
+/// A younger object may belong to an upload in progress: no upload takes that long.
 pub(super) const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 const LEASE: &str = "asset-sweep";
 /// Longer than one step of a sweep takes.
@@ -44,7 +44,7 @@ pub(crate) async fn run(assets: &Assets, shutdown: &CancellationToken) {
 }
 
 impl Assets {
-    /// One sweep, as long as the lease can be had; answers how many objects it removed.
+    /// One sweep, while the lease is held; returns the number of deleted objects.
     pub(crate) async fn sweep(&self, lease: &Lease) -> Result<usize, Error> {
         if !lease.claim().await? {
             return Ok(0);
@@ -67,13 +67,13 @@ impl Assets {
     }
 }
 
-/// What was written before it is no upload that goes on.
+/// Whatever was written before this time belongs to no upload in progress.
 pub(super) fn too_old(now: Timestamp) -> Timestamp {
     let grace = i64::try_from(GRACE.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_micros(now.as_micros().saturating_sub(grace))
 }
 
-/// Those of the objects written before then that no row names.
+/// Those of the objects written before `before` that have no row.
 pub(super) async fn without_row(
     db: &Db,
     objects: Vec<ListedObject>,

@@ -1,4 +1,4 @@
-//! What must always hold of databases and records, as far as a statement can see; what their contents must be like is in
+//! The invariants of databases and records that a statement can check; those of their contents are in
 //! [`super::records`].
 
 use cairn_chassis::doctor::{Check, Mend};
@@ -111,7 +111,7 @@ pub(super) const CHECKS: &[Check] = &[
         mend: told_again!("databases", "4"),
     },
     Check {
-        // While its database is in trash, the owner answers for a record.
+        // A record is hidden while its database is in trash.
         rule: "the feed's last word on a record is true",
         sql: "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \
               FROM feed_changes WHERE kind = 5 GROUP BY workspace_id, item_id) \
@@ -222,7 +222,7 @@ pub(super) const CHECKS: &[Check] = &[
               AND v.version = r.version WHERE v.field_values <> r.field_values \
               OR COALESCE(v.content_file_id, '') <> COALESCE(r.content_file_id, '')",
         mend: Mend::GiveUp {
-            // Only where that version cannot be read: `records::mend_versions` comes before.
+            // Only where that version cannot be parsed: `records::mend_versions` comes before.
             does: "its newest version holds what it is now",
             sql: &["UPDATE record_versions SET field_values = (SELECT r.field_values FROM records r \
                   WHERE r.workspace_id = record_versions.workspace_id AND r.id = record_versions.record_id), \

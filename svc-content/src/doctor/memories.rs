@@ -1,4 +1,4 @@
-//! What must always hold of memories. What a member refers to may be gone: its absence is told when the memory is read.
+//! The invariants of memories. The target of a member may be missing: reads report that.
 
 use cairn_chassis::doctor::{Check, Mend};
 use cairn_chassis::tell_again;

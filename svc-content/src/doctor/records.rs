@@ -1,5 +1,5 @@
-//! What only the rules themselves can judge: schemas that fit together, and records whose titles, texts and cells are
-//! those of their values.
+//! The invariants that only the rules can check: consistent schemas, and records whose title, searched text and cells
+//! follow from their values.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(super) const RECORD_RULE: &str = "a record's title, text and cells are those
 pub(super) const VERSION_RULE: &str = "a record is what its newest version holds";
 pub(super) const QUERY_RULE: &str = "the query of a member can be read";
 
-/// Databases and records that are in memory at once.
+/// The batch size of databases and records.
 const AT_ONCE: i64 = 200;
 
 pub(super) async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
@@ -51,7 +51,7 @@ async fn examine_queries(tx: &mut Tx) -> Result<Vec<Finding>, Error> {
     Ok(unread.map(|(subject, _)| Finding { rule: QUERY_RULE, subject }).collect())
 }
 
-/// What a database's properties and views break of what their rules promise.
+/// Violations of the rules by the properties and views of a database.
 fn faults(database: &Database) -> Vec<String> {
     let mut faults = Vec::new();
     let mut ids: Vec<PropertyId> = database.properties.iter().map(|property| property.id).collect();
@@ -106,7 +106,7 @@ async fn examine_records(
     Ok(faulty.map(finding).collect())
 }
 
-/// Records that are not what their values say, each with what is wrong.
+/// Records that disagree with their values, each with a description.
 async fn faulty_records(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -132,7 +132,7 @@ async fn faulty_records(
     Ok(faulty)
 }
 
-/// Makes titles, texts and cells of records anew from their values.
+/// Rebuilds the titles, searched texts and cells of records from their values.
 pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> {
     let mut after = (String::new(), String::new());
     loop {
@@ -140,7 +140,7 @@ pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> 
         let Some(last) = databases.last() else { return Ok(()) };
         after = (last.workspace.to_string(), last.id.clone());
         for one in databases {
-            // What follows from a schema that makes no sense makes none either.
+            // Nothing can be derived from an inconsistent schema.
             let Some(database) = one.read().filter(|database| faults(database).is_empty()) else { continue };
             for (faulty, _) in faulty_records(tx, one.workspace, &database).await? {
                 let Some(record) = faulty.read() else {
@@ -163,7 +163,7 @@ pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> 
     }
 }
 
-/// Values that cannot be read are those of the newest version again, if there is one.
+/// Replaces values that cannot be parsed by those of the newest version, if there is one.
 async fn mend_values(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -181,8 +181,8 @@ async fn mend_values(
     Ok(())
 }
 
-/// What a record is and what its newest version holds differ, and nobody knows which of them is damaged: both stay, as two
-/// versions. What cannot be read is neither.
+/// Where a record and its newest version differ, either may be damaged: both are kept, as two versions. A state that
+/// cannot be parsed is not kept.
 pub(super) async fn mend_versions(tx: &mut Tx, report: &mut Report) -> Result<(), Error> {
     for record in stored::different(tx).await? {
         let does = match (record.is_readable(), record.is_newest_readable()) {
@@ -194,7 +194,7 @@ pub(super) async fn mend_versions(tx: &mut Tx, report: &mut Report) -> Result<()
                 stored::take_from_newest(tx, &record).await?;
                 "its values are those of its newest version"
             }
-            // A check has the version hold what the record is.
+            // Another check copies the record into the version.
             (_, false) => continue,
         };
         report.add(Mended {
@@ -217,7 +217,7 @@ fn fault(
         return Some("the title is another");
     }
     let expected = cells(database, &values);
-    // The text may still hold what a property held that is no more.
+    // The searched text may still contain the value of a deleted property.
     if !searched(&expected).split('\n').all(|line| one.searched.contains(line)) {
         return Some("the text to search lacks a value");
     }
@@ -229,7 +229,7 @@ fn fault(
     None
 }
 
-/// Numbers go through the engine's own reading of digits, so the last bit may be another.
+/// Numbers pass through the decimal parser of the engine, so the last bit may differ.
 fn is_same(one: &Cell, other: &Cell) -> bool {
     let is_near = match (one.number, other.number) {
         (Some(a), Some(b)) => (a - b).abs() <= a.abs().max(b.abs()) * 1e-14,

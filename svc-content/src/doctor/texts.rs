@@ -1,4 +1,4 @@
-//! Texts that are damaged or missing: from a copy, as they can still be read, or a note in their place.
+//! Repairs damaged and missing bodies: from a copy, from what can still be decoded, or with a note in their place.
 
 use cairn_chassis::bodies::{self, Body, Faulty, content_hash};
 use cairn_chassis::doctor::{Mended, Progress, Report};
@@ -15,7 +15,7 @@ const AS_READ: &str =
 const NOTE: &str = "its text is lost; a note stands in its place, and other versions are as they were";
 const UNUSED: &str = "a text that nothing has is removed";
 
-/// Mends every text that something has.
+/// Repairs every referenced body.
 pub(super) async fn mend(
     tx: &mut Tx,
     copy: Option<&Db>,
@@ -25,7 +25,7 @@ pub(super) async fn mend(
     let mut all = bodies::faulty(tx, progress).await?;
     all.extend(stored::missing_bodies(tx).await?.into_iter().map(Faulty::missing));
     for faulty in all {
-        // What belongs to no workspace, nobody reads.
+        // A body without a valid workspace is unreachable.
         if let Ok(workspace) = faulty.workspace.parse() {
             mend_one(tx, copy, workspace, faulty, report).await?;
         }
@@ -73,7 +73,7 @@ async fn mend_one(
     Ok(())
 }
 
-/// What a copy has under that hash, if it has that hash.
+/// The body of a copy under that hash, if its content has that hash.
 async fn sound_copy(copy: Option<&Db>, workspace: WorkspaceId, hash: &str) -> Result<Option<Body>, Error> {
     let Some(copy) = copy else { return Ok(None) };
     let found = bodies::get_many(copy, workspace, &[hash]).await?.pop();
@@ -81,7 +81,7 @@ async fn sound_copy(copy: Option<&Db>, workspace: WorkspaceId, hash: &str) -> Re
     Ok(found.filter(is_sound))
 }
 
-/// What is read where a text was. It names the text, so that it can be looked for in copies.
+/// The note in place of a lost body. It has the hash, so that the body can be found in other copies.
 fn note(hash: &str) -> String {
     format!(
         "The text that stood here is lost: what was stored of it is damaged. `cairn doctor` put this note in its place. \

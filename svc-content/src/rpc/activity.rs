@@ -35,7 +35,7 @@ pub(crate) struct Rpc {
 }
 
 impl Rpc {
-    /// Who may do whatever an undo does.
+    /// The caller, who needs every permission that an undo may use.
     async fn undoer(&self, metadata: &MetadataMap) -> Result<Caller, Status> {
         let identity = self.verifier.authenticate(metadata).await?;
         identity.require(Permission::Write)?;
@@ -121,7 +121,7 @@ fn encode_steps(steps: Vec<Step>) -> Vec<proto::UndoStep> {
     steps.into_iter().map(encode).collect()
 }
 
-/// What the item is in the end.
+/// The final state of the item.
 fn action(step: &Step) -> UndoAction {
     if step.doings.iter().any(|(doing, _)| doing.trashes()) {
         UndoAction::Trash

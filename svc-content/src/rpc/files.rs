@@ -119,7 +119,7 @@ impl FileService for Rpc {
     }
 }
 
-/// What is about one file is told in its place; what is not ends the call.
+/// An error of one file goes into its result; any other fails the call.
 fn encode_outcome(file_id: String, found: Result<FoundFile, Error>) -> Result<FileOutcome, Error> {
     let outcome = match found {
         Ok((file, content)) => Outcome::File(proto::File { content, ..encode(file) }),

@@ -1,4 +1,4 @@
-//! What an undo is planned from: what was done to the items, and how they stand.
+//! The input of an undo plan: the histories of the items and their current states.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use crate::model::ActivityEntry;
 use crate::scope::Caller;
 use crate::store;
 
-/// Items whose histories are read at once, and entries of these.
+/// The batch size of reading histories, and the maximum of their entries.
 const ITEMS_AT_ONCE: usize = 200;
 const MOST_OF_HISTORY: i64 = 20_000;
 
 impl Undoing {
-    /// Of each item that is wanted all entries from the oldest wanted one on, the newest first.
+    /// For each selected item all entries from the oldest selected one on, the newest first.
     pub(super) async fn histories(
         &self,
         caller: &Caller,
@@ -100,7 +100,7 @@ impl Undoing {
         Ok(all)
     }
 
-    /// Finds what the items went to trash along with that went along with something.
+    /// Finds the containers that items went to trash with.
     async fn find_holders(
         &self,
         caller: &Caller,
