@@ -23,14 +23,14 @@ use crate::model::{ACTIVITY_KEPT, ActivityEntry, ActivityId, Author};
 use crate::scope::Caller;
 use crate::{folders, store};
 
-pub(crate) use self::plan::{Doing, LeftAlone, Step};
+pub(crate) use self::plan::{Action, LeftAlone, Step};
 pub(crate) use self::undo::{Selection, Undoing};
 
 /// The page sizes.
 const SIZES: Sizes = Sizes { default: 50, most: 200 };
 /// The batch size, and the maximum number of entries examined for a page: entries that the filter rejects cost a
 /// read, too.
-const READ_AT_ONCE: usize = 500;
+const READ_BATCH: usize = 500;
 const LOOKED_AT: usize = 5_000;
 /// The maximum number of listed principals; more are rare.
 const MOST_ACTORS: i64 = 200;
@@ -117,7 +117,7 @@ impl Activities {
             // No principal has NUL in its id, and PostgreSQL rejects it.
             return Ok(ActivityPage { entries: Vec::new(), next: String::new() });
         }
-        let at_once = if wanted.leaves_out() { READ_AT_ONCE } else { size + 1 };
+        let at_once = if wanted.leaves_out() { READ_BATCH } else { size + 1 };
         let limit = i64::try_from(at_once).unwrap_or(i64::MAX);
         let (db, workspace) = (&self.context.db, caller.workspace);
         let _turn = db.reading_fairly(workspace).await?;

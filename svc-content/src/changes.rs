@@ -35,35 +35,35 @@ impl Changes {
     /// The changes that the caller may see, in their order.
     pub(crate) async fn seen(&self, caller: &Caller, changes: Vec<Dated>) -> Result<Vec<Seen>, Error> {
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
-        let noted = self.noted(caller.workspace, &changes).await?;
+        let log = self.write_log(caller.workspace, &changes).await?;
         let Some(listed) = caller.listed() else {
-            return Ok(changes.into_iter().map(|change| noted.tell(change)).collect());
+            return Ok(changes.into_iter().map(|change| log.annotate(change)).collect());
         };
         let covered = Covered::read(&self.context, caller.workspace, listed).await?;
         let now = Places::read(&self.context, caller.workspace, &changes).await?;
-        Ok(changes.into_iter().filter_map(|change| tell(change, &noted, &covered, &now)).collect())
+        Ok(changes.into_iter().filter_map(|change| visible(change, &log, &covered, &now)).collect())
     }
 
     /// The activity of the writes of these changes.
-    async fn noted(&self, workspace: WorkspaceId, changes: &[Dated]) -> Result<Noted, Error> {
+    async fn write_log(&self, workspace: WorkspaceId, changes: &[Dated]) -> Result<WriteLog, Error> {
         let times = changes.iter().map(|change| change.at);
         let (Some(first), Some(last)) = (times.clone().min(), times.max()) else {
-            return Ok(Noted::default());
+            return Ok(WriteLog::default());
         };
         let from = changes.iter().map(|change| change.change.position).min().unwrap_or_default();
         let entries =
             store::activity::between(&self.context.db, workspace, (first, last), from, MOST_ENTRIES).await?;
-        Ok(Noted { entries })
+        Ok(WriteLog { entries })
     }
 }
 
 /// Activity entries in the order of their writes.
 #[derive(Debug, Default)]
-struct Noted {
+struct WriteLog {
     entries: Vec<ActivityEntry>,
 }
 
-impl Noted {
+impl WriteLog {
     /// The entries of the write that made a change: the first write at its position or later, if the times match.
     fn of_write(&self, change: &Dated) -> &[ActivityEntry] {
         let begin = self.entries.partition_point(|entry| entry.id.position < change.change.position);
@@ -80,7 +80,7 @@ impl Noted {
         self.of_write(change).iter().find(|entry| entry.what.item_id == change.change.entry.item_id)
     }
 
-    fn tell(&self, change: Dated) -> Seen {
+    fn annotate(&self, change: Dated) -> Seen {
         let author = self.of_write(&change).first().map(|entry| Author {
             kind: entry.author.kind.clone(),
             id: entry.author.id.clone(),
@@ -160,12 +160,12 @@ impl Places {
 }
 
 /// A change as a scoped caller sees it; `None` when it is out of scope.
-fn tell(change: Dated, noted: &Noted, covered: &Covered, now: &Places) -> Option<Seen> {
+fn visible(change: Dated, log: &WriteLog, covered: &Covered, now: &Places) -> Option<Seen> {
     // A memory is in no folder; every scope sees that it exists.
     if change.change.entry.kind == Kind::Memory || covered.holds(now.of(&change)) {
-        return Some(noted.tell(change));
+        return Some(log.annotate(change));
     }
-    let has_left = noted.of_item(&change).is_some_and(|entry| covered.was_touched(entry));
+    let has_left = log.of_item(&change).is_some_and(|entry| covered.was_touched(entry));
     has_left.then(|| Seen { op: Op::Delete, ..Seen::of(change) })
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct ReadDocuments {
 
 /// The restriction of a search.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Narrowing {
+pub(crate) struct DocumentFilter {
     /// In this folder or below it.
     pub(crate) folder_id: Option<String>,
     /// Only files that have all of these tags.
@@ -129,7 +129,7 @@ impl Documents {
     pub(crate) async fn select(
         &self,
         caller: &Caller,
-        narrowing: Narrowing,
+        narrowing: DocumentFilter,
     ) -> Result<Vec<DocumentId>, Error> {
         let tags = checked_tags(narrowing.tags)?;
         let below = match &narrowing.folder_id {
@@ -137,7 +137,7 @@ impl Documents {
             None => caller.listed().map(<[FolderId]>::to_vec),
         };
         let wants = |kind: Kind| narrowing.kinds.is_empty() || narrowing.kinds.contains(&kind);
-        let within = store::documents::Within {
+        let within = store::documents::Restriction {
             workspace: caller.workspace,
             below: below.as_deref(),
             after: narrowing.updated_after.unwrap_or(Timestamp::from_micros(i64::MIN)),

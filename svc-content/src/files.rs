@@ -2,14 +2,14 @@
 
 pub(crate) mod many;
 mod names;
+mod selection;
 mod tags;
-mod wanted;
 
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{FileId, FolderId};
 
+pub(crate) use self::selection::{FileSelection, InFolder, checked_tags};
 pub(crate) use self::tags::TagChange;
-pub(crate) use self::wanted::{FileSelection, InFolder, checked_tags};
 use crate::Error;
 use crate::change::Change;
 use crate::checks::{Checks, part_of_name};
@@ -104,7 +104,7 @@ impl Files {
         change.grow(Growth { files: 1, ..Growth::more_bytes(bytes) });
         let author = Author::of_content(&caller.principal);
         store::files::insert(change.tx(), &file, &fold(&file.name), &author).await?;
-        change.note(noted(Operation::Create, &file).versions(None, Some(file.version)));
+        change.note(activity_of(Operation::Create, &file).versions(None, Some(file.version)));
         change.publish_upsert(Kind::File, file.id);
         Ok(file)
     }
@@ -252,7 +252,7 @@ impl Files {
         if file.content_hash != before.content_hash {
             store::versions::insert(change.tx(), caller.workspace, &version_of(&file, caller)).await?;
         }
-        let update = noted(Operation::Update, &file).versions(Some(before.version), Some(file.version));
+        let update = activity_of(Operation::Update, &file).versions(Some(before.version), Some(file.version));
         change.note(Activity { former: former(&before, &file), ..update });
         change.publish_upsert(Kind::File, file.id);
         Ok(file)
@@ -288,7 +288,7 @@ async fn locked(change: &mut Change, caller: &Caller, id: FileId) -> Result<File
     Ok(file)
 }
 
-fn noted(operation: Operation, file: &File) -> Activity {
+fn activity_of(operation: Operation, file: &File) -> Activity {
     Activity::of(operation, Kind::File, file.id, &file.name).at(&file.path, file.folder_id())
 }
 

@@ -76,7 +76,7 @@ impl Folders {
             updated_at: now,
         };
         store::folders::insert(change.tx(), &folder).await?;
-        change.note(noted(Operation::Create, &folder));
+        change.note(activity_of(Operation::Create, &folder));
         change.publish_upsert(Kind::Folder, folder.id);
         Ok(folder)
     }
@@ -164,7 +164,7 @@ impl Folders {
         let renamed = (folder.name != before.name).then(|| Former::Name(before.name.clone()));
         let moved = (folder.parent_id() != before.parent_id()).then(|| Former::Folder(before.parent_id()));
         let former = renamed.into_iter().chain(moved).collect();
-        change.note(Activity { former, ..noted(Operation::Update, &folder) });
+        change.note(Activity { former, ..activity_of(Operation::Update, &folder) });
         change.publish_upsert(Kind::Folder, folder.id);
         Ok(folder)
     }
@@ -227,7 +227,7 @@ impl Folders {
     }
 }
 
-fn noted(operation: Operation, folder: &Folder) -> Activity {
+fn activity_of(operation: Operation, folder: &Folder) -> Activity {
     Activity::of(operation, Kind::Folder, folder.id, &folder.name).at(&folder.path, folder.parent_id())
 }
 

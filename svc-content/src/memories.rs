@@ -50,7 +50,7 @@ impl Memories {
         let mut change = Change::begin(&self.context, caller).await?;
         store::memories::lock_slugs(change.tx(), caller.workspace).await?;
         let slug = match checked.slug {
-            Some(slug) => free(&mut change, caller.workspace, slug).await?,
+            Some(slug) => free_slug(&mut change, caller.workspace, slug).await?,
             None => {
                 let base = slug::derive(&checked.name);
                 let taken = store::memories::slugs(change.tx(), caller.workspace, &base).await?;
@@ -75,7 +75,7 @@ impl Memories {
         store::memories::insert(change.tx(), &memory).await?;
         self.append(&mut change, &mut memory, wanted).await?;
         versions::keep(&mut change, caller, &memory).await?;
-        change.note(noted(Operation::Create, &memory).versions(None, Some(memory.version)));
+        change.note(activity_of(Operation::Create, &memory).versions(None, Some(memory.version)));
         let written = publish(change, memory).await?;
         Ok(self.with_names(caller, written).await)
     }
@@ -122,7 +122,7 @@ impl Memories {
         let before = locked(&mut change, caller, &named).await?;
         let mut memory = before.clone();
         if let Some(slug) = checked.slug.filter(|slug| *slug != before.slug) {
-            memory.slug = free(&mut change, caller.workspace, slug).await?;
+            memory.slug = free_slug(&mut change, caller.workspace, slug).await?;
         }
         memory.name = checked.name.unwrap_or(memory.name);
         memory.description = checked.description.unwrap_or(memory.description);
@@ -142,7 +142,7 @@ impl Memories {
         }
         let mut changed = former(&before, &memory);
         changed.extend(members_removed(&removed));
-        take_out(&mut change, caller, &mut memory, removed).await?;
+        remove_members(&mut change, caller, &mut memory, removed).await?;
         let kept = memory.members.len();
         self.append(&mut change, &mut memory, wanted).await?;
         changed.extend(members_added(&memory, kept));
@@ -222,7 +222,7 @@ impl Memories {
         let found = found.ok_or_else(|| Error::no_member(member))?;
         let removed = vec![found];
         let changed = members_removed(&removed).into_iter().collect();
-        take_out(&mut change, caller, &mut memory, removed).await?;
+        remove_members(&mut change, caller, &mut memory, removed).await?;
         Ok(save(change, caller, memory, changed).await?.position)
     }
 
@@ -231,12 +231,12 @@ impl Memories {
         &self,
         change: &mut Change,
         memory: &mut Memory,
-        wanted: Vec<input::FoundTarget>,
+        wanted: Vec<input::ResolvedTarget>,
     ) -> Result<(), Error> {
         let now = change.now();
         let first = memory.members.len();
         input::check_total(first + wanted.len())?;
-        let member = |(place, found): (usize, input::FoundTarget)| Member {
+        let member = |(place, found): (usize, input::ResolvedTarget)| Member {
             id: self.context.ids.next(),
             target: found.target,
             query: found.query,
@@ -265,7 +265,7 @@ async fn save(
     memory.updated_at = change.now();
     store::memories::update(change.tx(), &memory).await?;
     versions::keep(&mut change, caller, &memory).await?;
-    let update = noted(Operation::Update, &memory).versions(Some(before), Some(memory.version));
+    let update = activity_of(Operation::Update, &memory).versions(Some(before), Some(memory.version));
     change.note(Activity { former, ..update });
     publish(change, memory).await
 }
@@ -275,7 +275,7 @@ async fn publish(mut change: Change, memory: Memory) -> Result<Written<Memory>, 
     change.commit_with(memory).await
 }
 
-fn noted(operation: Operation, memory: &Memory) -> Activity {
+fn activity_of(operation: Operation, memory: &Memory) -> Activity {
     Activity::of(operation, Kind::Memory, memory.id, &memory.name).at(&trash::path(&memory.slug), None)
 }
 
@@ -316,12 +316,12 @@ async fn locked(change: &mut Change, caller: &Caller, named: &str) -> Result<Mem
 }
 
 /// A slug that no memory of the workspace has, derived from `slug`.
-async fn free(change: &mut Change, workspace: WorkspaceId, slug: String) -> Result<String, Error> {
+async fn free_slug(change: &mut Change, workspace: WorkspaceId, slug: String) -> Result<String, Error> {
     let taken = store::memories::slugs(change.tx(), workspace, &slug).await?;
     if taken.contains(&slug) { Err(Error::SlugTaken(slug)) } else { Ok(slug) }
 }
 
-async fn take_out(
+async fn remove_members(
     change: &mut Change,
     caller: &Caller,
     memory: &mut Memory,

@@ -17,7 +17,7 @@ const MAX_FOUND: u32 = 100;
 /// The maximum number of names of a kind that a search reads, the oldest items first: that many take some 100 ms.
 const MOST_READ: usize = 100_000;
 /// With more names, matching runs off the async threads.
-const MUCH: usize = 20_000;
+const OFFLOAD_THRESHOLD: usize = 20_000;
 
 /// A folder, database or memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Finder {
             ),
         ];
         let is_part = kinds.iter().any(|(_, names)| names.len() > MOST_READ);
-        let is_much = kinds.iter().map(|(_, names)| names.len()).sum::<usize>() > MUCH;
+        let is_much = kinds.iter().map(|(_, names)| names.len()).sum::<usize>() > OFFLOAD_THRESHOLD;
         let found = match is_much {
             false => first_of_each(kinds, &folded, limit as usize),
             true => {

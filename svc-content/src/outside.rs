@@ -19,11 +19,11 @@ use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::{DocumentId, WorkspaceId};
 
 /// The deadline of calls.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CALL_TIMEOUT: Duration = Duration::from_secs(3);
 /// The batch size of reads: the maximum of the owner.
-const READ_AT_ONCE: usize = 100;
+const READ_BATCH: usize = 100;
 /// The batch size of confirmations: the maximum of the owner.
-const CONFIRMED_AT_ONCE: usize = 1_000;
+const CONFIRM_BATCH: usize = 1_000;
 
 /// A document as its owner confirms it for a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) struct OutsideTexts {
 
 /// The owner is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Silent;
+pub(crate) struct Unavailable;
 
 /// The connection to svc-ingest; cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -75,12 +75,12 @@ impl Outside {
         &self,
         call: &Call,
         ids: &[DocumentId],
-    ) -> Result<HashMap<DocumentId, OutsideDocument>, Silent> {
-        let way = self.0.get().ok_or(Silent)?;
+    ) -> Result<HashMap<DocumentId, OutsideDocument>, Unavailable> {
+        let way = self.0.get().ok_or(Unavailable)?;
         let mut known = HashSet::with_capacity(ids.len());
         let ids: Vec<DocumentId> = ids.iter().copied().filter(|id| known.insert(*id)).collect();
         let mut live = HashMap::with_capacity(ids.len());
-        for some in ids.chunks(CONFIRMED_AT_ONCE) {
+        for some in ids.chunks(CONFIRM_BATCH) {
             let request = call.request(ConfirmDocumentsRequest { refs: refs(some) });
             let answer = in_time(async { way.client().confirm_documents(request).await }).await?;
             let confirmed = answer.into_inner().documents.into_iter().filter_map(confirmed);
@@ -96,19 +96,19 @@ impl Outside {
         workspace: WorkspaceId,
         ids: &[DocumentId],
         most_bytes: u64,
-    ) -> Result<OutsideTexts, Silent> {
-        let way = self.0.get().ok_or(Silent)?;
+    ) -> Result<OutsideTexts, Unavailable> {
+        let way = self.0.get().ok_or(Unavailable)?;
         let mut texts = HashMap::new();
         let mut bytes = 0_u64;
-        for (place, some) in ids.chunks(READ_AT_ONCE).enumerate() {
+        for (place, some) in ids.chunks(READ_BATCH).enumerate() {
             let mut rest = refs(some);
             while !rest.is_empty() {
                 if bytes > most_bytes {
-                    let unread = place * READ_AT_ONCE + some.len() - rest.len();
+                    let unread = place * READ_BATCH + some.len() - rest.len();
                     return Ok(OutsideTexts { texts, unread: ids.iter().skip(unread).copied().collect() });
                 }
                 let identity = way.identity.identity().await.map_err(|error| silent(&error))?;
-                let call = Call::within(PATIENCE).with_identity(&identity);
+                let call = Call::within(CALL_TIMEOUT).with_identity(&identity);
                 let asked = ReadDocumentsRequest { workspace_id: workspace.to_string(), refs: rest.clone() };
                 let request = call.request(asked);
                 let answer =
@@ -134,17 +134,19 @@ impl Way {
     }
 }
 
-async fn in_time<T, E: std::fmt::Display>(answer: impl Future<Output = Result<T, E>>) -> Result<T, Silent> {
-    match tokio::time::timeout(PATIENCE, answer).await {
+async fn in_time<T, E: std::fmt::Display>(
+    answer: impl Future<Output = Result<T, E>>,
+) -> Result<T, Unavailable> {
+    match tokio::time::timeout(CALL_TIMEOUT, answer).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) => Err(silent(&error)),
         Err(elapsed) => Err(silent(&elapsed)),
     }
 }
 
-fn silent(why: &impl std::fmt::Display) -> Silent {
+fn silent(why: &impl std::fmt::Display) -> Unavailable {
     tracing::warn!(%why, "documents of sources are left out of memories");
-    Silent
+    Unavailable
 }
 
 fn refs(ids: &[DocumentId]) -> Vec<DocumentRef> {

@@ -23,11 +23,11 @@ const MOST_LISTED: u32 = 30;
 /// The maximum number of recent changes.
 const MOST_CHANGES: usize = 10;
 /// How many feed entries are searched for them. A large sync may fill them all, and is then what is recent.
-const LOOKED_BACK: i64 = 500;
+const MAX_LOOKBACK: i64 = 500;
 /// The batch size of reading items until there are enough changes.
-const READ_AT_ONCE: usize = 40;
+const READ_BATCH: usize = 40;
 /// Counting files below a folder stops here: beyond it only "many" matters, and counting reads the row of each file.
-pub(crate) const COUNTED_UP_TO: u64 = 100;
+pub(crate) const MAX_COUNTED_FILES: u64 = 100;
 
 /// A folder at the top of what the caller sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Overviews {
             Some(listed) => self.outermost(caller, listed, &request).await?,
         };
         let ids: Vec<FolderId> = page.items.iter().map(|folder| folder.id).collect();
-        let most = i64::try_from(COUNTED_UP_TO).unwrap_or(i64::MAX);
+        let most = i64::try_from(MAX_COUNTED_FILES).unwrap_or(i64::MAX);
         let below = store::overview::below(&self.context.db, caller.workspace, &ids, most).await?;
         let counted = |folder: Folder| {
             let below = below.get(&folder.id).copied().unwrap_or_default();
@@ -161,14 +161,14 @@ impl Overviews {
 
     /// Files and records that changed last, live and in scope, the newest first.
     async fn changes(&self, caller: &Caller) -> Result<Vec<RecentChange>, Error> {
-        let latest = store::overview::latest(&self.context.db, caller.workspace, LOOKED_BACK).await?;
+        let latest = store::overview::latest(&self.context.db, caller.workspace, MAX_LOOKBACK).await?;
         let mut seen = HashSet::new();
         let items: Vec<(Kind, DocumentId)> = latest
             .into_iter()
             .filter(|item| matches!(item.0, Kind::File | Kind::Record) && seen.insert(*item))
             .collect();
         let mut changes = Vec::new();
-        for some in items.chunks(READ_AT_ONCE) {
+        for some in items.chunks(READ_BATCH) {
             changes.extend(self.live(caller, some).await?);
             if changes.len() >= MOST_CHANGES {
                 break;

@@ -12,7 +12,7 @@ use crate::{Error, store};
 
 /// The steps of one call: a few seconds on a slow disk.
 const STEPS: usize = 20;
-const OBJECTS_AT_ONCE: i64 = 50;
+const OBJECT_BATCH: i64 = 50;
 
 /// The rules of removal.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ impl Removal {
 
     /// Objects are deleted before their rows: after an interruption the rows lead to the rest.
     async fn remove_objects(&self, workspace: WorkspaceId) -> Result<bool, Error> {
-        let some = store::removal::objects(&self.rows.db, workspace, OBJECTS_AT_ONCE).await?;
+        let some = store::removal::objects(&self.rows.db, workspace, OBJECT_BATCH).await?;
         for object in &some {
             self.objects.delete(workspace, *object).await?;
         }

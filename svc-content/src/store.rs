@@ -98,7 +98,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(titles::statements());
     all.extend(trash::statements());
     all.extend(trash::along::statements());
-    all.extend(trash::room::statements());
+    all.extend(trash::freed::statements());
     all.extend(tree::statements());
     all.extend(usage::statements());
     all.extend(versions::statements());

@@ -20,7 +20,7 @@ use crate::scope::Caller;
 use crate::{memories, records, store};
 
 /// The batch size of a sweep.
-const SWEPT_AT_ONCE: i64 = 100;
+const SWEEP_BATCH: i64 = 100;
 /// The same limit as in [`crate::activity`].
 const MOST_DELETERS: i64 = 200;
 
@@ -139,7 +139,7 @@ impl Trash {
         let kept = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
         let now = self.context.clock.now().as_micros();
         let limit = Timestamp::from_micros(now.saturating_sub(kept));
-        let old = store::trash::older(&self.context.db, limit, SWEPT_AT_ONCE).await?;
+        let old = store::trash::older(&self.context.db, limit, SWEEP_BATCH).await?;
         for deletion in &old {
             let mut change = self.begin(&Caller::upkeep(deletion.workspace)).await?;
             let found = lock(change.tx(), deletion.workspace, deletion.kind, &deletion.item_id).await?;

@@ -47,7 +47,7 @@ pub(crate) struct Fields {
 
 /// An action on an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum Action {
     Restore,
     Revert(Box<Fields>),
     /// Moves a created item to trash; a folder only when it is empty.
@@ -56,8 +56,8 @@ pub(crate) enum Doing {
     TrashAgain,
 }
 
-impl Doing {
-    pub(crate) const fn trashes(&self) -> bool {
+impl Action {
+    pub(crate) const fn moves_to_trash(&self) -> bool {
         matches!(self, Self::Trash | Self::TrashAgain)
     }
 }
@@ -67,7 +67,7 @@ impl Doing {
 pub(crate) struct Step {
     pub(crate) what: Item,
     /// In order, each with the entry whose previous state the item has afterwards.
-    pub(crate) doings: Vec<(Doing, ActivityId)>,
+    pub(crate) actions: Vec<(Action, ActivityId)>,
     /// The precondition on the version of the item.
     pub(crate) if_version: Option<u64>,
     /// The newest entry that is undone.
@@ -201,13 +201,15 @@ pub(crate) fn plan(
 
 /// Containers are restored before their contents, and moved to trash after them.
 fn place(step: &Step) -> (u8, u8, std::cmp::Reverse<(u64, u64)>) {
-    const HOLDERS_FIRST: [Kind; 5] = [Kind::Folder, Kind::Database, Kind::File, Kind::Record, Kind::Memory];
-    let holder = HOLDERS_FIRST.iter().position(|kind| *kind == step.what.kind).unwrap_or(HOLDERS_FIRST.len());
+    const CONTAINERS_FIRST: [Kind; 5] =
+        [Kind::Folder, Kind::Database, Kind::File, Kind::Record, Kind::Memory];
+    let holder =
+        CONTAINERS_FIRST.iter().position(|kind| *kind == step.what.kind).unwrap_or(CONTAINERS_FIRST.len());
     let holder = u8::try_from(holder).unwrap_or(u8::MAX);
     let newest = std::cmp::Reverse(order(step.newest));
-    match step.doings.last() {
-        _ if step.doings.iter().any(|(doing, _)| *doing == Doing::Restore) => (0, holder, newest),
-        Some((doing, _)) if doing.trashes() => (2, u8::MAX - holder, newest),
+    match step.actions.last() {
+        _ if step.actions.iter().any(|(action, _)| *action == Action::Restore) => (0, holder, newest),
+        Some((action, _)) if action.moves_to_trash() => (2, u8::MAX - holder, newest),
         _ => (1, holder, newest),
     }
 }
@@ -238,34 +240,34 @@ impl Planned<'_> {
     }
 
     /// The actions; `is_live` says whether the item is, or will be, out of trash.
-    fn doings(&self, is_live: bool) -> Vec<(Doing, ActivityId)> {
+    fn actions(&self, is_live: bool) -> Vec<(Action, ActivityId)> {
         let Some(oldest) = self.walk.undone.last() else { return Vec::new() };
         // The folder that it was restored into matters only if it stays live.
         let kept = usize::from(oldest.what.operation == Operation::Restore);
         let fields = fields(self.walk.undone.iter().rev().skip(kept).rev());
-        let fields = (fields != Fields::default()).then(|| Doing::Revert(Box::new(fields)));
-        let mut doings = Vec::new();
+        let fields = (fields != Fields::default()).then(|| Action::Revert(Box::new(fields)));
+        let mut actions = Vec::new();
         if self.comes_back() {
             let is_all = fields.is_none() && !self.walk.was_made();
             let trash = self.own_trash().map_or(oldest.id, |trash| trash.id);
-            doings.push((Doing::Restore, if is_all { oldest.id } else { trash }));
+            actions.push((Action::Restore, if is_all { oldest.id } else { trash }));
         }
         if !is_live {
-            return doings;
+            return actions;
         }
         match (oldest.what.operation, fields) {
-            (Operation::Create, _) => doings.push((Doing::Trash, oldest.id)),
+            (Operation::Create, _) => actions.push((Action::Trash, oldest.id)),
             (Operation::Restore, fields) => {
                 // The state right after it was restored.
                 let next = self.walk.undone.iter().rev().nth(1).map_or(oldest.id, |next| next.id);
-                doings.extend(fields.map(|fields| (fields, next)));
-                doings.push((Doing::TrashAgain, oldest.id));
+                actions.extend(fields.map(|fields| (fields, next)));
+                actions.push((Action::TrashAgain, oldest.id));
             }
             (Operation::Update | Operation::Trash | Operation::Remove, fields) => {
-                doings.extend(fields.map(|fields| (fields, oldest.id)));
+                actions.extend(fields.map(|fields| (fields, oldest.id)));
             }
         }
-        doings
+        actions
     }
 }
 
@@ -285,8 +287,8 @@ impl Plan {
         }
         let is_along = standing.along.as_deref().is_some_and(|holder| opened.contains(holder));
         let is_live = !standing.in_trash || one.comes_back() || is_along;
-        let doings = one.doings(is_live);
-        if doings.is_empty() {
+        let actions = one.actions(is_live);
+        if actions.is_empty() {
             if !is_live && !goes && !walk.undone.is_empty() {
                 let reason = "it is in trash along with what held it: restore that first";
                 self.keep(what, "in_trash", reason, None);
@@ -303,10 +305,10 @@ impl Plan {
         let (if_version, newest) = (standing.version, one.newest.id);
         // An item that is restored only to release its contents is moved to trash again after that.
         let (back, rest): (Vec<_>, Vec<_>) =
-            doings.into_iter().partition(|(doing, _)| goes && *doing == Doing::Restore);
-        for doings in [back, rest] {
-            if !doings.is_empty() {
-                self.steps.push(Step { what: what.clone(), doings, if_version, newest });
+            actions.into_iter().partition(|(action, _)| goes && *action == Action::Restore);
+        for actions in [back, rest] {
+            if !actions.is_empty() {
+                self.steps.push(Step { what: what.clone(), actions, if_version, newest });
             }
         }
     }
@@ -324,7 +326,7 @@ impl Plan {
             let (taken, waiting): (Vec<Step>, Vec<Step>) =
                 open.into_iter().partition(|step| is_left_by_all(step, standing, &going));
             for step in &taken {
-                let leaves = step.doings.iter().any(|(doing, _)| doing.trashes()) || moves(step);
+                let leaves = step.actions.iter().any(|(action, _)| action.moves_to_trash()) || moves(step);
                 let parent = standing.get(&step.what.id).and_then(|now| now.parent).filter(|_| leaves);
                 if let Some(parent) = parent {
                     *going.entry(parent).or_default() += 1;
@@ -344,7 +346,7 @@ impl Plan {
 
 /// Whether everything in the containers that a step moves to trash is moved there, too.
 fn is_left_by_all(step: &Step, standing: &HashMap<String, Standing>, going: &HashMap<Uuid, u64>) -> bool {
-    if !step.doings.iter().any(|(doing, _)| *doing == Doing::Trash) {
+    if !step.actions.iter().any(|(action, _)| *action == Action::Trash) {
         return true;
     }
     let children = standing.get(&step.what.id).map_or(0, |now| now.children);
@@ -353,7 +355,7 @@ fn is_left_by_all(step: &Step, standing: &HashMap<String, Standing>, going: &Has
 }
 
 fn moves(step: &Step) -> bool {
-    step.doings.iter().any(|(doing, _)| matches!(doing, Doing::Revert(fields) if fields.folder.is_some()))
+    step.actions.iter().any(|(action, _)| matches!(action, Action::Revert(fields) if fields.folder.is_some()))
 }
 
 /// The fields before all of these entries, the newest of which comes first.

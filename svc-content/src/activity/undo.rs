@@ -9,7 +9,7 @@ use cairn_chassis::feed::Kind;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::FolderId;
 
-use super::plan::{Doing, Fields, Item, LeftAlone, Plan, Step, plan};
+use super::plan::{Action, Fields, Item, LeftAlone, Plan, Step, plan};
 use super::require_whole;
 use crate::Error;
 use crate::batch::{Batches, Guarded, Write};
@@ -27,11 +27,11 @@ use crate::store;
 /// The maximum number of entries listed in a request, and of those that the undo of a principal examines.
 const MOST_NAMED: usize = 1_000;
 const MOST_WANTED: usize = 10_000;
-const READ_AT_ONCE: i64 = 1_000;
+const READ_BATCH: i64 = 1_000;
 /// The maximum number of entries of a write: no batch has as many.
 const MOST_OF_WRITE: i64 = 10_000;
 /// The maximum number of entries that are searched for writes below a folder.
-const LOOKED_THROUGH: i64 = 5_000;
+const MAX_SCANNED: i64 = 5_000;
 /// The maximum number of items that a call changes, and of those that it tries.
 const MOST_AT_ONCE: usize = 200;
 const MOST_TRIED: usize = 1_000;
@@ -152,7 +152,7 @@ impl Undoing {
         let mut before = ActivityId::before(selection.until.unwrap_or(Timestamp::from_micros(i64::MAX)));
         let mut wanted = Vec::new();
         loop {
-            let some = store::activity::list(db, workspace, Some(principal), before, READ_AT_ONCE).await?;
+            let some = store::activity::list(db, workspace, Some(principal), before, READ_BATCH).await?;
             let Some(last) = some.last() else { return Ok(wanted) };
             before = last.id;
             let found = some.len();
@@ -163,7 +163,7 @@ impl Undoing {
                 return Err(Error::invalid("from", "too_many", message));
             }
             if selection.since.is_some_and(|since| before.at < since)
-                || (found as u64) < READ_AT_ONCE.unsigned_abs()
+                || (found as u64) < READ_BATCH.unsigned_abs()
             {
                 return Ok(wanted);
             }
@@ -219,7 +219,8 @@ impl Undoing {
     ) -> Result<(), Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         for step in std::mem::take(&mut plan.steps) {
-            let back = step.doings.iter().find(|(doing, _)| *doing == Doing::TrashAgain).map(|(_, id)| *id);
+            let back =
+                step.actions.iter().find(|(action, _)| *action == Action::TrashAgain).map(|(_, id)| *id);
             let folder: Option<FolderId> =
                 step.what.id.parse().ok().filter(|_| step.what.kind == Kind::Folder);
             let (Some(back), Some(folder)) = (back, folder) else {
@@ -229,9 +230,9 @@ impl Undoing {
             let below: HashSet<FolderId> =
                 store::folders::ids_below(db.engine(), workspace, &[folder]).await?.into_iter().collect();
             let last = ActivityId::before(Timestamp::from_micros(i64::MAX));
-            let since = store::activity::list(db, workspace, None, last, LOOKED_THROUGH).await?;
+            let since = store::activity::list(db, workspace, None, last, MAX_SCANNED).await?;
             let is_all = since.last().is_none_or(|one| one.id <= back)
-                || (since.len() as u64) < LOOKED_THROUGH.unsigned_abs();
+                || (since.len() as u64) < MAX_SCANNED.unsigned_abs();
             let is_theirs = |one: &&ActivityEntry| {
                 let is_below = one.what.folder_id.is_some_and(|folder| below.contains(&folder));
                 one.id > back && is_below && !wanted.contains(&one.id)
@@ -252,18 +253,18 @@ impl Undoing {
     /// Executes a step; returns the position of its last write.
     async fn take(&self, caller: &Caller, step: &Step) -> Result<u64, Error> {
         let mut position = 0;
-        for (doing, undoes) in &step.doings {
+        for (action, undoes) in &step.actions {
             let caller = Caller { undoes: Some(*undoes), ..caller.clone() };
             // Only the first action checks the version: later ones see the writes of earlier ones.
             let if_version = step.if_version.filter(|_| position == 0);
-            position = match doing {
-                Doing::Restore => {
+            position = match action {
+                Action::Restore => {
                     let write = Write::RestoreItem(step.what.kind, step.what.id.clone());
                     self.write(&caller, vec![write.into()]).await?
                 }
-                Doing::Revert(fields) => self.revert(&caller, &step.what, fields, if_version).await?,
-                Doing::Trash => self.trash(&caller, &step.what, if_version, true).await?,
-                Doing::TrashAgain => self.trash(&caller, &step.what, if_version, false).await?,
+                Action::Revert(fields) => self.revert(&caller, &step.what, fields, if_version).await?,
+                Action::Trash => self.trash(&caller, &step.what, if_version, true).await?,
+                Action::TrashAgain => self.trash(&caller, &step.what, if_version, false).await?,
             };
         }
         Ok(position)

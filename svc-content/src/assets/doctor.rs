@@ -8,12 +8,12 @@ use futures::stream::{StreamExt as _, TryStreamExt as _};
 
 use super::input;
 use super::objects::{AssetLocation, AssetStore, ListedObject};
-use super::sweep::{too_old, without_row};
+use super::sweep::{upload_cutoff, without_row};
 use crate::model::StoredObject;
 use crate::{Error, store};
 
 const ROWS_AT_ONCE: i64 = 500;
-const OBJECTS_AT_ONCE: usize = 500;
+const OBJECT_BATCH: usize = 500;
 pub(super) const BYTES_RULE: &str = "the bytes of an asset are in the store and have its hash and size";
 pub(super) const OBJECT_RULE: &str =
     "an object in the store is that of an asset, or of an upload of the last day";
@@ -93,7 +93,7 @@ pub(super) async fn damaged(
         for (workspace, kept) in rows {
             let Some(wrong) = damage(objects, workspace, &kept).await? else { continue };
             // It may have been deleted since its row was read.
-            let still = store::assets::known_objects(db, workspace, &[kept.object]).await?;
+            let still = store::assets::existing_objects(db, workspace, &[kept.object]).await?;
             if !still.is_empty() {
                 found.push((workspace, kept, wrong));
             }
@@ -172,10 +172,10 @@ pub(super) async fn unclaimed(
     now: Timestamp,
 ) -> Result<Vec<ListedObject>, Error> {
     let mut found = Vec::new();
-    let mut chunks = objects.list().try_chunks(OBJECTS_AT_ONCE);
+    let mut chunks = objects.list().try_chunks(OBJECT_BATCH);
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|cut| cut.1)?;
-        found.extend(without_row(db, chunk, too_old(now)).await?);
+        found.extend(without_row(db, chunk, upload_cutoff(now)).await?);
     }
     Ok(found)
 }

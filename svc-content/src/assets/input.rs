@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cairn_proto::ids::AssetId;
 use futures::stream::{Stream, TryStreamExt as _};
 
-use super::objects::Writing;
+use super::objects::ObjectWriter;
 use crate::Error;
 use crate::checks::Checks;
 
@@ -78,7 +78,7 @@ impl AssetDraft {
 
 /// Writes the received bytes, and checks them against the trailer.
 pub(super) async fn receive(
-    writing: &mut Writing,
+    writing: &mut ObjectWriter,
     mut parts: impl Stream<Item = Result<UploadPart, Error>> + Send + Unpin,
     most_bytes: u64,
 ) -> Result<Received, Error> {

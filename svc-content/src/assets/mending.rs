@@ -22,7 +22,7 @@ pub enum WhenAway {
 }
 
 /// From this percentage of missing objects on, a store looks as if it were not mounted.
-const AWAY_PERCENT: usize = 90;
+const UNMOUNTED_PERCENT: usize = 90;
 
 /// Restores every object that differs from its row, and quarantines those without a row. Where the store has other
 /// objects and none of these, it may belong to another deployment: objects are only restored from a copy then, and
@@ -59,7 +59,7 @@ pub(crate) async fn mend(
     let damaged = damaged(db, &objects).await?;
     if may_give_up && when_away == WhenAway::Refuse {
         let missing = missing(&objects, copy.as_ref(), &damaged).await?;
-        let is_away = is_empty || missing * 100 >= all * AWAY_PERCENT;
+        let is_away = is_empty || missing * 100 >= all * UNMOUNTED_PERCENT;
         if missing > 0 && is_away {
             return Err(away(location, missing, all));
         }
@@ -75,7 +75,7 @@ pub(crate) async fn mend(
     progress(OBJECT_RULE);
     for lost in unclaimed(db, &objects, now).await? {
         // Its row may be what was lost: these bytes are then the only copy.
-        objects.set_aside(lost.workspace, lost.object).await?;
+        objects.quarantine(lost.workspace, lost.object).await?;
         report.add(Mended {
             rule: OBJECT_RULE.into(),
             subject: format!("workspace {} object {}", lost.workspace, lost.object),
@@ -138,10 +138,10 @@ async fn give_up(
     report: &mut Report,
 ) -> Result<(), Error> {
     // First: if this is interrupted, the object is missing, which the next run finds.
-    objects.set_aside(workspace, kept.object).await?;
+    objects.quarantine(workspace, kept.object).await?;
     let mut tx = doctor::begin(db).await?;
     let assets = stored::assets_of_object(&mut tx, workspace, &kept.hash).await?;
-    stored::forget_object(&mut tx, workspace, &kept.hash).await?;
+    stored::delete_object(&mut tx, workspace, &kept.hash).await?;
     tx.commit().await?;
     for (id, name) in assets {
         report.add(Mended {

@@ -32,7 +32,7 @@ const PARTS_AT_ONCE: usize = 2;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The prefix of quarantined objects, which differ from what was written. No workspace has this name.
-const ASIDE: &str = "damaged";
+const QUARANTINE: &str = "damaged";
 
 /// The location of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,10 +148,10 @@ impl AssetStore {
         Ok(Self { engine: Arc::new(engine), folder: Some(path.into()) })
     }
 
-    /// Starts an object. It does not exist until [`Writing::finish`] returns.
-    pub(crate) fn write(&self, workspace: WorkspaceId, object: ObjectId) -> Writing {
+    /// Starts an object. It does not exist until [`ObjectWriter::finish`] returns.
+    pub(crate) fn write(&self, workspace: WorkspaceId, object: ObjectId) -> ObjectWriter {
         let writer = BufWriter::with_capacity(Arc::clone(&self.engine), key(workspace, object), PART_BYTES);
-        Writing(Some(writer.with_max_concurrency(PARTS_AT_ONCE)))
+        ObjectWriter(Some(writer.with_max_concurrency(PARTS_AT_ONCE)))
     }
 
     /// A range of an object, which must lie within it. Fails with [`Error::NotFound`] when there is no such object.
@@ -189,8 +189,8 @@ impl AssetStore {
     }
 
     /// Moves an object to the quarantine, for inspection by people; a missing one is no error.
-    pub(crate) async fn set_aside(&self, workspace: WorkspaceId, object: ObjectId) -> Result<(), Error> {
-        let aside = Key::from_iter([ASIDE.to_owned(), format!("{workspace}-{object}")]);
+    pub(crate) async fn quarantine(&self, workspace: WorkspaceId, object: ObjectId) -> Result<(), Error> {
+        let aside = Key::from_iter([QUARANTINE.to_owned(), format!("{workspace}-{object}")]);
         match self.engine.rename(&key(workspace, object), &aside).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -213,13 +213,13 @@ impl AssetStore {
 
     /// Deletes the remains of uploads that were interrupted by the end of their process before a time. A no-op for
     /// other engines: for a bucket, the operator configures a lifecycle rule.
-    pub(crate) async fn remove_cut(&self, before: Timestamp) -> Result<usize, Error> {
+    pub(crate) async fn remove_interrupted(&self, before: Timestamp) -> Result<usize, Error> {
         let Some(folder) = &self.folder else { return Ok(0) };
         let mut removed = 0;
         let mut workspaces = tokio::fs::read_dir(folder).await.map_err(io_error)?;
         while let Some(workspace) = workspaces.next_entry().await.map_err(io_error)? {
             if workspace.file_name().to_str().is_some_and(|name| name.parse::<WorkspaceId>().is_ok()) {
-                removed += remove_cut_in(&workspace.path(), before).await.map_err(io_error)?;
+                removed += remove_interrupted_in(&workspace.path(), before).await.map_err(io_error)?;
             }
         }
         Ok(removed)
@@ -228,9 +228,9 @@ impl AssetStore {
 
 /// An object being written. Dropped before it is finished, it leaves nothing.
 #[derive(Debug)]
-pub(crate) struct Writing(Option<BufWriter>);
+pub(crate) struct ObjectWriter(Option<BufWriter>);
 
-impl Writing {
+impl ObjectWriter {
     /// Writes the next bytes; waits when the engine is slower than the caller (backpressure).
     pub(crate) async fn put(&mut self, bytes: Bytes) -> Result<(), Error> {
         match &mut self.0 {
@@ -255,7 +255,7 @@ impl Writing {
     }
 }
 
-impl Drop for Writing {
+impl Drop for ObjectWriter {
     fn drop(&mut self) {
         if let (Some(writer), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(give_up(writer));
@@ -303,7 +303,7 @@ fn in_chunks(pieces: BoxStream<'static, Result<Bytes, Error>>) -> BoxStream<'sta
 }
 
 /// The engine stages an object beside it, under its name with `#` and a number.
-async fn remove_cut_in(folder: &Path, before: Timestamp) -> std::io::Result<usize> {
+async fn remove_interrupted_in(folder: &Path, before: Timestamp) -> std::io::Result<usize> {
     let mut removed = 0;
     let mut entries = tokio::fs::read_dir(folder).await?;
     while let Some(entry) = entries.next_entry().await? {

@@ -21,7 +21,7 @@ pub(crate) async fn reachable(db: &Db, caller: &Caller, ids: &[AssetId]) -> Resu
     let holders: Vec<_> = holders.into_iter().collect();
     let mut databases = store::databases::get_many(db.engine(), caller.workspace, &holders).await?;
     databases.retain(|database| caller.covers(&database.folders));
-    let is_named = |naming: &store::assets::Naming| {
+    let is_named = |naming: &store::assets::AssetReference| {
         let holder = databases.iter().find(|database| database.id == naming.database);
         let property = holder.and_then(|database| database.property(naming.property));
         property.is_some_and(|property| property.kind == PropertyType::AssetReference)

@@ -23,7 +23,7 @@ const LEASE: &str = "asset-sweep";
 /// Longer than one step of a sweep takes.
 const TERM: Duration = Duration::from_secs(5 * 60);
 const PERIOD: Duration = Duration::from_secs(12 * 60 * 60);
-const OBJECTS_AT_ONCE: usize = 500;
+const OBJECT_BATCH: usize = 500;
 
 /// Sweeps at the start and twice a day, until the shutdown.
 pub(crate) async fn run(assets: &Assets, shutdown: &CancellationToken) {
@@ -49,9 +49,9 @@ impl Assets {
         if !lease.claim().await? {
             return Ok(0);
         }
-        let before = too_old(self.context.clock.now());
-        let mut removed = self.store.remove_cut(before).await?;
-        let mut chunks = self.store.list().try_chunks(OBJECTS_AT_ONCE);
+        let before = upload_cutoff(self.context.clock.now());
+        let mut removed = self.store.remove_interrupted(before).await?;
+        let mut chunks = self.store.list().try_chunks(OBJECT_BATCH);
         while let Some(chunk) = chunks.next().await {
             if !lease.claim().await? {
                 return Ok(removed);
@@ -68,7 +68,7 @@ impl Assets {
 }
 
 /// Whatever was written before this time belongs to no upload in progress.
-pub(super) fn too_old(now: Timestamp) -> Timestamp {
+pub(super) fn upload_cutoff(now: Timestamp) -> Timestamp {
     let grace = i64::try_from(GRACE.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_micros(now.as_micros().saturating_sub(grace))
 }
@@ -86,7 +86,7 @@ pub(super) async fn without_row(
     let mut lost = Vec::new();
     for (workspace, objects) in old {
         let ids: Vec<ObjectId> = objects.iter().map(|object| object.object).collect();
-        let known = store::assets::known_objects(db, workspace, &ids).await?;
+        let known = store::assets::existing_objects(db, workspace, &ids).await?;
         lost.extend(objects.into_iter().filter(|object| !known.contains(&object.object)));
     }
     Ok(lost)

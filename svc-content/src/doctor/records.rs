@@ -8,7 +8,7 @@ use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 
 use crate::model::{Cell, Database, DatabaseQuery, PropertyType, Record, cells, searched};
-use crate::store::doctor::{self as stored, Examined};
+use crate::store::doctor::{self as stored, StoredRecord};
 use crate::{Error, store};
 
 pub(super) const SCHEMA_RULE: &str = "the properties and views of a database fit together";
@@ -17,7 +17,7 @@ pub(super) const VERSION_RULE: &str = "a record is what its newest version holds
 pub(super) const QUERY_RULE: &str = "the query of a member can be read";
 
 /// The batch size of databases and records.
-const AT_ONCE: i64 = 200;
+const BATCH: i64 = 200;
 
 pub(super) async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     progress(QUERY_RULE);
@@ -26,7 +26,7 @@ pub(super) async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<F
     progress(RECORD_RULE);
     let mut after = (String::new(), String::new());
     loop {
-        let databases = stored::databases(tx, (&after.0, &after.1), AT_ONCE).await?;
+        let databases = stored::databases(tx, (&after.0, &after.1), BATCH).await?;
         let Some(last) = databases.last() else { break };
         after = (last.workspace.to_string(), last.id.clone());
         for one in databases {
@@ -99,7 +99,7 @@ async fn examine_records(
     database: &Database,
 ) -> Result<Vec<Finding>, Error> {
     let faulty = faulty_records(tx, workspace, database).await?.into_iter();
-    let finding = |(one, fault): (Examined, &str)| Finding {
+    let finding = |(one, fault): (StoredRecord, &str)| Finding {
         rule: RECORD_RULE,
         subject: format!("workspace {workspace} record {}: {fault}", one.id),
     };
@@ -111,11 +111,11 @@ async fn faulty_records(
     tx: &mut Tx,
     workspace: WorkspaceId,
     database: &Database,
-) -> Result<Vec<(Examined, &'static str)>, Error> {
+) -> Result<Vec<(StoredRecord, &'static str)>, Error> {
     let mut faulty = Vec::new();
     let mut after = String::new();
     loop {
-        let page = stored::records(tx, workspace, database.id, &after, AT_ONCE).await?;
+        let page = stored::records(tx, workspace, database.id, &after, BATCH).await?;
         let Some(last) = page.last() else { break };
         after.clone_from(&last.id);
         let ids: Vec<&str> = page.iter().map(|one| one.id.as_str()).collect();
@@ -136,7 +136,7 @@ async fn faulty_records(
 pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> {
     let mut after = (String::new(), String::new());
     loop {
-        let databases = stored::databases(tx, (&after.0, &after.1), AT_ONCE).await?;
+        let databases = stored::databases(tx, (&after.0, &after.1), BATCH).await?;
         let Some(last) = databases.last() else { return Ok(()) };
         after = (last.workspace.to_string(), last.id.clone());
         for one in databases {
@@ -167,7 +167,7 @@ pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> 
 async fn mend_values(
     tx: &mut Tx,
     workspace: WorkspaceId,
-    faulty: &Examined,
+    faulty: &StoredRecord,
     report: &mut Report,
 ) -> Result<(), Error> {
     if stored::values_of_version(tx, workspace, &faulty.id).await? {
@@ -184,14 +184,14 @@ async fn mend_values(
 /// Where a record and its newest version differ, either may be damaged: both are kept, as two versions. A state that
 /// cannot be parsed is not kept.
 pub(super) async fn mend_versions(tx: &mut Tx, report: &mut Report) -> Result<(), Error> {
-    for record in stored::different(tx).await? {
+    for record in stored::diverged(tx).await? {
         let does = match (record.is_readable(), record.is_newest_readable()) {
             (true, true) => {
-                stored::keep_as_newest(tx, &record).await?;
+                stored::insert_as_newest(tx, &record).await?;
                 "what it is now is a new version, by nobody known; the one before it stays as it was"
             }
             (false, true) => {
-                stored::take_from_newest(tx, &record).await?;
+                stored::reset_to_newest(tx, &record).await?;
                 "its values are those of its newest version"
             }
             // Another check copies the record into the version.
@@ -209,7 +209,7 @@ pub(super) async fn mend_versions(tx: &mut Tx, report: &mut Report) -> Result<()
 
 fn fault(
     database: &Database,
-    one: &Examined,
+    one: &StoredRecord,
     cells_of: &mut HashMap<RecordId, Vec<Cell>>,
 ) -> Option<&'static str> {
     let Some(Record { id, values, .. }) = one.read() else { return Some("cannot be read") };

@@ -55,7 +55,7 @@ async fn mend_one(
             let does = if text.is_some() { AS_READ } else { NOTE };
             let body = Body::of(text.unwrap_or_else(|| note(&hash))).await?;
             bodies::put(tx, workspace, &body).await?;
-            stored::refer_instead(tx, workspace, &hash, &body).await?;
+            stored::replace_body(tx, workspace, &hash, &body).await?;
             bodies::remove(tx, workspace, &hash).await?;
             does
         }

@@ -52,7 +52,7 @@ pub(crate) fn check_count(ids: &[String]) -> Result<(), Error> {
 }
 
 /// A file that the caller may read.
-struct Chosen {
+struct Selected {
     file: File,
     /// Whether its content is returned.
     is_fitting: bool,
@@ -73,14 +73,14 @@ impl Files {
         let files: HashMap<FileId, File> = files.into_iter().map(|file| (file.id, file)).collect();
 
         let mut room = Room::new(most_bytes);
-        let chosen: Vec<Result<Chosen, Error>> =
+        let chosen: Vec<Result<Selected, Error>> =
             ids.iter().map(|id| Ok(choose(readable(caller, &files, id)?, &mut room))).collect();
         let bodies = self.bodies(caller, &chosen).await?;
         let mut found = Vec::with_capacity(ids.len());
         for one in chosen {
             found.push(match one {
-                Ok(Chosen { file, is_fitting: true }) => self.with_content(caller, file, &bodies).await,
-                Ok(Chosen { file, is_fitting: false }) => Ok((file, None)),
+                Ok(Selected { file, is_fitting: true }) => self.with_content(caller, file, &bodies).await,
+                Ok(Selected { file, is_fitting: false }) => Ok((file, None)),
                 Err(error) => Err(error),
             });
         }
@@ -90,7 +90,7 @@ impl Files {
     async fn bodies(
         &self,
         caller: &Caller,
-        chosen: &[Result<Chosen, Error>],
+        chosen: &[Result<Selected, Error>],
     ) -> Result<HashMap<String, Body>, Error> {
         let fitting = chosen.iter().flatten().filter(|one| one.is_fitting);
         let hashes: Vec<&str> = fitting.map(|one| one.file.content_hash.as_str()).collect();
@@ -118,7 +118,7 @@ fn readable(caller: &Caller, files: &HashMap<FileId, File>, id: &str) -> Result<
     Ok(file.clone())
 }
 
-fn choose(file: File, room: &mut Room) -> Chosen {
+fn choose(file: File, room: &mut Room) -> Selected {
     let is_fitting = room.takes(file.size_bytes);
-    Chosen { file, is_fitting }
+    Selected { file, is_fitting }
 }

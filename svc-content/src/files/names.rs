@@ -18,13 +18,13 @@ use crate::model::File;
 use crate::{Error, store};
 
 /// Up to this number of files, the request itself builds the index: it takes about as long as answering.
-const READ_AT_ONCE: u64 = 1_000;
+const INLINE_BUILD_LIMIT: u64 = 1_000;
 /// The batch size of the background build.
-const PART: u32 = 5_000;
+const BATCH: u32 = 5_000;
 /// The maximum number of feed entries that are applied to an index; beyond it the index is rebuilt.
-const MAX_FOLLOWED: u64 = 5_000;
+const MAX_CATCH_UP: u64 = 5_000;
 /// With more names or changes, the work runs off the async threads.
-const MUCH: usize = 20_000;
+const OFFLOAD_THRESHOLD: usize = 20_000;
 const MANY_CHANGES: usize = 256;
 /// Retries of a search when the index is ahead of its snapshot.
 const MAX_TRIES: usize = 3;
@@ -36,11 +36,11 @@ enum Answer {
     Absent,
     /// It is ahead of the snapshot: retry in a later transaction.
     Ahead,
-    Told(Found),
+    Found(Found),
 }
 
 /// A search, and the changes to apply before it.
-struct Question {
+struct Search {
     workspace: WorkspaceId,
     wanted: NamesWanted,
     position: u64,
@@ -64,12 +64,12 @@ pub(super) async fn search(
         let mut tx = context.db.begin_read().await?;
         let answer = in_names(context, &mut tx, workspace, (folded, below, limit)).await?;
         let files = match &answer {
-            Answer::Told(found) => files_of(context, &mut tx, workspace, found).await?,
+            Answer::Found(found) => files_of(context, &mut tx, workspace, found).await?,
             Answer::Absent | Answer::Ahead => None,
         };
         tx.rollback().await?;
         match answer {
-            Answer::Told(found) => return Ok(files.map(|files| (files, found.total))),
+            Answer::Found(found) => return Ok(files.map(|files| (files, found.total))),
             Answer::Ahead if tries < MAX_TRIES => tries += 1,
             Answer::Absent | Answer::Ahead => return Ok(None),
         }
@@ -87,10 +87,10 @@ async fn in_names(
     let held = match shelf.ask(workspace, files, context.clock.now()) {
         Standing::Absent => return Ok(Answer::Absent),
         Standing::Held(held) => held,
-        Standing::Wanted(builder) if files <= READ_AT_ONCE => {
-            let read = store::names::part(tx.engine(), workspace, None, PART).await?;
+        Standing::Wanted(builder) if files <= INLINE_BUILD_LIMIT => {
+            let read = store::names::part(tx.engine(), workspace, None, BATCH).await?;
             // The count was too low: the index is built in the background.
-            if read.len() >= PART as usize {
+            if read.len() >= BATCH as usize {
                 tokio::spawn(build(context.clone(), builder, workspace));
                 return Ok(Answer::Absent);
             }
@@ -111,7 +111,7 @@ async fn in_names(
     if then > position {
         return Ok(Answer::Ahead);
     }
-    if position - then > MAX_FOLLOWED {
+    if position - then > MAX_CATCH_UP {
         shelf.forget(workspace);
         return Ok(Answer::Absent);
     }
@@ -123,9 +123,9 @@ async fn in_names(
         Some(folders) => Some(store::folders::ids_below(tx.engine(), workspace, folders).await?),
         None => None,
     };
-    let is_much = len > MUCH || changes.len() > MANY_CHANGES;
+    let is_much = len > OFFLOAD_THRESHOLD || changes.len() > MANY_CHANGES;
     let wanted = NamesWanted { folded: folded.to_owned(), folders, limit: limit as usize };
-    let question = Question { workspace, wanted, position, changes };
+    let question = Search { workspace, wanted, position, changes };
     if !is_much {
         return Ok(answer(context, &held, &question));
     }
@@ -135,7 +135,7 @@ async fn in_names(
 }
 
 /// Searches an index at one position, after applying the changes up to it.
-fn answer(context: &Context, held: &Held<Names>, question: &Question) -> Answer {
+fn answer(context: &Context, held: &Held<Names>, question: &Search) -> Answer {
     let spoilt = || {
         context.names.forget(question.workspace);
         Answer::Absent
@@ -143,7 +143,7 @@ fn answer(context: &Context, held: &Held<Names>, question: &Question) -> Answer 
     {
         let Ok(names) = held.read() else { return spoilt() };
         if names.position() >= question.position {
-            return told(&names, question);
+            return search_at(&names, question);
         }
     }
     let Ok(mut names) = held.write() else { return spoilt() };
@@ -153,13 +153,13 @@ fn answer(context: &Context, held: &Held<Names>, question: &Question) -> Answer 
         context.names.followed(question.workspace, &names);
     }
     // Under the lock, so that no concurrent request advances the index before this one is answered.
-    told(&names, question)
+    search_at(&names, question)
 }
 
 /// Searches an index that is at the position of the search; one that is ahead does not answer.
-fn told(names: &Names, question: &Question) -> Answer {
+fn search_at(names: &Names, question: &Search) -> Answer {
     match names.position() == question.position {
-        true => Answer::Told(names.search(&question.wanted)),
+        true => Answer::Found(names.search(&question.wanted)),
         false => Answer::Ahead,
     }
 }
@@ -202,8 +202,8 @@ async fn try_to_build(
     let (position, files) = store::names::standing(context.db.engine(), workspace).await?;
     let (mut names, mut last) = (Names::new(position), None);
     loop {
-        let read = store::names::part_of(&context.db, workspace, last, PART).await?;
-        let is_last = read.len() < PART as usize;
+        let read = store::names::part_of(&context.db, workspace, last, BATCH).await?;
+        let is_last = read.len() < BATCH as usize;
         last = read.last().map(|file| file.id);
         names = off_threads(names, move |names| names.fill(&read)).await?;
         if names.bytes() > context.names.budget() {
@@ -224,7 +224,7 @@ async fn catch_up(context: &Context, workspace: WorkspaceId, mut names: Names) -
     let mut tx = context.db.begin_read().await?;
     let (position, _) = store::names::standing(tx.engine(), workspace).await?;
     while names.position() < position {
-        let until = position.min(names.position().saturating_add(MAX_FOLLOWED));
+        let until = position.min(names.position().saturating_add(MAX_CATCH_UP));
         let changed = store::names::changed(&mut tx, workspace, names.position(), until).await?;
         names = off_threads(names, move |names| names.follow(&changed, until)).await?;
     }

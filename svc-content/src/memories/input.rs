@@ -66,7 +66,7 @@ pub(super) struct CheckedMemoryDraft {
     pub(super) description: Option<String>,
     pub(super) use_when: Option<String>,
     pub(super) is_public: bool,
-    pub(super) members: Vec<WantedMember>,
+    pub(super) members: Vec<ParsedMember>,
 }
 
 /// A validated patch.
@@ -77,13 +77,13 @@ pub(super) struct CheckedMemoryPatch {
     pub(super) use_when: Option<Option<String>>,
     pub(super) is_public: Option<bool>,
     pub(super) is_listed: Option<bool>,
-    pub(super) add: Vec<WantedMember>,
+    pub(super) add: Vec<ParsedMember>,
     pub(super) remove: Vec<String>,
 }
 
 /// A well-formed reference, and the field that it is from.
 #[derive(Debug)]
-pub(super) struct WantedMember {
+pub(super) struct ParsedMember {
     path: String,
     target: MemberTarget,
     query: Option<DatabaseQuery>,
@@ -91,7 +91,7 @@ pub(super) struct WantedMember {
 
 /// A live target in the scope of the caller.
 #[derive(Debug)]
-pub(super) struct FoundTarget {
+pub(super) struct ResolvedTarget {
     pub(super) target: MemberTarget,
     pub(super) query: Option<DatabaseQuery>,
     pub(super) title: String,
@@ -146,7 +146,7 @@ pub(super) fn listed(memory: &Memory, wanted: Option<bool>) -> Result<bool, Erro
     }
 }
 
-pub(super) fn check_added(members: Vec<MemberDraft>) -> Result<Vec<WantedMember>, Error> {
+pub(super) fn check_added(members: Vec<MemberDraft>) -> Result<Vec<ParsedMember>, Error> {
     let mut checks = Checks::default();
     if members.is_empty() {
         checks.violation("members", "too_few", wording::EMPTY);
@@ -187,8 +187,8 @@ impl Memories {
     pub(super) async fn targets(
         &self,
         caller: &Caller,
-        wanted: Vec<WantedMember>,
-    ) -> Result<Vec<FoundTarget>, Error> {
+        wanted: Vec<ParsedMember>,
+    ) -> Result<Vec<ResolvedTarget>, Error> {
         let all: Vec<MemberTarget> = wanted.iter().map(|one| one.target).collect();
         let live = self.live(caller, &all).await?;
         let mut found = Vec::with_capacity(wanted.len());
@@ -213,7 +213,7 @@ impl Memories {
                         let path = one.path.replace(".databaseId", ".databaseQuery");
                         broken.extend(self.check_query(caller, id, query, &path).await?);
                     }
-                    found.push(FoundTarget { target, query: one.query, title: title.clone() });
+                    found.push(ResolvedTarget { target, query: one.query, title: title.clone() });
                 }
             }
         }
@@ -318,7 +318,7 @@ fn check_guidance(checks: &mut Checks, path: &str, text: Option<&str>) {
     }
 }
 
-fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) -> Vec<WantedMember> {
+fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) -> Vec<ParsedMember> {
     if members.len() > MEMBERS_A_CALL {
         checks.violation(field, "too_many", wording::at_most(MEMBERS_A_CALL, Unit::Members));
         return Vec::new();
@@ -327,7 +327,7 @@ fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) ->
     members.into_iter().enumerate().filter_map(check).collect()
 }
 
-fn check_member(checks: &mut Checks, at: &str, member: &MemberDraft) -> Option<WantedMember> {
+fn check_member(checks: &mut Checks, at: &str, member: &MemberDraft) -> Option<ParsedMember> {
     let references = [
         (MemberKind::File, "fileId", &member.file_id),
         (MemberKind::Folder, "folderId", &member.folder_id),
@@ -362,7 +362,7 @@ fn reference_of(
     path: String,
     text: &str,
     query: Option<DatabaseQuery>,
-) -> Option<WantedMember> {
+) -> Option<ParsedMember> {
     let id: DocumentId = checks.id(&path, text)?;
-    Some(WantedMember { path, target: MemberTarget::of(kind, id), query })
+    Some(ParsedMember { path, target: MemberTarget::of(kind, id), query })
 }

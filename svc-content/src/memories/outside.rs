@@ -7,7 +7,7 @@ use cairn_proto::ids::{DocumentId, MemberId};
 
 use super::Memories;
 use crate::model::{Member, MemberTarget, Memory};
-use crate::outside::{OutsideDocument, OutsideTexts, Silent};
+use crate::outside::{OutsideDocument, OutsideTexts, Unavailable};
 use crate::scope::Caller;
 
 /// A document with its retained text.
@@ -59,7 +59,7 @@ impl Memories {
         };
         match self.context.outside.confirm(call, ids).await {
             Ok(live) => Known::Live(live),
-            Err(Silent) => Known::Unanswered,
+            Err(Unavailable) => Known::Unanswered,
         }
     }
 
@@ -113,7 +113,7 @@ impl Memories {
 fn entry(
     id: DocumentId,
     known: &Known,
-    read: &Result<OutsideTexts, Silent>,
+    read: &Result<OutsideTexts, Unavailable>,
     left: &mut u64,
     has_identity: bool,
 ) -> Result<DocumentEntry, LeftOut> {
@@ -136,7 +136,7 @@ fn entry(
         let message = "only the name of this document is kept here: fetch_source_document asks its provider for the text";
         return Err(("catalog_only", message));
     }
-    let read = read.as_ref().map_err(|Silent| ("source_excluded", UNANSWERED))?;
+    let read = read.as_ref().map_err(|Unavailable| ("source_excluded", UNANSWERED))?;
     let beyond = ("budget_exhausted", "this document is beyond the bytes that a resolved memory holds");
     if read.unread.contains(&id) {
         return Err(beyond);

@@ -43,7 +43,7 @@ impl Memories {
         self.named(caller, std::iter::once(&mut was)).await;
         let (mut entries, mut coverage, mut left) = (Vec::new(), Vec::new(), MAX_BYTES);
         for member in &was.members {
-            let mut found = self.stood_for(&past, caller, member, moment).await?;
+            let mut found = self.contents_then(&past, caller, member, moment).await?;
             let whole = found.files.len();
             found.files.retain(|(file, _)| match left.checked_sub(file.size_bytes) {
                 Some(rest) => {
@@ -74,7 +74,7 @@ impl Memories {
         found.ok_or_else(|| Error::Gone(format!("what the memory {} held then is not kept", memory.id)))
     }
 
-    async fn stood_for(
+    async fn contents_then(
         &self,
         past: &Past,
         caller: &Caller,
@@ -108,12 +108,12 @@ impl Memories {
                     Err((code, message)) => Ok(only(code, &message)),
                 }
             }
-            MemberTarget::Folder(id) => self.folder_then(past, caller, (member, *id), moment).await,
+            MemberTarget::Folder(id) => self.folder_as_of(past, caller, (member, *id), moment).await,
         }
     }
 
     /// The files that are in a folder now and were in it then, as of that time.
-    async fn folder_then(
+    async fn folder_as_of(
         &self,
         past: &Past,
         caller: &Caller,

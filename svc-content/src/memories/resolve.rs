@@ -64,7 +64,7 @@ impl Memories {
             let limits = (MAX_BYTES, MAX_FILES);
             contents.extend(store::memories::read_folders(db, workspace, memory.id, scope, limits).await?);
         }
-        put_together(memory, contents)
+        assemble(memory, contents)
     }
 
     /// A public memory for an anonymous caller; one that is not public is not found.
@@ -140,7 +140,7 @@ impl Memories {
     }
 }
 
-fn put_together(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Result<Resolved, Error> {
+fn assemble(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Result<Resolved, Error> {
     let mut entries = Vec::with_capacity(memory.members.len());
     let mut coverage = Vec::new();
     let mut bytes = 0_u64;

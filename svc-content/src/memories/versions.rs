@@ -2,7 +2,9 @@
 
 use cairn_proto::ids::MemberId;
 
-use super::{Memories, former, input, locked, members_removed, parse, renumber, require_all, save, take_out};
+use super::{
+    Memories, former, input, locked, members_removed, parse, remove_members, renumber, require_all, save,
+};
 use crate::change::Change;
 use crate::model::{
     Author, Former, FormerMember, Member, MemberTarget, Memory, MemoryState, MemoryVersion, Page,
@@ -76,7 +78,7 @@ impl Memories {
         let mut changed = former(&before, &memory);
         changed.extend(matched.former());
         let Matched { members, removed, added, is_moved } = matched;
-        take_out(&mut change, caller, &mut memory, removed).await?;
+        remove_members(&mut change, caller, &mut memory, removed).await?;
         let (now, kept) = (change.now(), memory.members.len());
         let added = added
             .into_iter()

@@ -45,19 +45,19 @@ impl fmt::Display for ActivityId {
 
 /// The text is no id of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NoActivityId;
+pub(crate) struct InvalidActivityId;
 
 impl FromStr for ActivityId {
-    type Err = NoActivityId;
+    type Err = InvalidActivityId;
 
-    fn from_str(text: &str) -> Result<Self, NoActivityId> {
+    fn from_str(text: &str) -> Result<Self, InvalidActivityId> {
         let mut parts = text.split('.');
         let (at, position, place) = (parts.next(), parts.next(), parts.next());
         if parts.next().is_some() {
-            return Err(NoActivityId);
+            return Err(InvalidActivityId);
         }
-        let number = |part: Option<&str>| part.and_then(|part| part.parse().ok()).ok_or(NoActivityId);
-        let at = at.and_then(|at| at.parse().ok()).ok_or(NoActivityId)?;
+        let number = |part: Option<&str>| part.and_then(|part| part.parse().ok()).ok_or(InvalidActivityId);
+        let at = at.and_then(|at| at.parse().ok()).ok_or(InvalidActivityId)?;
         Ok(Self { at: Timestamp::from_micros(at), position: number(position)?, place: number(place)? })
     }
 }
@@ -77,12 +77,12 @@ impl fmt::Display for WriteId {
 }
 
 impl FromStr for WriteId {
-    type Err = NoActivityId;
+    type Err = InvalidActivityId;
 
-    fn from_str(text: &str) -> Result<Self, NoActivityId> {
-        let (at, position) = text.split_once('.').ok_or(NoActivityId)?;
-        let at = at.parse().map_err(|_| NoActivityId)?;
-        let position = position.parse().map_err(|_| NoActivityId)?;
+    fn from_str(text: &str) -> Result<Self, InvalidActivityId> {
+        let (at, position) = text.split_once('.').ok_or(InvalidActivityId)?;
+        let at = at.parse().map_err(|_| InvalidActivityId)?;
+        let position = position.parse().map_err(|_| InvalidActivityId)?;
         Ok(Self { at: Timestamp::from_micros(at), position })
     }
 }
@@ -306,11 +306,11 @@ mod tests {
         let id = ActivityId { at: Timestamp::from_micros(5), position: 7, place: 2 };
         assert_eq!((id.to_string().as_str(), "5.7.2".parse()), ("5.7.2", Ok(id)));
         for odd in ["", "5", "5.7", "5.7.2.1", "5.-7.2", "x.7.2", "5.7.", "99999999999999999999.1.1"] {
-            assert_eq!(odd.parse::<ActivityId>(), Err(NoActivityId), "{odd}");
+            assert_eq!(odd.parse::<ActivityId>(), Err(InvalidActivityId), "{odd}");
         }
         assert_eq!((id.write().to_string().as_str(), "5.7".parse()), ("5.7", Ok(id.write())));
         for odd in ["", "5", "5.7.2", "5.-7", "x.7", "5."] {
-            assert_eq!(odd.parse::<WriteId>(), Err(NoActivityId), "{odd}");
+            assert_eq!(odd.parse::<WriteId>(), Err(InvalidActivityId), "{odd}");
         }
     }
 

@@ -14,7 +14,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::{author, authorize};
-use crate::activity::{Activities, ActivityRequest, Doing, LeftAlone, Selection, Step, Undoing};
+use crate::activity::{Action, Activities, ActivityRequest, LeftAlone, Selection, Step, Undoing};
 use crate::model::ActivityEntry;
 use crate::scope::Caller;
 
@@ -123,9 +123,9 @@ fn encode_steps(steps: Vec<Step>) -> Vec<proto::UndoStep> {
 
 /// The final state of the item.
 fn action(step: &Step) -> UndoAction {
-    if step.doings.iter().any(|(doing, _)| doing.trashes()) {
+    if step.actions.iter().any(|(action, _)| action.moves_to_trash()) {
         UndoAction::Trash
-    } else if step.doings.iter().any(|(doing, _)| *doing == Doing::Restore) {
+    } else if step.actions.iter().any(|(action, _)| *action == Action::Restore) {
         UndoAction::Restore
     } else {
         UndoAction::Revert

@@ -105,7 +105,7 @@ impl ObjectRow {
 
 /// A reference to an asset from a live record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Naming {
+pub(crate) struct AssetReference {
     pub(crate) asset: AssetId,
     pub(crate) database: DatabaseId,
     pub(crate) property: PropertyId,
@@ -146,13 +146,15 @@ pub(crate) async fn among(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> R
 }
 
 /// The references to these assets from live records.
-pub(crate) async fn named(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<Naming>, Error> {
+pub(crate) async fn named(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[AssetId],
+) -> Result<Vec<AssetReference>, Error> {
     let rows: Vec<(Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)> =
         fetch!(all, db, NAMED, Text(workspace), json_list(ids))?;
-    let read = |(asset, database, property): (Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)| Naming {
-        asset: asset.0,
-        database: database.0,
-        property: property.0,
+    let read = |(asset, database, property): (Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)| {
+        AssetReference { asset: asset.0, database: database.0, property: property.0 }
     };
     Ok(rows.into_iter().map(read).collect())
 }
@@ -217,7 +219,7 @@ pub(crate) async fn delete_unused_object(
 }
 
 /// Those of these objects that have a row.
-pub(crate) async fn known_objects(
+pub(crate) async fn existing_objects(
     db: &Db,
     workspace: WorkspaceId,
     objects: &[ObjectId],

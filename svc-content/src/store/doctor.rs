@@ -44,12 +44,12 @@ statements! {
         "SELECT file_id, version FROM file_versions WHERE workspace_id = $1 AND content_hash = $2 \
          UNION SELECT id, version FROM files WHERE workspace_id = $1 AND content_hash = $2";
 
-    const REFER_INSTEAD: [&str; 2] = [
+    const REPLACE_BODY: [&str; 2] = [
         "UPDATE files SET content_hash = $3, size_bytes = $4 WHERE workspace_id = $1 AND content_hash = $2",
         "UPDATE file_versions SET content_hash = $3, size_bytes = $4 WHERE workspace_id = $1 AND content_hash = $2",
     ];
 
-    const TELL_FILES: [&str; 2] = [
+    const PUBLISH_FILES: [&str; 2] = [
         "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
          SELECT f.workspace_id, h.position + ROW_NUMBER() OVER (ORDER BY f.id), 1, f.id, 1, h.updated_at FROM files f \
          JOIN feed_heads h ON h.workspace_id = f.workspace_id \
@@ -69,13 +69,13 @@ statements! {
          AND v.field_values <> records.field_values)";
 
     /// Records that differ from their newest version, where that version is not older than the record.
-    const DIFFERENT: &str = "SELECT r.workspace_id, r.id, r.field_values, v.version, v.field_values AS kept FROM records r \
+    const DIVERGED: &str = "SELECT r.workspace_id, r.id, r.field_values, v.version, v.field_values AS kept FROM records r \
          JOIN record_versions v ON v.workspace_id = r.workspace_id AND v.record_id = r.id WHERE v.version >= r.version \
          AND v.version = (SELECT MAX(n.version) FROM record_versions n \
          WHERE n.workspace_id = r.workspace_id AND n.record_id = r.id) \
          AND (v.field_values <> r.field_values OR COALESCE(v.content_file_id, '') <> COALESCE(r.content_file_id, ''))";
 
-    const KEEP_AS_NEWEST: [&str; 2] = [
+    const INSERT_AS_NEWEST: [&str; 2] = [
         "UPDATE records SET version = $3 WHERE workspace_id = $1 AND id = $2",
         "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
          author_kind, author_id, author_name) \
@@ -83,12 +83,12 @@ statements! {
          WHERE workspace_id = $1 AND id = $2",
     ];
 
-    const TAKE_FROM_NEWEST: &str =
+    const RESET_TO_NEWEST: &str =
         "UPDATE records SET version = $3, field_values = $4 WHERE workspace_id = $1 AND id = $2";
 
     const ASSETS_OF_OBJECT: &str = "SELECT id, name FROM assets WHERE workspace_id = $1 AND hash = $2";
 
-    const FORGET_OBJECT: [&str; 2] = [
+    const DELETE_OBJECT: [&str; 2] = [
         "DELETE FROM assets WHERE workspace_id = $1 AND hash = $2",
         "DELETE FROM asset_objects WHERE workspace_id = $1 AND hash = $2",
     ];
@@ -109,17 +109,17 @@ pub(crate) async fn versions_of_body(
 }
 
 /// Makes everything that refers to one body refer to another, existing one, and appends the files to the feed.
-pub(crate) async fn refer_instead(
+pub(crate) async fn replace_body(
     tx: &mut Tx,
     workspace: WorkspaceId,
     hash: &str,
     fresh: &Body,
 ) -> Result<(), Error> {
     let size = i64::try_from(fresh.size_bytes).unwrap_or(i64::MAX);
-    for sql in REFER_INSTEAD {
+    for sql in REPLACE_BODY {
         execute!(tx, sql, Text(workspace), hash, &fresh.hash, size)?;
     }
-    let [tell, move_head] = TELL_FILES;
+    let [tell, move_head] = PUBLISH_FILES;
     execute!(tx, tell, Text(workspace), &fresh.hash)?;
     execute!(tx, move_head, Text(workspace)).map(drop)
 }
@@ -146,7 +146,7 @@ pub(crate) async fn values_of_version(
 
 /// A record that differs from its newest version.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct Different {
+pub(crate) struct DivergedRecord {
     pub(crate) workspace_id: String,
     pub(crate) id: String,
     field_values: String,
@@ -155,7 +155,7 @@ pub(crate) struct Different {
     kept: String,
 }
 
-impl Different {
+impl DivergedRecord {
     /// Whether the values of the record can be parsed.
     pub(crate) fn is_readable(&self) -> bool {
         values_of(&self.field_values).is_ok()
@@ -168,21 +168,21 @@ impl Different {
 }
 
 /// Every record that differs from its newest version.
-pub(crate) async fn different(tx: &mut Tx) -> Result<Vec<Different>, Error> {
-    fetch!(all, tx, DIFFERENT)
+pub(crate) async fn diverged(tx: &mut Tx) -> Result<Vec<DivergedRecord>, Error> {
+    fetch!(all, tx, DIVERGED)
 }
 
 /// Inserts the current state of a record as a new version.
-pub(crate) async fn keep_as_newest(tx: &mut Tx, record: &Different) -> Result<(), Error> {
-    let [set_version, insert_version] = KEEP_AS_NEWEST;
+pub(crate) async fn insert_as_newest(tx: &mut Tx, record: &DivergedRecord) -> Result<(), Error> {
+    let [set_version, insert_version] = INSERT_AS_NEWEST;
     let version = record.version.saturating_add(1);
     execute!(tx, set_version, &record.workspace_id, &record.id, version)?;
     execute!(tx, insert_version, &record.workspace_id, &record.id).map(drop)
 }
 
 /// Sets the values of a record to those of its newest version.
-pub(crate) async fn take_from_newest(tx: &mut Tx, record: &Different) -> Result<(), Error> {
-    execute!(tx, TAKE_FROM_NEWEST, &record.workspace_id, &record.id, record.version, &record.kept).map(drop)
+pub(crate) async fn reset_to_newest(tx: &mut Tx, record: &DivergedRecord) -> Result<(), Error> {
+    execute!(tx, RESET_TO_NEWEST, &record.workspace_id, &record.id, record.version, &record.kept).map(drop)
 }
 
 /// The assets whose content has that hash: id and name.
@@ -195,8 +195,8 @@ pub(crate) async fn assets_of_object(
 }
 
 /// Deletes the rows of an object and of its assets.
-pub(crate) async fn forget_object(tx: &mut Tx, workspace: WorkspaceId, hash: &str) -> Result<(), Error> {
-    for sql in FORGET_OBJECT {
+pub(crate) async fn delete_object(tx: &mut Tx, workspace: WorkspaceId, hash: &str) -> Result<(), Error> {
+    for sql in DELETE_OBJECT {
         execute!(tx, sql, Text(workspace), hash)?;
     }
     Ok(())
@@ -235,7 +235,7 @@ impl Schema {
 
 /// A record as it is stored.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct Examined {
+pub(crate) struct StoredRecord {
     pub(crate) id: String,
     database_id: Text<DatabaseId>,
     field_values: String,
@@ -243,7 +243,7 @@ pub(crate) struct Examined {
     pub(crate) searched: String,
 }
 
-impl Examined {
+impl StoredRecord {
     /// The parsed record; `None` when it is corrupt.
     pub(crate) fn read(&self) -> Option<Record> {
         Some(Record {
@@ -289,7 +289,7 @@ pub(crate) async fn records(
     database: DatabaseId,
     after: &str,
     limit: i64,
-) -> Result<Vec<Examined>, Error> {
+) -> Result<Vec<StoredRecord>, Error> {
     fetch!(all, tx, RECORDS, Text(workspace), Text(database), after, limit)
 }
 

@@ -49,7 +49,7 @@ statements! {
 
 /// The folders and the time range of a restriction.
 #[derive(Debug)]
-pub(crate) struct Within<'a> {
+pub(crate) struct Restriction<'a> {
     pub(crate) workspace: WorkspaceId,
     /// In these folders and below them; absent: everywhere.
     pub(crate) below: Option<&'a [FolderId]>,
@@ -58,26 +58,30 @@ pub(crate) struct Within<'a> {
 }
 
 /// Live files that have all of these tags.
-pub(crate) async fn files(db: &Db, within: &Within<'_>, tags: &[String]) -> Result<Vec<DocumentId>, Error> {
+pub(crate) async fn files(
+    db: &Db,
+    within: &Restriction<'_>,
+    tags: &[String],
+) -> Result<Vec<DocumentId>, Error> {
     let sql = if within.below.is_some() { FILES_BELOW } else { FILES };
     ids(db, sql.of(db.engine()), within, Some(json_list(tags))).await
 }
 
 /// Live records of live databases.
-pub(crate) async fn records(db: &Db, within: &Within<'_>) -> Result<Vec<DocumentId>, Error> {
+pub(crate) async fn records(db: &Db, within: &Restriction<'_>) -> Result<Vec<DocumentId>, Error> {
     let sql = if within.below.is_some() { RECORDS_BELOW.of(db.engine()) } else { RECORDS };
     ids(db, sql, within, None).await
 }
 
 /// Live memories, which are in no folder.
-pub(crate) async fn memories(db: &Db, within: &Within<'_>) -> Result<Vec<DocumentId>, Error> {
-    ids(db, MEMORIES, &Within { below: None, ..*within }, None).await
+pub(crate) async fn memories(db: &Db, within: &Restriction<'_>) -> Result<Vec<DocumentId>, Error> {
+    ids(db, MEMORIES, &Restriction { below: None, ..*within }, None).await
 }
 
 async fn ids(
     db: &Db,
     sql: &'static str,
-    within: &Within<'_>,
+    within: &Restriction<'_>,
     tags: Option<String>,
 ) -> Result<Vec<DocumentId>, Error> {
     let last = [tags, within.below.map(json_list)];

@@ -2,7 +2,7 @@
 //! of [`PARTS`].
 
 pub(super) mod along;
-pub(super) mod room;
+pub(super) mod freed;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
@@ -83,7 +83,7 @@ macro_rules! part {
 }
 
 /// Items that were deleted by themselves from one of these folders stay in trash and are restored into the root.
-macro_rules! let_go {
+macro_rules! release_items {
     ($table:literal, $column:literal) => {
         concat!(
             "UPDATE ",
@@ -99,7 +99,7 @@ macro_rules! let_go {
 }
 
 /// The rows that belong to the databases of the deletion.
-macro_rules! of_taken_databases {
+macro_rules! delete_of_databases {
     ($table:literal) => {
         concat!(
             "DELETE FROM ",
@@ -111,7 +111,7 @@ macro_rules! of_taken_databases {
 }
 
 /// The rows that belong to the records of these databases.
-macro_rules! of_databases {
+macro_rules! delete_of_database_records {
     ($table:literal, $record:literal) => {
         concat!(
             "DELETE FROM ",
@@ -173,7 +173,7 @@ statements! {
             Folder,
             "folders",
             place!("folders", "parent_id"),
-            [let_go!("folders", "parent_id"), let_go!("files", "folder_id"), let_go!("databases", "folder_id")]
+            [release_items!("folders", "parent_id"), release_items!("files", "folder_id"), release_items!("databases", "folder_id")]
         ),
         part!(
             File,
@@ -195,12 +195,12 @@ statements! {
                  JOIN databases d ON d.workspace_id = $1 AND d.id = r.database_id \
                  WHERE r.workspace_id = $1 AND d.deletion_id = $2 AND r.deletion_id IS NOT NULL)"
         ),
-                of_databases!("record_cells", "record_id"),
-                of_databases!("record_versions", "record_id"),
-                of_databases!("records", "id"),
-                of_taken_databases!("record_counts"),
-                of_taken_databases!("former_options"),
-                of_taken_databases!("former_properties")
+                delete_of_database_records!("record_cells", "record_id"),
+                delete_of_database_records!("record_versions", "record_id"),
+                delete_of_database_records!("records", "id"),
+                delete_of_databases!("record_counts"),
+                delete_of_databases!("former_options"),
+                delete_of_databases!("former_properties")
             ]
         ),
         part!(
@@ -454,7 +454,7 @@ pub(crate) struct Removed {
 /// Deletes the items of a deletion permanently, with the bodies that nothing else refers to.
 pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, Error> {
     let bodies = run(tx, CANDIDATES, deletion).await?;
-    let of_records = room::of_records(tx, deletion).await?;
+    let of_records = freed::of_records(tx, deletion).await?;
     let mut all = Vec::new();
     for part in PARTS.iter().rev() {
         for sql in part.release {
@@ -464,7 +464,7 @@ pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, 
     }
     forget(tx, deletion).await?;
     let files = all.iter().filter(|(kind, _)| *kind == Kind::File).count();
-    let bytes = room::sweep_bodies(tx, deletion.workspace, &bodies).await?;
+    let bytes = freed::sweep_bodies(tx, deletion.workspace, &bodies).await?;
     let growth = Growth { files: -to_column(files as u64), bytes: -bytes - of_records };
     Ok(Removed { items: all, growth })
 }

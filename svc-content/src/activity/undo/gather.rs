@@ -14,7 +14,7 @@ use crate::scope::Caller;
 use crate::store;
 
 /// The batch size of reading histories, and the maximum of their entries.
-const ITEMS_AT_ONCE: usize = 200;
+const ITEM_BATCH: usize = 200;
 const MOST_OF_HISTORY: i64 = 20_000;
 
 impl Undoing {
@@ -33,7 +33,7 @@ impl Undoing {
         items.sort_unstable();
         let mut histories: HashMap<String, Vec<ActivityEntry>> = HashMap::new();
         let db = &self.context.db;
-        for some in items.chunks(ITEMS_AT_ONCE) {
+        for some in items.chunks(ITEM_BATCH) {
             let ids: Vec<&str> = some.iter().map(|(id, _)| *id).collect();
             let from: HashMap<&str, u64> = some.iter().copied().collect();
             let least = some.iter().map(|(_, position)| *position).min().unwrap_or_default();

@@ -173,8 +173,8 @@ async fn what_a_killed_process_left_is_removed_when_it_is_old() {
     assert_eq!(bench.listed().await, [(workspace(1), object(1))], "it is no object");
     let long_ago = Timestamp::from_seconds(1_700_000_000);
     let far_ahead = Timestamp::from_seconds(9_000_000_000);
-    assert_eq!(bench.store.remove_cut(long_ago).await.unwrap(), 0, "it may go on");
-    assert_eq!(bench.store.remove_cut(far_ahead).await.unwrap(), 1);
+    assert_eq!(bench.store.remove_interrupted(long_ago).await.unwrap(), 0, "it may go on");
+    assert_eq!(bench.store.remove_interrupted(far_ahead).await.unwrap(), 1);
     assert_eq!(bench.entries(), [object(1).to_string()]);
     assert_eq!(bench.read(1, 0..4).await, b"kept");
 }
