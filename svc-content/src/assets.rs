@@ -166,7 +166,7 @@ impl Assets {
         let written = asset.kept.object;
         let mut change = Change::begin(&self.context, caller).await?;
         store::assets::lock(change.tx(), workspace).await?;
-        let same = store::assets::object_of(change.tx(), workspace, &asset.kept.hash).await?;
+        let same = store::assets::object_by_hash(change.tx(), workspace, &asset.kept.hash).await?;
         let is_new = same.is_none();
         if let Some(kept) = same {
             asset.kept = kept;

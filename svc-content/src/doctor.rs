@@ -13,9 +13,9 @@ use cairn_chassis::{feed, tell_again};
 use crate::{AssetLocation, Error, assets, store};
 
 /// Whether the last feed entry of each item agrees with its state.
-macro_rules! last_word {
+macro_rules! stale_feed {
     ($table:literal, $kind:literal) => {
-        last_word!($table, $kind, "CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END")
+        stale_feed!($table, $kind, "CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END")
     };
     ($table:literal, $kind:literal, $op:literal) => {
         concat!(
@@ -39,7 +39,7 @@ macro_rules! last_word {
 }
 
 /// Whether exactly the rows in trash have a deletion.
-macro_rules! trashed {
+macro_rules! trash_mismatch {
     ($table:literal, $kind:literal) => {
         concat!(
             "SELECT 'workspace ' || i.workspace_id || ' item ' || i.id FROM ",
@@ -59,7 +59,7 @@ macro_rules! trashed {
 }
 
 /// Appends the state of items that disagree with their last feed entry.
-macro_rules! told_again {
+macro_rules! republish {
     ($table:literal, $kind:literal) => {
         Mend::Restore {
             does: "the feed tells what it is now",
@@ -87,7 +87,7 @@ macro_rules! told_again {
 }
 
 /// Repairs rows that are only half in trash. `$unless` excludes items that were deleted with their container.
-macro_rules! whole_trash {
+macro_rules! complete_trash {
     ($table:literal, $kind:literal, $parent:literal, $name:literal, $unless:literal) => {
         Mend::Restore {
             does: "what carries half a deletion is in trash by itself, or not at all; a deletion of nothing is removed",
@@ -133,7 +133,7 @@ macro_rules! whole_trash {
 }
 
 /// Makes a name a valid path segment.
-macro_rules! one_step {
+macro_rules! sanitize_name {
     ($table:literal, $more:literal) => {
         concat!(
             "UPDATE ",
@@ -227,18 +227,18 @@ const CHECKS: &[Check] = &[
         mend: Mend::GiveUp {
             does: "what separates steps is replaced in its name",
             sql: &[
-                one_step!(
+                sanitize_name!(
                     "files",
                     ", folded_name = LOWER(CASE WHEN name = '' THEN 'Untitled' ELSE REPLACE(name, '/', '_') END)"
                 ),
-                one_step!("folders", ""),
+                sanitize_name!("folders", ""),
             ],
         },
     },
     Check {
         rule: "a trashed file carries its deletion",
-        sql: trashed!("files", "1"),
-        mend: whole_trash!(
+        sql: trash_mismatch!("files", "1"),
+        mend: complete_trash!(
             "files",
             "1",
             "i.folder_id",
@@ -249,8 +249,8 @@ const CHECKS: &[Check] = &[
     },
     Check {
         rule: "a trashed folder carries its deletion",
-        sql: trashed!("folders", "2"),
-        mend: whole_trash!(
+        sql: trash_mismatch!("folders", "2"),
+        mend: complete_trash!(
             "folders",
             "2",
             "i.parent_id",
@@ -287,13 +287,13 @@ const CHECKS: &[Check] = &[
     },
     Check {
         rule: "the feed's last word on a file is true",
-        sql: last_word!("files", "1"),
-        mend: told_again!("files", "1"),
+        sql: stale_feed!("files", "1"),
+        mend: republish!("files", "1"),
     },
     Check {
         rule: "the feed's last word on a folder is true",
-        sql: last_word!("folders", "2"),
-        mend: told_again!("folders", "2"),
+        sql: stale_feed!("folders", "2"),
+        mend: republish!("folders", "2"),
     },
     Check {
         rule: "a file has a body of its size",

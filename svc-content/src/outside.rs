@@ -55,10 +55,10 @@ pub(crate) struct Unavailable;
 
 /// The connection to svc-ingest; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Outside(Arc<OnceLock<Way>>);
+pub(crate) struct Outside(Arc<OnceLock<Connection>>);
 
 #[derive(Debug)]
-struct Way {
+struct Connection {
     channel: ServiceChannel,
     /// The identity of this service.
     identity: ServiceIdentitySource,
@@ -67,7 +67,7 @@ struct Way {
 impl Outside {
     /// Sets the channel to svc-ingest; later calls have no effect.
     pub(crate) fn connect(&self, channel: ServiceChannel, identity: ServiceIdentitySource) {
-        let _ = self.0.set(Way { channel, identity });
+        let _ = self.0.set(Connection { channel, identity });
     }
 
     /// Those of the documents that are live and in the scope of the identity of the call.
@@ -76,13 +76,13 @@ impl Outside {
         call: &Call,
         ids: &[DocumentId],
     ) -> Result<HashMap<DocumentId, OutsideDocument>, Unavailable> {
-        let way = self.0.get().ok_or(Unavailable)?;
+        let connection = self.0.get().ok_or(Unavailable)?;
         let mut known = HashSet::with_capacity(ids.len());
         let ids: Vec<DocumentId> = ids.iter().copied().filter(|id| known.insert(*id)).collect();
         let mut live = HashMap::with_capacity(ids.len());
         for some in ids.chunks(CONFIRM_BATCH) {
             let request = call.request(ConfirmDocumentsRequest { refs: refs(some) });
-            let answer = in_time(async { way.client().confirm_documents(request).await }).await?;
+            let answer = in_time(async { connection.client().confirm_documents(request).await }).await?;
             let confirmed = answer.into_inner().documents.into_iter().filter_map(confirmed);
             live.extend(confirmed.map(|one| (one.id, one)));
         }
@@ -97,7 +97,7 @@ impl Outside {
         ids: &[DocumentId],
         most_bytes: u64,
     ) -> Result<OutsideTexts, Unavailable> {
-        let way = self.0.get().ok_or(Unavailable)?;
+        let connection = self.0.get().ok_or(Unavailable)?;
         let mut texts = HashMap::new();
         let mut bytes = 0_u64;
         for (place, some) in ids.chunks(READ_BATCH).enumerate() {
@@ -107,15 +107,15 @@ impl Outside {
                     let unread = place * READ_BATCH + some.len() - rest.len();
                     return Ok(OutsideTexts { texts, unread: ids.iter().skip(unread).copied().collect() });
                 }
-                let identity = way.identity.identity().await.map_err(|error| silent(&error))?;
+                let identity = connection.identity.identity().await.map_err(|error| unavailable(&error))?;
                 let call = Call::within(CALL_TIMEOUT).with_identity(&identity);
                 let asked = ReadDocumentsRequest { workspace_id: workspace.to_string(), refs: rest.clone() };
                 let request = call.request(asked);
                 let answer =
-                    in_time(async { way.client().read_documents(request).await }).await?.into_inner();
+                    in_time(async { connection.client().read_documents(request).await }).await?.into_inner();
                 let read = usize::try_from(answer.read).unwrap_or(usize::MAX).min(rest.len());
                 if read == 0 {
-                    return Err(silent(&"it looked at none of the documents asked for"));
+                    return Err(unavailable(&"it looked at none of the documents asked for"));
                 }
                 for (id, text) in answer.documents.into_iter().filter_map(text_of) {
                     bytes += text.0.len() as u64;
@@ -128,7 +128,7 @@ impl Outside {
     }
 }
 
-impl Way {
+impl Connection {
     fn client(&self) -> DocumentServiceClient<ServiceChannel> {
         DocumentServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
@@ -139,12 +139,12 @@ async fn in_time<T, E: std::fmt::Display>(
 ) -> Result<T, Unavailable> {
     match tokio::time::timeout(CALL_TIMEOUT, answer).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(silent(&error)),
-        Err(elapsed) => Err(silent(&elapsed)),
+        Ok(Err(error)) => Err(unavailable(&error)),
+        Err(elapsed) => Err(unavailable(&elapsed)),
     }
 }
 
-fn silent(why: &impl std::fmt::Display) -> Unavailable {
+fn unavailable(why: &impl std::fmt::Display) -> Unavailable {
     tracing::warn!(%why, "documents of sources are left out of memories");
     Unavailable
 }

@@ -30,7 +30,7 @@ impl Removal {
     pub(crate) async fn remove(&self, workspace: WorkspaceId) -> Result<bool, Error> {
         for _ in 0..STEPS {
             if !self.rows.remove_some(workspace).await? && !self.remove_objects(workspace).await? {
-                self.objects.remove_place(workspace).await;
+                self.objects.remove_folder(workspace).await;
                 return Ok(true);
             }
         }

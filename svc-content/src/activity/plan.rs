@@ -13,7 +13,7 @@ use crate::model::{ActivityEntry, ActivityId, Author, Former, FormerMember, Oper
 
 /// The current state of an item, as far as an undo needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct ItemState {
     pub(crate) in_trash: bool,
     /// For kinds with versions.
     pub(crate) version: Option<u64>,
@@ -121,7 +121,7 @@ struct Walk<'a> {
     /// The author of the oldest later change that blocks selected entries.
     blocked: Option<&'a Author>,
     /// Whether selected entries changed properties or views.
-    of_schema: bool,
+    changes_schema: bool,
 }
 
 impl Walk<'_> {
@@ -149,7 +149,7 @@ fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<
     let mut rest = history;
     while let Some((entry, older)) = rest.split_first() {
         if is_of_schema(entry) {
-            walk.of_schema |= wanted.contains(&entry.id);
+            walk.changes_schema |= wanted.contains(&entry.id);
             rest = older;
         } else if wanted.contains(&entry.id) {
             walk.undone.push(entry);
@@ -173,14 +173,14 @@ fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<
 pub(crate) fn plan(
     histories: &HashMap<String, Vec<ActivityEntry>>,
     wanted: &HashSet<ActivityId>,
-    standing: &HashMap<String, Standing>,
+    states: &HashMap<String, ItemState>,
 ) -> Plan {
     let mut plan = Plan::default();
     let mut all: Vec<Planned<'_>> = Vec::new();
     for history in histories.values() {
         let Some(newest) = history.first() else { continue };
-        match standing.get(&newest.what.item_id) {
-            Some(standing) => all.push(Planned { newest, history, standing, walk: walk(history, wanted) }),
+        match states.get(&newest.what.item_id) {
+            Some(state) => all.push(Planned { newest, history, state, walk: walk(history, wanted) }),
             // A created item that was removed needs no undo.
             None if walk(history, wanted).was_made() => {}
             None => {
@@ -190,11 +190,11 @@ pub(crate) fn plan(
         }
     }
     all.sort_by_key(|one| std::cmp::Reverse(order(one.newest.id)));
-    let opened: HashSet<&str> = all.iter().filter(|one| one.comes_back()).map(Planned::id).collect();
+    let opened: HashSet<&str> = all.iter().filter(|one| one.is_restored()).map(Planned::id).collect();
     for one in &all {
         plan.item(one, &opened);
     }
-    plan.keep_what_holds_others(standing);
+    plan.keep_nonempty_containers(states);
     plan.steps.sort_by_cached_key(place);
     plan
 }
@@ -218,7 +218,7 @@ fn place(step: &Step) -> (u8, u8, std::cmp::Reverse<(u64, u64)>) {
 struct Planned<'a> {
     newest: &'a ActivityEntry,
     history: &'a [ActivityEntry],
-    standing: &'a Standing,
+    state: &'a ItemState,
     walk: Walk<'a>,
 }
 
@@ -228,15 +228,15 @@ impl Planned<'_> {
     }
 
     /// Its deletion that it is in trash with, if that is selected.
-    fn own_trash(&self) -> Option<&ActivityEntry> {
+    fn own_deletion(&self) -> Option<&ActivityEntry> {
         let newest = self.walk.undone.first().copied();
-        newest.filter(|newest| newest.what.operation == Operation::Trash && self.standing.in_trash)
+        newest.filter(|newest| newest.what.operation == Operation::Trash && self.state.in_trash)
     }
 
     /// Whether it leaves the trash, with its contents, even if it is moved there again later.
-    fn comes_back(&self) -> bool {
+    fn is_restored(&self) -> bool {
         let holds_others = |trash: &ActivityEntry| trash.what.items > 1 || trash.what.kind == Kind::Database;
-        self.own_trash().is_some_and(|trash| holds_others(trash) || !self.walk.was_made())
+        self.own_deletion().is_some_and(|trash| holds_others(trash) || !self.walk.was_made())
     }
 
     /// The actions; `is_live` says whether the item is, or will be, out of trash.
@@ -247,9 +247,9 @@ impl Planned<'_> {
         let fields = fields(self.walk.undone.iter().rev().skip(kept).rev());
         let fields = (fields != Fields::default()).then(|| Action::Revert(Box::new(fields)));
         let mut actions = Vec::new();
-        if self.comes_back() {
+        if self.is_restored() {
             let is_all = fields.is_none() && !self.walk.was_made();
-            let trash = self.own_trash().map_or(oldest.id, |trash| trash.id);
+            let trash = self.own_deletion().map_or(oldest.id, |trash| trash.id);
             actions.push((Action::Restore, if is_all { oldest.id } else { trash }));
         }
         if !is_live {
@@ -273,20 +273,20 @@ impl Planned<'_> {
 
 impl Plan {
     fn item(&mut self, one: &Planned<'_>, opened: &HashSet<&str>) {
-        let (what, walk, standing) = (Item::of(one.newest), &one.walk, one.standing);
+        let (what, walk, state) = (Item::of(one.newest), &one.walk, one.state);
         if let Some(by) = walk.blocked {
             self.keep(what.clone(), "edited_since", "it was changed since: that stays as it is", Some(by));
         }
         let goes = one.walk.was_made();
-        if walk.of_schema && !goes {
+        if walk.changes_schema && !goes {
             let reason = "its fields and views stay: others may have used them since";
             self.keep(what.clone(), "fields_kept", reason, None);
         }
         if walk.undone.iter().any(|one| one.what.former.contains(&Former::MembersMoved)) && !goes {
             self.keep(what.clone(), "order_kept", "the order of its members stays as it is", None);
         }
-        let is_along = standing.along.as_deref().is_some_and(|holder| opened.contains(holder));
-        let is_live = !standing.in_trash || one.comes_back() || is_along;
+        let is_along = state.along.as_deref().is_some_and(|holder| opened.contains(holder));
+        let is_live = !state.in_trash || one.is_restored() || is_along;
         let actions = one.actions(is_live);
         if actions.is_empty() {
             if !is_live && !goes && !walk.undone.is_empty() {
@@ -297,12 +297,12 @@ impl Plan {
         }
         // Changes without an entry of their own, such as the deletion of a property with its values.
         let told = one.history.iter().find_map(|one| one.what.version_after);
-        let is_as_told = told.is_none() || standing.version.is_none() || told == standing.version;
+        let is_as_told = told.is_none() || state.version.is_none() || told == state.version;
         if !is_as_told {
             let reason = "it was changed since along with its database: it stays as it is";
             return self.keep(what, "edited_since", reason, None);
         }
-        let (if_version, newest) = (standing.version, one.newest.id);
+        let (if_version, newest) = (state.version, one.newest.id);
         // An item that is restored only to release its contents is moved to trash again after that.
         let (back, rest): (Vec<_>, Vec<_>) =
             actions.into_iter().partition(|(action, _)| goes && *action == Action::Restore);
@@ -318,16 +318,16 @@ impl Plan {
     }
 
     /// A created folder or database is moved to trash only when everything in it is, too.
-    fn keep_what_holds_others(&mut self, standing: &HashMap<String, Standing>) {
+    fn keep_nonempty_containers(&mut self, states: &HashMap<String, ItemState>) {
         let mut open = std::mem::take(&mut self.steps);
         let mut going: HashMap<Uuid, u64> = HashMap::new();
         loop {
             let before = open.len();
             let (taken, waiting): (Vec<Step>, Vec<Step>) =
-                open.into_iter().partition(|step| is_left_by_all(step, standing, &going));
+                open.into_iter().partition(|step| is_emptied(step, states, &going));
             for step in &taken {
                 let leaves = step.actions.iter().any(|(action, _)| action.moves_to_trash()) || moves(step);
-                let parent = standing.get(&step.what.id).and_then(|now| now.parent).filter(|_| leaves);
+                let parent = states.get(&step.what.id).and_then(|now| now.parent).filter(|_| leaves);
                 if let Some(parent) = parent {
                     *going.entry(parent).or_default() += 1;
                 }
@@ -345,11 +345,11 @@ impl Plan {
 }
 
 /// Whether everything in the containers that a step moves to trash is moved there, too.
-fn is_left_by_all(step: &Step, standing: &HashMap<String, Standing>, going: &HashMap<Uuid, u64>) -> bool {
+fn is_emptied(step: &Step, states: &HashMap<String, ItemState>, going: &HashMap<Uuid, u64>) -> bool {
     if !step.actions.iter().any(|(action, _)| *action == Action::Trash) {
         return true;
     }
-    let children = standing.get(&step.what.id).map_or(0, |now| now.children);
+    let children = states.get(&step.what.id).map_or(0, |now| now.children);
     let id: Option<Uuid> = step.what.id.parse().ok();
     children <= id.and_then(|id| going.get(&id).copied()).unwrap_or(0)
 }

@@ -84,9 +84,9 @@ impl Undoing {
         let wanted = self.wanted(caller, selection).await?;
         let ids: HashSet<ActivityId> = wanted.iter().map(|entry| entry.id).collect();
         let histories = self.histories(caller, &wanted).await?;
-        let standing = self.standing(caller, &histories).await?;
-        let mut plan = plan(&histories, &ids, &standing);
-        self.keep_what_was_written_below(caller, &ids, &mut plan).await?;
+        let states = self.states(caller, &histories).await?;
+        let mut plan = plan(&histories, &ids, &states);
+        self.keep_folders_written_below(caller, &ids, &mut plan).await?;
         Ok(plan)
     }
 
@@ -211,7 +211,7 @@ impl Undoing {
     }
 
     /// A restored folder is moved to trash again with everything in it, unless somebody has written below it since.
-    async fn keep_what_was_written_below(
+    async fn keep_folders_written_below(
         &self,
         caller: &Caller,
         wanted: &HashSet<ActivityId>,

@@ -198,7 +198,7 @@ impl AssetStore {
     }
 
     /// Deletes the empty folder of a workspace; a no-op for other engines.
-    pub(crate) async fn remove_place(&self, workspace: WorkspaceId) {
+    pub(crate) async fn remove_folder(&self, workspace: WorkspaceId) {
         if let Some(folder) = &self.folder {
             // Fails while remains of an interrupted upload are in it: the sweep deletes these, and an empty folder
             // does no harm.

@@ -16,15 +16,15 @@ pub(crate) async fn reachable(db: &Db, caller: &Caller, ids: &[AssetId]) -> Resu
     if caller.listed().is_none() {
         return Ok(ids.iter().copied().collect());
     }
-    let named = store::assets::named(db, caller.workspace, ids).await?;
-    let holders: HashSet<_> = named.iter().map(|naming| naming.database).collect();
+    let references = store::assets::references(db, caller.workspace, ids).await?;
+    let holders: HashSet<_> = references.iter().map(|reference| reference.database).collect();
     let holders: Vec<_> = holders.into_iter().collect();
     let mut databases = store::databases::get_many(db.engine(), caller.workspace, &holders).await?;
     databases.retain(|database| caller.covers(&database.folders));
-    let is_named = |naming: &store::assets::AssetReference| {
-        let holder = databases.iter().find(|database| database.id == naming.database);
-        let property = holder.and_then(|database| database.property(naming.property));
+    let is_named = |reference: &store::assets::AssetReference| {
+        let holder = databases.iter().find(|database| database.id == reference.database);
+        let property = holder.and_then(|database| database.property(reference.property));
         property.is_some_and(|property| property.kind == PropertyType::AssetReference)
     };
-    Ok(named.into_iter().filter(is_named).map(|naming| naming.asset).collect())
+    Ok(references.into_iter().filter(is_named).map(|reference| reference.asset).collect())
 }

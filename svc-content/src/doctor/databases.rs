@@ -38,13 +38,13 @@ pub(super) const CHECKS: &[Check] = &[
               WHERE name = '' OR name LIKE '%/%'",
         mend: Mend::GiveUp {
             does: "what separates steps is replaced in its name",
-            sql: &[one_step!("databases", "")],
+            sql: &[sanitize_name!("databases", "")],
         },
     },
     Check {
         rule: "a trashed database carries its deletion",
-        sql: trashed!("databases", "4"),
-        mend: whole_trash!(
+        sql: trash_mismatch!("databases", "4"),
+        mend: complete_trash!(
             "databases",
             "4",
             "i.folder_id",
@@ -55,8 +55,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         rule: "a trashed record carries its deletion",
-        sql: trashed!("records", "5"),
-        mend: whole_trash!(
+        sql: trash_mismatch!("records", "5"),
+        mend: complete_trash!(
             "records",
             "5",
             "i.database_id",
@@ -107,8 +107,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         rule: "the feed's last word on a database is true",
-        sql: last_word!("databases", "4"),
-        mend: told_again!("databases", "4"),
+        sql: stale_feed!("databases", "4"),
+        mend: republish!("databases", "4"),
     },
     Check {
         // A record is hidden while its database is in trash.

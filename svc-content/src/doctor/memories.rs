@@ -76,12 +76,12 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         rule: "the feed's last word on a memory is true",
-        sql: last_word!("memories", "3"),
-        mend: told_again!("memories", "3"),
+        sql: stale_feed!("memories", "3"),
+        mend: republish!("memories", "3"),
     },
     Check {
         rule: "a trashed memory carries its deletion",
-        sql: trashed!("memories", "3"),
-        mend: whole_trash!("memories", "3", "NULL", "i.name", ""),
+        sql: trash_mismatch!("memories", "3"),
+        mend: complete_trash!("memories", "3", "NULL", "i.name", ""),
     },
 ];

@@ -42,7 +42,7 @@ async fn mend_one(
 ) -> Result<(), Error> {
     let Faulty { hash, text, .. } = faulty;
     let versions = stored::versions_of_body(tx, workspace, &hash).await?;
-    let does = match sound_copy(copy, workspace, &hash).await? {
+    let does = match intact_copy(copy, workspace, &hash).await? {
         Some(body) => {
             bodies::replace(tx, workspace, &body).await?;
             FROM_COPY
@@ -74,7 +74,7 @@ async fn mend_one(
 }
 
 /// The body of a copy under that hash, if its content has that hash.
-async fn sound_copy(copy: Option<&Db>, workspace: WorkspaceId, hash: &str) -> Result<Option<Body>, Error> {
+async fn intact_copy(copy: Option<&Db>, workspace: WorkspaceId, hash: &str) -> Result<Option<Body>, Error> {
     let Some(copy) = copy else { return Ok(None) };
     let found = bodies::get_many(copy, workspace, &[hash]).await?.pop();
     let is_sound = |body: &Body| body.clone().into_text().is_ok_and(|text| content_hash(&text) == hash);

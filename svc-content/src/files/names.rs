@@ -62,7 +62,7 @@ pub(super) async fn search(
     let mut tries = 0;
     loop {
         let mut tx = context.db.begin_read().await?;
-        let answer = in_names(context, &mut tx, workspace, (folded, below, limit)).await?;
+        let answer = search_index(context, &mut tx, workspace, (folded, below, limit)).await?;
         let files = match &answer {
             Answer::Found(found) => files_of(context, &mut tx, workspace, found).await?,
             Answer::Absent | Answer::Ahead => None,
@@ -76,7 +76,7 @@ pub(super) async fn search(
     }
 }
 
-async fn in_names(
+async fn search_index(
     context: &Context,
     tx: &mut Tx,
     workspace: WorkspaceId,

@@ -7,7 +7,7 @@ use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::limits::{GUIDANCE_CHARS, MEMBERS_A_CALL, NAME_CHARS, SLUG_CHARS};
 use cairn_proto::ids::{DocumentId, FileId, FolderId, MemberId};
 
-use super::outside::{self, Known};
+use super::outside::{self, SourceDocuments};
 use super::{Memories, slug};
 use crate::Error;
 use crate::checks::Checks;
@@ -261,10 +261,10 @@ impl Memories {
         }
         let documents = outside::documents(wanted.iter());
         if !documents.is_empty() {
-            match self.known(caller, &documents).await {
-                Known::Hidden => {}
-                Known::Unanswered => return Err(Error::Unanswered),
-                Known::Live(found) => live.extend(found.into_values().map(|document| {
+            match self.source_documents(caller, &documents).await {
+                SourceDocuments::Hidden => {}
+                SourceDocuments::Unanswered => return Err(Error::Unanswered),
+                SourceDocuments::Live(found) => live.extend(found.into_values().map(|document| {
                     (MemberTarget::SourceDocument(document.id), (document.title, Vec::new()))
                 })),
             }

@@ -32,7 +32,7 @@ pub(super) struct Found {
 
 /// The state of the documents that memories refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum SourceDocuments {
     /// The caller may not see them.
     Hidden,
     /// Their owner is unavailable.
@@ -53,13 +53,13 @@ pub(super) fn documents<'a>(targets: impl Iterator<Item = &'a MemberTarget>) -> 
 impl Memories {
     /// The state of these documents. Sources belong to the whole workspace: a scoped caller sees none of them, nor
     /// does an anonymous one.
-    pub(super) async fn known(&self, caller: &Caller, ids: &[DocumentId]) -> Known {
+    pub(super) async fn source_documents(&self, caller: &Caller, ids: &[DocumentId]) -> SourceDocuments {
         let Some(call) = caller.call.as_ref().filter(|_| caller.listed().is_none()) else {
-            return Known::Hidden;
+            return SourceDocuments::Hidden;
         };
         match self.context.outside.confirm(call, ids).await {
-            Ok(live) => Known::Live(live),
-            Err(Unavailable) => Known::Unanswered,
+            Ok(live) => SourceDocuments::Live(live),
+            Err(Unavailable) => SourceDocuments::Unanswered,
         }
     }
 
@@ -73,9 +73,9 @@ impl Memories {
             return;
         }
         let ids = documents(members.iter().map(|member| &member.target));
-        let known = self.known(caller, &ids).await;
+        let source_documents = self.source_documents(caller, &ids).await;
         for member in &mut members {
-            name(member, &known);
+            name(member, &source_documents);
         }
     }
 
@@ -87,20 +87,20 @@ impl Memories {
         if ids.is_empty() {
             return found;
         }
-        let known = self.known(caller, &ids).await;
-        let texts = match &known {
-            Known::Live(live) => {
+        let source_documents = self.source_documents(caller, &ids).await;
+        let texts = match &source_documents {
+            SourceDocuments::Live(live) => {
                 let is_retained = |id: &DocumentId| live.get(id).is_some_and(|live| !live.catalog_only);
                 let retained: Vec<DocumentId> = ids.iter().copied().filter(is_retained).collect();
                 self.context.outside.read(caller.workspace, &retained, most_bytes).await
             }
-            Known::Hidden | Known::Unanswered => Ok(OutsideTexts::default()),
+            SourceDocuments::Hidden | SourceDocuments::Unanswered => Ok(OutsideTexts::default()),
         };
         let mut left = most_bytes;
         for member in &mut memory.members {
             let MemberTarget::SourceDocument(id) = member.target else { continue };
-            name(member, &known);
-            match entry(id, &known, &texts, &mut left, caller.call.is_some()) {
+            name(member, &source_documents);
+            match entry(id, &source_documents, &texts, &mut left, caller.call.is_some()) {
                 Ok(entry) => _ = found.documents.insert(member.id, entry),
                 Err((code, message)) => found.left_out.push((member.clone(), code, message)),
             }
@@ -112,21 +112,21 @@ impl Memories {
 /// The content of a member that is a document, or why it has none.
 fn entry(
     id: DocumentId,
-    known: &Known,
+    source_documents: &SourceDocuments,
     read: &Result<OutsideTexts, Unavailable>,
     left: &mut u64,
     has_identity: bool,
 ) -> Result<DocumentEntry, LeftOut> {
-    let live = match known {
-        Known::Live(live) => live,
-        Known::Hidden if has_identity => {
+    let live = match source_documents {
+        SourceDocuments::Live(live) => live,
+        SourceDocuments::Hidden if has_identity => {
             return Err(("out_of_scope", "connected sources are outside the folders of this token"));
         }
-        Known::Hidden => {
+        SourceDocuments::Hidden => {
             let message = "documents of connected sources are shown to callers with a token only";
             return Err(("source_excluded", message));
         }
-        Known::Unanswered => return Err(("source_excluded", UNANSWERED)),
+        SourceDocuments::Unanswered => return Err(("source_excluded", UNANSWERED)),
     };
     let document = live.get(&id).ok_or((
         "target_deleted",
@@ -151,12 +151,12 @@ fn entry(
 const UNANSWERED: &str = "the service that keeps documents of sources does not answer now";
 
 /// Sets the title of a member from the state of its document.
-fn name(member: &mut Member, known: &Known) {
-    let document = match known {
-        Known::Live(live) => live.get(&member.target.id()),
-        Known::Hidden | Known::Unanswered => None,
+fn name(member: &mut Member, source_documents: &SourceDocuments) {
+    let document = match source_documents {
+        SourceDocuments::Live(live) => live.get(&member.target.id()),
+        SourceDocuments::Hidden | SourceDocuments::Unanswered => None,
     };
-    member.is_live = document.is_some() || !matches!(known, Known::Live(_));
+    member.is_live = document.is_some() || !matches!(source_documents, SourceDocuments::Live(_));
     member.is_covered = document.is_some();
     member.title = document.map(|document| document.title.clone());
 }

@@ -160,16 +160,16 @@ pub(crate) fn text_of_units(units: i64, unit: DateUnit) -> String {
 /// that the leap day comes last (Howard Hinnant, "chrono-compatible low-level date algorithms").
 const fn civil(day: i64) -> (i64, i64, i64) {
     const DAYS_BEFORE_1970: i64 = 719_468;
-    const DAYS_AN_ERA: i64 = 146_097;
-    const YEARS_AN_ERA: i64 = 400;
+    const DAYS_PER_ERA: i64 = 146_097;
+    const YEARS_PER_ERA: i64 = 400;
     let day = day.saturating_add(DAYS_BEFORE_1970);
-    let (era, of_era) = (day.div_euclid(DAYS_AN_ERA), day.rem_euclid(DAYS_AN_ERA));
+    let (era, of_era) = (day.div_euclid(DAYS_PER_ERA), day.rem_euclid(DAYS_PER_ERA));
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let from_march = (5 * of_year + 2) / 153;
     let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     let next = if month <= 2 { 1 } else { 0 };
-    (era * YEARS_AN_ERA + year + next, month, of_year - (153 * from_march + 2) / 5 + 1)
+    (era * YEARS_PER_ERA + year + next, month, of_year - (153 * from_march + 2) / 5 + 1)
 }
 
 impl Grouping {

@@ -146,7 +146,7 @@ pub(crate) async fn among(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> R
 }
 
 /// The references to these assets from live records.
-pub(crate) async fn named(
+pub(crate) async fn references(
     db: &Db,
     workspace: WorkspaceId,
     ids: &[AssetId],
@@ -187,7 +187,7 @@ pub(crate) async fn delete(
 }
 
 /// The object of the workspace with that content hash.
-pub(crate) async fn object_of(
+pub(crate) async fn object_by_hash(
     tx: &mut Tx,
     workspace: WorkspaceId,
     hash: &str,

@@ -25,7 +25,7 @@ use crate::model::{Order, Selection};
 /// Above this number of matches, records are never all read and sorted.
 const MAX_LISTED: u64 = 5_000;
 /// Reading and sorting a record costs as much as this many steps of an index scan (measured on both engines).
-const STEPS_A_RECORD: u64 = 4;
+const SCAN_STEPS_PER_RECORD: u64 = 4;
 
 macro_rules! run {
     ($tx:expr, $sql:expr, $query:ident, $fetch:ident) => {
@@ -56,7 +56,7 @@ pub(crate) async fn count(tx: &mut Tx, selection: &Selection) -> Result<u64, Err
 /// Whether an index scan up to the selected record of that number costs more than reading all selected records.
 fn is_few(selection: &Selection, total: u64, end: u64) -> bool {
     let walked = u128::from(selection.everything) * u128::from(end.min(total)) / u128::from(total.max(1));
-    total <= MAX_LISTED && u128::from(total * STEPS_A_RECORD) <= walked
+    total <= MAX_LISTED && u128::from(total * SCAN_STEPS_PER_RECORD) <= walked
 }
 
 /// The records of a page. Records without a value of the first order come last.
@@ -185,13 +185,13 @@ pub(crate) async fn place_of(
     };
     let Some(key) = target.key.clone() else {
         let valued = count_valued(tx, selection, first, Strategy::Set).await?;
-        return Ok(Some(valued + before_unvalued(tx, selection, first, &target).await?));
+        return Ok(Some(valued + count_unvalued_before(tx, selection, first, &target).await?));
     };
     let mut sql = Sql::new(tx, selection);
     sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, Strategy::Set);
     sql.push(&format!(" AND s.{} {} ", first.key(), first.before())).bind(key.clone());
     let before = counted(tx, sql).await?;
-    Ok(Some(before + before_alike(tx, selection, first, (&target, key)).await?))
+    Ok(Some(before + count_equal_before(tx, selection, first, (&target, key)).await?))
 }
 
 /// A selected record whose rank is computed.
@@ -235,7 +235,7 @@ async fn target(tx: &mut Tx, selection: &Selection, id: RecordId) -> Result<Opti
 }
 
 /// The number of records with the same key that come before it.
-async fn before_alike(
+async fn count_equal_before(
     tx: &mut Tx,
     selection: &Selection,
     first: Order,
@@ -257,7 +257,7 @@ async fn before_alike(
 }
 
 /// The number of records without a key that come before it.
-async fn before_unvalued(
+async fn count_unvalued_before(
     tx: &mut Tx,
     selection: &Selection,
     first: Order,

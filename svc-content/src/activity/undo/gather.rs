@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Undoing;
 use crate::Error;
-use crate::activity::plan::Standing;
+use crate::activity::plan::ItemState;
 use crate::model::ActivityEntry;
 use crate::scope::Caller;
 use crate::store;
@@ -48,11 +48,11 @@ impl Undoing {
         Ok(histories)
     }
 
-    pub(super) async fn standing(
+    pub(super) async fn states(
         &self,
         caller: &Caller,
         histories: &HashMap<String, Vec<ActivityEntry>>,
-    ) -> Result<HashMap<String, Standing>, Error> {
+    ) -> Result<HashMap<String, ItemState>, Error> {
         fn ids<T: From<Uuid>>(histories: &HashMap<String, Vec<ActivityEntry>>, kind: Kind) -> Vec<T> {
             let of_kind = histories.values().filter_map(|history| history.first());
             let of_kind = of_kind.filter(|newest| newest.what.kind == kind);
@@ -65,14 +65,14 @@ impl Undoing {
             let version = Some(one.version);
             all.insert(
                 one.id.to_string(),
-                Standing { in_trash: one.in_trash, version, parent, ..Standing::default() },
+                ItemState { in_trash: one.in_trash, version, parent, ..ItemState::default() },
             );
         }
         for one in store::states::folders(db, workspace, &ids::<FolderId>(histories, Kind::Folder)).await? {
             let (parent, children) = (one.parent_id.map(|id| id.0), one.children);
             all.insert(
                 one.id.to_string(),
-                Standing { in_trash: one.in_trash, parent, children, ..Standing::default() },
+                ItemState { in_trash: one.in_trash, parent, children, ..ItemState::default() },
             );
         }
         for one in
@@ -82,19 +82,19 @@ impl Undoing {
             let version = Some(one.version);
             all.insert(
                 one.id.to_string(),
-                Standing { in_trash: one.in_trash, version, parent, children, along: None },
+                ItemState { in_trash: one.in_trash, version, parent, children, along: None },
             );
         }
         for one in store::states::records(db, workspace, &ids::<RecordId>(histories, Kind::Record)).await? {
             let (parent, version) = (Some(one.database_id.0), Some(one.version));
             all.insert(
                 one.id.to_string(),
-                Standing { in_trash: one.in_trash, version, parent, ..Standing::default() },
+                ItemState { in_trash: one.in_trash, version, parent, ..ItemState::default() },
             );
         }
         let memories: Vec<Uuid> = ids(histories, Kind::Memory);
         for (id, version, in_trash) in store::states::memories(db, workspace, &memories).await? {
-            all.insert(id, Standing { in_trash, version: Some(version), ..Standing::default() });
+            all.insert(id, ItemState { in_trash, version: Some(version), ..ItemState::default() });
         }
         self.find_holders(caller, histories, &mut all).await?;
         Ok(all)
@@ -105,16 +105,16 @@ impl Undoing {
         &self,
         caller: &Caller,
         histories: &HashMap<String, Vec<ActivityEntry>>,
-        all: &mut HashMap<String, Standing>,
+        all: &mut HashMap<String, ItemState>,
     ) -> Result<(), Error> {
         let engine = || self.context.db.engine();
-        for (id, standing) in all.iter_mut().filter(|(_, standing)| standing.in_trash) {
+        for (id, state) in all.iter_mut().filter(|(_, state)| state.in_trash) {
             let Some(kind) = histories.get(id).and_then(|history| Some(history.first()?.what.kind)) else {
                 continue;
             };
             if store::trash::get(engine(), caller.workspace, kind, id).await?.is_none() {
                 let with = store::trash::along(engine(), caller.workspace, kind, id).await?;
-                standing.along = with.map(|deletion| deletion.item_id);
+                state.along = with.map(|deletion| deletion.item_id);
             }
         }
         Ok(())
