@@ -52,11 +52,11 @@ impl Assets {
         parts: impl Stream<Item = Result<UploadPart, Error>> + Send + Unpin,
     ) -> Result<Asset, Error> {
         require_whole(caller)?;
-        let most = self.context.limits.of(caller.plan.as_deref()).object_bytes;
-        let draft = draft.check(most)?;
+        let max_bytes = self.context.limits.of(caller.plan.as_deref()).object_bytes;
+        let draft = draft.check(max_bytes)?;
         let object: ObjectId = self.context.ids.next();
         let mut writing = self.store.write(caller.workspace, object);
-        let received = match input::receive(&mut writing, parts, most).await {
+        let received = match input::receive(&mut writing, parts, max_bytes).await {
             Ok(received) => received,
             Err(error) => {
                 writing.abort().await;

@@ -258,9 +258,9 @@ fn ids_of<T: From<uuid::Uuid>>(refs: &[DocumentRef], kind: Kind) -> Vec<T> {
     keys.filter(|(found, _)| *found == kind).map(|(_, id)| T::from(id.0)).collect()
 }
 
-fn check_count(refs: &[DocumentRef], most: usize) -> Result<(), Error> {
-    if refs.len() <= most {
+fn check_count(refs: &[DocumentRef], max: usize) -> Result<(), Error> {
+    if refs.len() <= max {
         return Ok(());
     }
-    Err(Error::invalid("refs", "out_of_range", wording::at_most(most, Unit::Documents)))
+    Err(Error::invalid("refs", "out_of_range", wording::at_most(max, Unit::Documents)))
 }

@@ -56,12 +56,12 @@ impl Finder {
             some => some.min(MAX_FOUND),
         };
         let (db, workspace, scope) = (&self.context.db, caller.workspace, caller.listed());
-        let most = i64::try_from(MOST_READ + 1).unwrap_or(i64::MAX);
+        let max_read = i64::try_from(MOST_READ + 1).unwrap_or(i64::MAX);
         let _turn = db.reading_fairly(workspace).await?;
-        let folders = store::names::folders(db, workspace, scope, most).await?;
-        let databases = store::names::databases(db, workspace, scope, most).await?;
+        let folders = store::names::folders(db, workspace, scope, max_read).await?;
+        let databases = store::names::databases(db, workspace, scope, max_read).await?;
         // The names of memories are visible to every caller.
-        let memories = store::names::memories(db, workspace, most).await?;
+        let memories = store::names::memories(db, workspace, max_read).await?;
         let named = |(id, name): store::names::ItemName| Candidate { id, name, slug: String::new() };
         let kinds: [(Kind, Vec<Candidate>); 3] = [
             (Kind::Folder, folders.into_iter().map(named).collect()),

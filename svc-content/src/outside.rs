@@ -95,7 +95,7 @@ impl Outside {
         &self,
         workspace: WorkspaceId,
         ids: &[DocumentId],
-        most_bytes: u64,
+        max_bytes: u64,
     ) -> Result<OutsideTexts, Unavailable> {
         let connection = self.0.get().ok_or(Unavailable)?;
         let mut texts = HashMap::new();
@@ -103,7 +103,7 @@ impl Outside {
         for (place, some) in ids.chunks(READ_BATCH).enumerate() {
             let mut rest = refs(some);
             while !rest.is_empty() {
-                if bytes > most_bytes {
+                if bytes > max_bytes {
                     let unread = place * READ_BATCH + some.len() - rest.len();
                     return Ok(OutsideTexts { texts, unread: ids.iter().skip(unread).copied().collect() });
                 }

@@ -135,8 +135,8 @@ impl Overviews {
             Some(listed) => self.outermost(caller, listed, &request).await?,
         };
         let ids: Vec<FolderId> = page.items.iter().map(|folder| folder.id).collect();
-        let most = i64::try_from(MAX_COUNTED_FILES).unwrap_or(i64::MAX);
-        let below = store::overview::below(&self.context.db, caller.workspace, &ids, most).await?;
+        let limit = i64::try_from(MAX_COUNTED_FILES).unwrap_or(i64::MAX);
+        let below = store::overview::below(&self.context.db, caller.workspace, &ids, limit).await?;
         let counted = |folder: Folder| {
             let below = below.get(&folder.id).copied().unwrap_or_default();
             TopFolder { folder, below }

@@ -55,7 +55,7 @@ pub(super) struct Received {
 }
 
 impl AssetDraft {
-    pub(super) fn check(self, most_bytes: u64) -> Result<CheckedAssetDraft, Error> {
+    pub(super) fn check(self, max_bytes: u64) -> Result<CheckedAssetDraft, Error> {
         let mut checks = Checks::default();
         checks.name(&self.name);
         let media_type = if self.media_type.is_empty() {
@@ -69,8 +69,8 @@ impl AssetDraft {
         }
         let new_id = checks.optional_id("newId", self.new_id.as_deref());
         checks.finish()?;
-        if self.size_bytes.is_some_and(|size| size > most_bytes) {
-            return Err(too_large(most_bytes));
+        if self.size_bytes.is_some_and(|size| size > max_bytes) {
+            return Err(too_large(max_bytes));
         }
         Ok(CheckedAssetDraft { new_id, name: self.name, media_type })
     }
@@ -80,7 +80,7 @@ impl AssetDraft {
 pub(super) async fn receive(
     writing: &mut ObjectWriter,
     mut parts: impl Stream<Item = Result<UploadPart, Error>> + Send + Unpin,
-    most_bytes: u64,
+    max_bytes: u64,
 ) -> Result<Received, Error> {
     let mut hasher = blake3::Hasher::new();
     let mut size_bytes: u64 = 0;
@@ -93,8 +93,8 @@ pub(super) async fn receive(
             Some(UploadPart::End(end)) => break end,
             Some(UploadPart::Bytes(bytes)) => {
                 size_bytes = size_bytes.saturating_add(bytes.len() as u64);
-                if size_bytes > most_bytes {
-                    return Err(too_large(most_bytes));
+                if size_bytes > max_bytes {
+                    return Err(too_large(max_bytes));
                 }
                 hasher.update(&bytes);
                 writing.put(bytes).await?;
@@ -127,8 +127,8 @@ fn agree(end: &UploadEnd, size_bytes: u64, hash: &str) -> Result<(), Error> {
     checks.finish()
 }
 
-fn too_large(most_bytes: u64) -> Error {
-    Error::TooLarge(format!("an asset has at most {most_bytes} bytes on this workspace's plan"))
+fn too_large(max_bytes: u64) -> Error {
+    Error::TooLarge(format!("an asset has at most {max_bytes} bytes on this workspace's plan"))
 }
 
 /// `type/subtype`, as RFC 6838 restricts names.

@@ -21,20 +21,20 @@ pub(crate) type FoundFile = (File, Option<String>);
 #[derive(Debug)]
 pub(crate) struct Room {
     /// The size limit of one content, in bytes.
-    most_of_one: Option<u64>,
+    max_content_bytes: Option<u64>,
     /// The bytes left for contents.
     left: u64,
 }
 
 impl Room {
     /// The size of a whole response.
-    pub(crate) const fn new(most_of_one: Option<u64>) -> Self {
-        Self { most_of_one, left: MOST_BYTES }
+    pub(crate) const fn new(max_content_bytes: Option<u64>) -> Self {
+        Self { max_content_bytes, left: MOST_BYTES }
     }
 
     /// Whether a content of `bytes` bytes is below the limit and fits; if so, its size is subtracted.
     pub(crate) fn takes(&mut self, bytes: u64) -> bool {
-        let is_short = self.most_of_one.is_none_or(|most| bytes <= most);
+        let is_short = self.max_content_bytes.is_none_or(|max| bytes <= max);
         let is_fitting = is_short && bytes <= self.left;
         if is_fitting {
             self.left -= bytes;
@@ -59,20 +59,20 @@ struct Selected {
 }
 
 impl Files {
-    /// The files in the order of `ids`, each with its own error. Contents above `most_bytes`, and those that do not
+    /// The files in the order of `ids`, each with its own error. Contents above `max_bytes`, and those that do not
     /// fit into the response, are left out.
     pub(crate) async fn get_many(
         &self,
         caller: &Caller,
         ids: &[String],
-        most_bytes: Option<u64>,
+        max_bytes: Option<u64>,
     ) -> Result<Vec<Result<FoundFile, Error>>, Error> {
         check_count(ids)?;
         let parsed: Vec<FileId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         let files = store::files::get_many(&self.context.db, caller.workspace, &parsed).await?;
         let files: HashMap<FileId, File> = files.into_iter().map(|file| (file.id, file)).collect();
 
-        let mut room = Room::new(most_bytes);
+        let mut room = Room::new(max_bytes);
         let chosen: Vec<Result<Selected, Error>> =
             ids.iter().map(|id| Ok(choose(readable(caller, &files, id)?, &mut room))).collect();
         let bodies = self.bodies(caller, &chosen).await?;

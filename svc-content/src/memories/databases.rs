@@ -100,7 +100,7 @@ impl Memories {
         caller: &Caller,
         id: DatabaseId,
         query: Option<&DatabaseQuery>,
-        most_bytes: u64,
+        max_bytes: u64,
     ) -> Result<Option<MemberRecords>, Error> {
         let database = match databases::readable(&self.context.db, caller, &id.to_string()).await {
             Ok(database) => database,
@@ -117,7 +117,7 @@ impl Memories {
             Err(other) => return Err(other),
         };
         let ids: Vec<RecordId> = listed.records.iter().map(|record| record.id).collect();
-        let rendered = readable(&self.context, caller, &database, &ids, most_bytes).await?;
+        let rendered = readable(&self.context, caller, &database, &ids, max_bytes).await?;
         let entries = rendered.into_iter().map(|rendered| entry(&database, rendered)).collect();
         Ok(Some(MemberRecords { entries, total: listed.total, fields: database.properties }))
     }

@@ -81,7 +81,7 @@ impl Memories {
 
     /// Sets the names of members that are documents; returns their texts, up to a byte limit, and notes for what is
     /// left out.
-    pub(super) async fn documents_of(&self, caller: &Caller, memory: &mut Memory, most_bytes: u64) -> Found {
+    pub(super) async fn documents_of(&self, caller: &Caller, memory: &mut Memory, max_bytes: u64) -> Found {
         let ids = documents(memory.members.iter().map(|member| &member.target));
         let mut found = Found::default();
         if ids.is_empty() {
@@ -92,11 +92,11 @@ impl Memories {
             SourceDocuments::Live(live) => {
                 let is_retained = |id: &DocumentId| live.get(id).is_some_and(|live| !live.catalog_only);
                 let retained: Vec<DocumentId> = ids.iter().copied().filter(is_retained).collect();
-                self.context.outside.read(caller.workspace, &retained, most_bytes).await
+                self.context.outside.read(caller.workspace, &retained, max_bytes).await
             }
             SourceDocuments::Hidden | SourceDocuments::Unanswered => Ok(OutsideTexts::default()),
         };
-        let mut left = most_bytes;
+        let mut left = max_bytes;
         for member in &mut memory.members {
             let MemberTarget::SourceDocument(id) = member.target else { continue };
             name(member, &source_documents);

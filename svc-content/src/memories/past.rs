@@ -121,8 +121,8 @@ impl Memories {
         moment: Moment,
     ) -> Result<Found, Error> {
         let (db, scope) = (&self.context.db, ListScope::Below(vec![folder]));
-        let most = i64::try_from(MAX_FILES).unwrap_or(i64::MAX);
-        let files = store::files::list(db, caller.workspace, &scope, &[], None, most).await?;
+        let limit = i64::try_from(MAX_FILES).unwrap_or(i64::MAX);
+        let files = store::files::list(db, caller.workspace, &scope, &[], None, limit).await?;
         let total = store::files::count(db, caller.workspace, &scope, &[]).await?;
         let mut found = Found::default();
         for file in files {

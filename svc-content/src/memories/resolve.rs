@@ -102,8 +102,8 @@ impl Memories {
     }
 
     /// Adds the documents of connected sources among the members, up to a byte limit.
-    async fn add_documents(&self, caller: &Caller, resolved: &mut Resolved, most_bytes: u64) {
-        let found = self.documents_of(caller, &mut resolved.memory, most_bytes).await;
+    async fn add_documents(&self, caller: &Caller, resolved: &mut Resolved, max_bytes: u64) {
+        let found = self.documents_of(caller, &mut resolved.memory, max_bytes).await;
         resolved.documents = found.documents;
         let left_out = found.left_out.iter();
         let notes = left_out.map(|(member, code, message)| note(member, code, (*message).to_owned()));

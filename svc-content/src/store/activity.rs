@@ -269,15 +269,15 @@ pub(crate) async fn get(
     row.map(Row::into_entry).transpose()
 }
 
-/// The entries of one write, at most `most`.
+/// The entries of one write, at most `limit`.
 pub(crate) async fn of_write(
     db: &Db,
     workspace: WorkspaceId,
     write: WriteId,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<ActivityEntry>, Error> {
     let position = to_column(write.position);
-    let rows: Vec<Row> = fetch!(all, db, OF_WRITE, Text(workspace), write.at, position, most)?;
+    let rows: Vec<Row> = fetch!(all, db, OF_WRITE, Text(workspace), write.at, position, limit)?;
     rows.into_iter().map(Row::into_entry).collect()
 }
 
@@ -307,8 +307,8 @@ pub(crate) async fn histories(
 }
 
 /// The principals with entries, by id; each with the name of its newest entry.
-pub(crate) async fn actors(db: &Db, workspace: WorkspaceId, most: i64) -> Result<Vec<Author>, Error> {
-    let rows: Vec<(String, String, String)> = fetch!(all, db, ACTORS, Text(workspace), most)?;
+pub(crate) async fn actors(db: &Db, workspace: WorkspaceId, limit: i64) -> Result<Vec<Author>, Error> {
+    let rows: Vec<(String, String, String)> = fetch!(all, db, ACTORS, Text(workspace), limit)?;
     Ok(rows.into_iter().map(|(kind, id, name)| Author { kind, id, name }).collect())
 }
 

@@ -150,49 +150,49 @@ fn named(id: FileId, folder: Option<Text<FolderId>>, name: String, folded: Strin
 /// An item and its name.
 pub(crate) type ItemName = (DocumentId, String);
 
-/// Live folders: all, or these and those below them. At most `most`, the oldest ones, in no particular order.
+/// Live folders: all, or these and those below them. At most `limit`, the oldest ones, in no particular order.
 pub(crate) async fn folders(
     db: &Db,
     workspace: WorkspaceId,
     below: Option<&[FolderId]>,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<ItemName>, Error> {
     match below {
-        None => all(db, FOLDERS, workspace, most).await,
-        Some(folders) => all_below(db, FOLDERS_BELOW, workspace, folders, most).await,
+        None => all(db, FOLDERS, workspace, limit).await,
+        Some(folders) => all_below(db, FOLDERS_BELOW, workspace, folders, limit).await,
     }
 }
 
-/// Live databases: all, or those in these folders and below them. At most `most`, the oldest ones, in no particular
+/// Live databases: all, or those in these folders and below them. At most `limit`, the oldest ones, in no particular
 /// order.
 pub(crate) async fn databases(
     db: &Db,
     workspace: WorkspaceId,
     below: Option<&[FolderId]>,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<ItemName>, Error> {
     match below {
-        None => all(db, DATABASES, workspace, most).await,
-        Some(folders) => all_below(db, DATABASES_BELOW, workspace, folders, most).await,
+        None => all(db, DATABASES, workspace, limit).await,
+        Some(folders) => all_below(db, DATABASES_BELOW, workspace, folders, limit).await,
     }
 }
 
-/// Live memories with their slugs. At most `most`, the oldest ones, in no particular order.
+/// Live memories with their slugs. At most `limit`, the oldest ones, in no particular order.
 pub(crate) async fn memories(
     db: &Db,
     workspace: WorkspaceId,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<(DocumentId, String, String)>, Error> {
-    all(db, MEMORIES, workspace, most).await
+    all(db, MEMORIES, workspace, limit).await
 }
 
 async fn all<T: DeserializeOwned>(
     db: &Db,
     statement: Dialect,
     workspace: WorkspaceId,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<T>, Error> {
-    let rows: String = fetch!(scalar, db, statement, Text(workspace), most)?;
+    let rows: String = fetch!(scalar, db, statement, Text(workspace), limit)?;
     json_rows(&rows)
 }
 
@@ -201,8 +201,8 @@ async fn all_below<T: DeserializeOwned>(
     statement: Dialect,
     workspace: WorkspaceId,
     folders: &[FolderId],
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<T>, Error> {
-    let rows: String = fetch!(scalar, db, statement, Text(workspace), most, json_list(folders))?;
+    let rows: String = fetch!(scalar, db, statement, Text(workspace), limit, json_list(folders))?;
     json_rows(&rows)
 }

@@ -97,15 +97,15 @@ pub(crate) struct Below {
     pub(crate) files: u64,
 }
 
-/// The number of items below each of these live folders; counting files stops at `most` for each.
+/// The number of items below each of these live folders; counting files stops at `limit` for each.
 pub(crate) async fn below(
     db: &Db,
     workspace: WorkspaceId,
     folders: &[FolderId],
-    most: i64,
+    limit: i64,
 ) -> Result<HashMap<FolderId, Below>, Error> {
     let rows: Vec<(Text<FolderId>, i64, i64)> =
-        fetch!(all, db, BELOW, Text(workspace), json_list(folders), most)?;
+        fetch!(all, db, BELOW, Text(workspace), json_list(folders), limit)?;
     let counted = |(id, folders, files): (Text<FolderId>, i64, i64)| {
         (id.0, Below { folders: to_count(folders), files: to_count(files) })
     };

@@ -395,8 +395,8 @@ pub(crate) async fn count(db: &Db, workspace: WorkspaceId, principal: Option<&st
 }
 
 /// The principals of the deletions in trash, by id; each with the name of its newest deletion.
-pub(crate) async fn deleters(db: &Db, workspace: WorkspaceId, most: i64) -> Result<Vec<Author>, Error> {
-    let rows: Vec<(String, String, String)> = fetch!(all, db, DELETERS, Text(workspace), most)?;
+pub(crate) async fn deleters(db: &Db, workspace: WorkspaceId, limit: i64) -> Result<Vec<Author>, Error> {
+    let rows: Vec<(String, String, String)> = fetch!(all, db, DELETERS, Text(workspace), limit)?;
     Ok(rows.into_iter().map(|(kind, id, name)| Author { kind, id, name }).collect())
 }
 

@@ -31,8 +31,8 @@ struct Contents {
     /// The parts of incomplete uploads.
     uploads: HashMap<String, (String, BTreeMap<u32, Bytes>)>,
     uploads_begun: usize,
-    parts_now: usize,
-    most_parts_at_once: usize,
+    parts_in_flight: usize,
+    max_parts_in_flight: usize,
     largest_body: usize,
 }
 
@@ -67,8 +67,8 @@ impl S3Server {
         self.contents().uploads_begun
     }
 
-    pub(super) fn most_parts_at_once(&self) -> usize {
-        self.contents().most_parts_at_once
+    pub(super) fn max_parts_in_flight(&self) -> usize {
+        self.contents().max_parts_in_flight
     }
 
     pub(super) fn largest_body(&self) -> usize {
@@ -171,14 +171,14 @@ fn begin(server: &S3Server, key: String) -> Response {
 async fn put_part(server: &S3Server, upload: &str, part: u32, body: Bytes) -> Response {
     {
         let mut contents = server.contents();
-        contents.parts_now += 1;
-        contents.most_parts_at_once = contents.most_parts_at_once.max(contents.parts_now);
+        contents.parts_in_flight += 1;
+        contents.max_parts_in_flight = contents.max_parts_in_flight.max(contents.parts_in_flight);
         contents.largest_body = contents.largest_body.max(body.len());
     }
     // Long enough for a concurrent part to arrive.
     tokio::time::sleep(Duration::from_millis(20)).await;
     let mut contents = server.contents();
-    contents.parts_now -= 1;
+    contents.parts_in_flight -= 1;
     let Some((_, parts)) = contents.uploads.get_mut(upload) else {
         return StatusCode::NOT_FOUND.into_response();
     };

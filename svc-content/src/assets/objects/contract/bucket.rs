@@ -65,7 +65,7 @@ async fn a_large_object_goes_to_a_bucket_in_few_parts_at_once() {
     assert!(bench.read(2, 0..large.len() as u64).await == large);
     assert_eq!(server.largest_body(), PART_BYTES);
     // The last part does not wait for the others.
-    assert!(server.most_parts_at_once() <= PARTS_AT_ONCE + 1, "{}", server.most_parts_at_once());
+    assert!(server.max_parts_in_flight() <= PARTS_AT_ONCE + 1, "{}", server.max_parts_in_flight());
 }
 
 #[tokio::test]
