@@ -159,7 +159,7 @@ impl Trash {
     }
 }
 
-/// [`Self::restore`] as part of a larger change that holds the lock on the tree; the position is not known yet.
+/// [`Trash::restore`] as part of a larger change that holds the lock on the tree; the position is not known yet.
 pub(crate) async fn restore_in(
     change: &mut Change,
     caller: &Caller,

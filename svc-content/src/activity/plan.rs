@@ -144,14 +144,14 @@ const fn order(id: ActivityId) -> (u64, u64) {
 }
 
 /// Scans the history of an item from the newest entry back, as long as entries are selected or already undone.
-fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<'a> {
+fn walk<'a>(history: &'a [ActivityEntry], selected: &HashSet<ActivityId>) -> Walk<'a> {
     let mut walk = Walk::default();
     let mut rest = history;
     while let Some((entry, older)) = rest.split_first() {
         if is_of_schema(entry) {
-            walk.changes_schema |= wanted.contains(&entry.id);
+            walk.changes_schema |= selected.contains(&entry.id);
             rest = older;
-        } else if wanted.contains(&entry.id) {
+        } else if selected.contains(&entry.id) {
             walk.undone.push(entry);
             rest = older;
         } else if let Some(undoes) = entry.undoes {
@@ -159,7 +159,7 @@ fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<
             let next = older.iter().position(|one| order(one.id) < order(undoes)).unwrap_or(older.len());
             rest = older.get(next..).unwrap_or_default();
         } else {
-            if older.iter().any(|one| wanted.contains(&one.id)) {
+            if older.iter().any(|one| selected.contains(&one.id)) {
                 walk.blocked = Some(&entry.author);
             }
             break;
@@ -172,7 +172,7 @@ fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<
 /// oldest selected one, and from their current states.
 pub(crate) fn plan(
     histories: &HashMap<String, Vec<ActivityEntry>>,
-    wanted: &HashSet<ActivityId>,
+    selected: &HashSet<ActivityId>,
     states: &HashMap<String, ItemState>,
 ) -> Plan {
     let mut plan = Plan::default();
@@ -180,9 +180,9 @@ pub(crate) fn plan(
     for history in histories.values() {
         let Some(newest) = history.first() else { continue };
         match states.get(&newest.what.item_id) {
-            Some(state) => all.push(Planned { newest, history, state, walk: walk(history, wanted) }),
+            Some(state) => all.push(Planned { newest, history, state, walk: walk(history, selected) }),
             // A created item that was removed needs no undo.
-            None if walk(history, wanted).was_made() => {}
+            None if walk(history, selected).was_made() => {}
             None => {
                 let reason = "it was deleted for good and cannot come back";
                 plan.keep(Item::of(newest), "deleted_for_good", reason, None);

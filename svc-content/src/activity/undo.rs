@@ -81,9 +81,9 @@ impl Undoing {
     /// What an undo would do.
     pub(crate) async fn plan(&self, caller: &Caller, selection: Selection) -> Result<Plan, Error> {
         require_whole(caller)?;
-        let wanted = self.wanted(caller, selection).await?;
-        let ids: HashSet<ActivityId> = wanted.iter().map(|entry| entry.id).collect();
-        let histories = self.histories(caller, &wanted).await?;
+        let selected = self.selected(caller, selection).await?;
+        let ids: HashSet<ActivityId> = selected.iter().map(|entry| entry.id).collect();
+        let histories = self.histories(caller, &selected).await?;
         let states = self.states(caller, &histories).await?;
         let mut plan = plan(&histories, &ids, &states);
         self.keep_folders_written_below(caller, &ids, &mut plan).await?;
@@ -123,7 +123,7 @@ impl Undoing {
         }
     }
 
-    async fn wanted(&self, caller: &Caller, selection: Selection) -> Result<Vec<ActivityEntry>, Error> {
+    async fn selected(&self, caller: &Caller, selection: Selection) -> Result<Vec<ActivityEntry>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         let _turn = db.reading_fairly(workspace).await?;
         // An undo can only be undone when it is selected explicitly: otherwise undoing all of one's own writes would
@@ -150,14 +150,14 @@ impl Undoing {
             return Err(Error::invalid("principal", "required", message));
         };
         let mut before = ActivityId::before(selection.until.unwrap_or(Timestamp::from_micros(i64::MAX)));
-        let mut wanted = Vec::new();
+        let mut selected = Vec::new();
         loop {
             let some = store::activity::list(db, workspace, Some(principal), before, READ_BATCH).await?;
-            let Some(last) = some.last() else { return Ok(wanted) };
+            let Some(last) = some.last() else { return Ok(selected) };
             before = last.id;
             let found = some.len();
-            wanted.extend(some.into_iter().filter(is_asked));
-            if wanted.len() > MOST_WANTED {
+            selected.extend(some.into_iter().filter(is_asked));
+            if selected.len() > MOST_WANTED {
                 let message =
                     format!("choose a shorter time: {}", wording::at_most(MOST_WANTED, Unit::Entries));
                 return Err(Error::invalid("from", "too_many", message));
@@ -165,7 +165,7 @@ impl Undoing {
             if selection.since.is_some_and(|since| before.at < since)
                 || (found as u64) < READ_BATCH.unsigned_abs()
             {
-                return Ok(wanted);
+                return Ok(selected);
             }
         }
     }
@@ -214,7 +214,7 @@ impl Undoing {
     async fn keep_folders_written_below(
         &self,
         caller: &Caller,
-        wanted: &HashSet<ActivityId>,
+        selected: &HashSet<ActivityId>,
         plan: &mut Plan,
     ) -> Result<(), Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
@@ -235,7 +235,7 @@ impl Undoing {
                 || (since.len() as u64) < MAX_SCANNED.unsigned_abs();
             let is_theirs = |one: &&ActivityEntry| {
                 let is_below = one.what.folder_id.is_some_and(|folder| below.contains(&folder));
-                one.id > back && is_below && !wanted.contains(&one.id)
+                one.id > back && is_below && !selected.contains(&one.id)
             };
             match since.iter().find(is_theirs) {
                 None if is_all => plan.steps.push(step),
@@ -375,9 +375,9 @@ fn database_of(what: &Item) -> String {
 
 /// The ids of those members that exist, or of others with the same target: a member that was removed and added again
 /// has another id.
-fn members(there: &[Member], wanted: &[FormerMember]) -> Vec<String> {
+fn members(there: &[Member], selected: &[FormerMember]) -> Vec<String> {
     let mut found: Vec<&Member> = Vec::new();
-    for former in wanted {
+    for former in selected {
         let target = MemberTarget::of(former.kind, former.id);
         let is_it = |one: &&Member| one.id == former.member;
         let is_like = |one: &&Member| one.target == target && one.query == former.query;

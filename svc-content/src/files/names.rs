@@ -125,41 +125,41 @@ async fn search_index(
     };
     let is_much = len > OFFLOAD_THRESHOLD || changes.len() > MANY_CHANGES;
     let wanted = NamesWanted { folded: folded.to_owned(), folders, limit: limit as usize };
-    let question = Search { workspace, wanted, position, changes };
+    let search = Search { workspace, wanted, position, changes };
     if !is_much {
-        return Ok(answer(context, &held, &question));
+        return Ok(answer(context, &held, &search));
     }
     let context = context.clone();
-    let answered = tokio::task::spawn_blocking(move || answer(&context, &held, &question)).await;
+    let answered = tokio::task::spawn_blocking(move || answer(&context, &held, &search)).await;
     Ok(answered.unwrap_or(Answer::Absent))
 }
 
 /// Searches an index at one position, after applying the changes up to it.
-fn answer(context: &Context, held: &Held<Names>, question: &Search) -> Answer {
+fn answer(context: &Context, held: &Held<Names>, search: &Search) -> Answer {
     let spoilt = || {
-        context.names.forget(question.workspace);
+        context.names.forget(search.workspace);
         Answer::Absent
     };
     {
         let Ok(names) = held.read() else { return spoilt() };
-        if names.position() >= question.position {
-            return search_at(&names, question);
+        if names.position() >= search.position {
+            return search_at(&names, search);
         }
     }
     let Ok(mut names) = held.write() else { return spoilt() };
     // A concurrent request may have applied some of them; applying is idempotent.
-    if names.position() < question.position {
-        names.follow(&question.changes, question.position);
-        context.names.followed(question.workspace, &names);
+    if names.position() < search.position {
+        names.follow(&search.changes, search.position);
+        context.names.followed(search.workspace, &names);
     }
     // Under the lock, so that no concurrent request advances the index before this one is answered.
-    search_at(&names, question)
+    search_at(&names, search)
 }
 
 /// Searches an index that is at the position of the search; one that is ahead does not answer.
-fn search_at(names: &Names, question: &Search) -> Answer {
-    match names.position() == question.position {
-        true => Answer::Found(names.search(&question.wanted)),
+fn search_at(names: &Names, search: &Search) -> Answer {
+    match names.position() == search.position {
+        true => Answer::Found(names.search(&search.wanted)),
         false => Answer::Ahead,
     }
 }

@@ -22,10 +22,10 @@ impl Undoing {
     pub(super) async fn histories(
         &self,
         caller: &Caller,
-        wanted: &[ActivityEntry],
+        selected: &[ActivityEntry],
     ) -> Result<HashMap<String, Vec<ActivityEntry>>, Error> {
         let mut oldest: HashMap<&str, u64> = HashMap::new();
-        for entry in wanted {
+        for entry in selected {
             let known = oldest.entry(&entry.what.item_id).or_insert(entry.id.position);
             *known = (*known).min(entry.id.position);
         }
