@@ -1,4 +1,4 @@
-//! Whatever an agent does to a tree that nobody else touches, an undo of it gives the tree back.
+//! A model test: undoing everything that an agent did to a tree that nobody else changes restores the tree.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::activity::{Selection, Undoing};
 use crate::files::FilePatch;
 use crate::folders::FolderPatch;
 
-/// Numbers that are the same in each run.
+/// A deterministic generator of random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -20,7 +20,7 @@ impl Numbers {
     }
 }
 
-/// What is live, by id: files with paths, texts and tags, folders with paths.
+/// The live items by id: files with paths, texts and tags, folders with paths.
 type Tree = BTreeMap<String, (String, String, Vec<String>)>;
 
 impl Bench {
@@ -36,7 +36,7 @@ impl Bench {
         tree
     }
 
-    /// Something that an agent may do; what the rules refuse, it has not done.
+    /// A random write by the agent; a rejected one has no effect.
     async fn anything(&self, agent: &Caller, numbers: &mut Numbers, round: usize) {
         let files = self.files.list(agent, None, first_page()).await.unwrap().items;
         let folders = self.folders.list(agent, None, first_page()).await.unwrap().items;

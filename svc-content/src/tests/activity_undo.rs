@@ -1,4 +1,4 @@
-//! What an undo takes back, and what it leaves alone.
+//! What an undo reverts, and what it skips.
 
 use cairn_chassis::feed::Kind;
 use serde_json::json;
@@ -18,7 +18,7 @@ impl Bench {
         Undoing::new(self.context.clone())
     }
 
-    /// Undoes all that somebody did; answers the codes of what was left alone.
+    /// Undoes everything by a principal; returns the codes of the skipped items.
     async fn undo_all_of(&self, who: &Caller) -> Vec<(String, &'static str)> {
         let selection = Selection { principal_id: Some(who.principal.id.clone()), ..Selection::default() };
         self.undo(selection).await
@@ -111,7 +111,7 @@ async fn an_undo_can_be_undone() {
         bench.undoing().carry_out(&bench.caller, selection).await.unwrap();
         assert_not_found(bench.files.get(&bench.caller, &file).await, "file");
         assert_eq!(bench.text(&new).await.1, "content of new.md", "{}", bench.engine());
-        // And once more: what was undone and done again is the agent's again.
+        // Again: entries that were undone and done again are the agent's.
         bench.undo_all_of(&agent).await;
         assert_eq!(bench.text(&file).await.1, "content of a.md", "{}", bench.engine());
         assert_not_found(bench.files.get(&bench.caller, &new).await, "file");
@@ -230,7 +230,7 @@ async fn an_undo_says_what_it_is_of() {
         let mine =
             Selection { principal_id: Some(bench.caller.principal.id.clone()), ..Selection::default() };
         assert_out_of_scope(undoing.carry_out(&bench.scoped(&[folder.id]), mine).await);
-        // Entries of another workspace are none.
+        // Entries of another workspace do not exist.
         let entries = vec![bench.activity().await[0].id.to_string()];
         let foreign = undoing.plan(&caller(2), Selection { entries, ..Selection::default() }).await;
         assert_eq!(violations(foreign), pairs(&[("entries[0]", "not_found")]));

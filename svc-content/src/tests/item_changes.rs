@@ -1,4 +1,4 @@
-//! The same done to many items at once.
+//! One change to many items in one call.
 
 use cairn_chassis::feed::Kind;
 use serde_json::json;
@@ -74,7 +74,7 @@ async fn what_can_be_done_is_done_in_one_write_and_what_cannot_is_told() {
         let noted = bench.activity().await;
         assert_eq!(noted.len(), before + 1, "{}", bench.engine());
         assert_eq!((Some(noted[0].id.write()), noted[0].id.position), (done.write, done.position));
-        // Nothing is left to do: nothing is written.
+        // Without anything left to do, nothing is written.
         let again = bench.change_items(&bench.caller, items(&[&a], &[]), into(&away)).await.unwrap();
         assert_eq!((counts(&again), again.write, again.position), ((1, 0, 1, 0), None, 0));
     }
@@ -118,7 +118,8 @@ async fn what_stands_in_a_folder_goes_and_comes_back_with_it() {
         let in_trash: Vec<String> =
             bench.in_trash().await.into_iter().map(|entry| entry.deletion.name).collect();
         assert_eq!(in_trash.len(), 2, "{in_trash:?}");
-        // Below what was deleted by itself: the later deletion comes back first, whatever the order of the request.
+        // Below an item that was deleted by itself: the later deletion is restored first, in whatever order they are
+        // requested.
         let wanted = items(&[&aside], &[&outer]);
         let done = bench.change_items(&bench.caller, wanted, Deed::Restore).await.unwrap();
         assert_eq!(counts(&done), (2, 2, 0, 4), "{}: {:?}", bench.engine(), why(&done));
@@ -215,7 +216,7 @@ async fn a_scope_holds_for_each_of_them() {
         for deed in [into(&theirs), Deed::Move(None)] {
             assert_out_of_scope(bench.change_items(&caller, items(&[&a], &[]), deed).await);
         }
-        // What a filter matches is what the scope covers.
+        // A filter matches only within the scope.
         let all = ItemsWanted::Matching(FileMatch::default());
         let done = bench.change_items(&caller, all, tag(&["t"], &[])).await.unwrap();
         assert_eq!(counts(&done), (1, 1, 0, 1), "{}", bench.engine());

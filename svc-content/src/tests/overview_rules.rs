@@ -122,7 +122,7 @@ async fn lists_and_counting_end_somewhere() {
         bench.fill_folder(folder, 120).await;
         let overview = bench.overview(&bench.caller).await;
         assert_eq!((overview.files, tops(&overview)[0]), (120, ("f00", 0, MAX_COUNTED_FILES)));
-        // The feed knows of one of them.
+        // The feed has an entry for one of them only.
         assert_eq!(titles(&overview.changes), ["first"]);
     }
 }

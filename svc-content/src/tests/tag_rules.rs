@@ -1,4 +1,4 @@
-//! Files by their tags, and what a search is narrowed to.
+//! Files by their tags, and the restrictions of a search.
 
 use std::collections::BTreeSet;
 
