@@ -24,7 +24,7 @@ use crate::scope::Caller;
 use crate::{folders, store};
 
 pub(crate) use self::plan::{Action, LeftAlone, Step};
-pub(crate) use self::undo::{Selection, Undoing};
+pub(crate) use self::undo::{Selection, Undos};
 
 /// The page sizes.
 const SIZES: Sizes = Sizes { default: 50, most: 200 };
@@ -38,8 +38,8 @@ const LEASE: &str = "activity-retention";
 /// Longer than one step takes.
 const TERM: Duration = Duration::from_secs(5 * 60);
 const PERIOD: Duration = Duration::from_secs(60 * 60);
-const FORGOTTEN_AT_ONCE: i64 = 500;
-const WORKSPACES_AT_ONCE: i64 = 100;
+const DELETE_BATCH: i64 = 500;
+const WORKSPACE_BATCH: i64 = 100;
 
 /// The filters of a list; absent ones match everything.
 #[derive(Debug, Clone, Default)]
@@ -169,7 +169,7 @@ impl Activities {
         let limit = Timestamp::from_micros(self.context.clock.now().as_micros().saturating_sub(kept));
         let (db, mut after, mut forgotten) = (&self.context.db, String::new(), 0);
         loop {
-            let some = store::activity::workspaces(db, &after, WORKSPACES_AT_ONCE).await?;
+            let some = store::activity::workspaces(db, &after, WORKSPACE_BATCH).await?;
             let Some(last) = some.last() else {
                 lease.release().await?;
                 return Ok(forgotten);
@@ -180,7 +180,7 @@ impl Activities {
                     if !lease.claim().await? {
                         return Ok(forgotten);
                     }
-                    let now = store::activity::forget(db, workspace, limit, FORGOTTEN_AT_ONCE).await?;
+                    let now = store::activity::delete_before(db, workspace, limit, DELETE_BATCH).await?;
                     forgotten += now;
                     if now == 0 {
                         break;

@@ -16,7 +16,7 @@ use cairn_chassis::sql::{self, Db};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
-use crate::activity::{Activities, Undoing, run_retention};
+use crate::activity::{Activities, Undos, run_retention};
 use crate::assets::{AssetLocation, AssetStore, Assets};
 use crate::batch::Batches;
 use crate::changes::Changes;
@@ -147,7 +147,7 @@ impl Service {
             .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))
             .add_service(rpc::activity::server(
                 Activities::new(self.context.clone()),
-                Undoing::new(self.context.clone()),
+                Undos::new(self.context.clone()),
                 verifier(),
             ))
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))

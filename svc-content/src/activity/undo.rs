@@ -61,14 +61,14 @@ pub(crate) struct Undone {
 
 /// The rules, on a storage.
 #[derive(Debug, Clone)]
-pub(crate) struct Undoing {
+pub(crate) struct Undos {
     context: Context,
     batches: Batches,
     databases: Databases,
     memories: Memories,
 }
 
-impl Undoing {
+impl Undos {
     pub(crate) fn new(context: Context) -> Self {
         Self {
             batches: Batches::new(context.clone()),
@@ -91,7 +91,7 @@ impl Undoing {
     }
 
     /// Undoes what can be undone, and reports what was skipped.
-    pub(crate) async fn carry_out(&self, caller: &Caller, selection: Selection) -> Result<Undone, Error> {
+    pub(crate) async fn execute(&self, caller: &Caller, selection: Selection) -> Result<Undone, Error> {
         let plan = self.plan(caller, selection).await?;
         let mut undone = Undone { left_alone: plan.left_alone, ..Undone::default() };
         let (mut open, mut tried) = (plan.steps, 0);

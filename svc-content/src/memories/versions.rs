@@ -254,7 +254,7 @@ pub(super) async fn keep(change: &mut Change, caller: &Caller, memory: &Memory) 
     match memory.version.checked_sub(MOST_VERSIONS) {
         None | Some(0) => Ok(()),
         Some(last) => {
-            Ok(store::memory_versions::forget(change.tx(), caller.workspace, memory.id, last).await?)
+            Ok(store::memory_versions::delete_up_to(change.tx(), caller.workspace, memory.id, last).await?)
         }
     }
 }

@@ -14,23 +14,19 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::{author, authorize};
-use crate::activity::{Action, Activities, ActivityRequest, LeftAlone, Selection, Step, Undoing};
+use crate::activity::{Action, Activities, ActivityRequest, LeftAlone, Selection, Step, Undos};
 use crate::model::ActivityEntry;
 use crate::scope::Caller;
 
-pub(crate) fn server(
-    activities: Activities,
-    undoing: Undoing,
-    verifier: Verifier,
-) -> ActivityServiceServer<Rpc> {
-    ActivityServiceServer::new(Rpc { activities, undoing, verifier })
+pub(crate) fn server(activities: Activities, undos: Undos, verifier: Verifier) -> ActivityServiceServer<Rpc> {
+    ActivityServiceServer::new(Rpc { activities, undos, verifier })
         .max_encoding_message_size(MAX_MESSAGE_BYTES)
 }
 
 #[derive(Debug)]
 pub(crate) struct Rpc {
     activities: Activities,
-    undoing: Undoing,
+    undos: Undos,
     verifier: Verifier,
 }
 
@@ -69,14 +65,14 @@ impl ActivityService for Rpc {
         request: Request<PlanUndoRequest>,
     ) -> Result<Response<PlanUndoResponse>, Status> {
         let caller = self.undoer(request.metadata()).await?;
-        let plan = self.undoing.plan(&caller, selection(request.into_inner().selection)).await?;
+        let plan = self.undos.plan(&caller, selection(request.into_inner().selection)).await?;
         let (steps, left_alone) = (encode_steps(plan.steps), encode_left_alone(plan.left_alone));
         Ok(Response::new(PlanUndoResponse { steps, left_alone }))
     }
 
     async fn undo(&self, request: Request<UndoRequest>) -> Result<Response<UndoResponse>, Status> {
         let caller = self.undoer(request.metadata()).await?;
-        let undone = self.undoing.carry_out(&caller, selection(request.into_inner().selection)).await?;
+        let undone = self.undos.execute(&caller, selection(request.into_inner().selection)).await?;
         Ok(Response::new(UndoResponse {
             steps: encode_steps(undone.steps),
             left_alone: encode_left_alone(undone.left_alone),

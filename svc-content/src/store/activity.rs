@@ -319,7 +319,7 @@ pub(crate) async fn workspaces(db: &Db, after: &str, limit: i64) -> Result<Vec<W
 }
 
 /// Deletes a batch of entries older than a time; returns how many.
-pub(crate) async fn forget(
+pub(crate) async fn delete_before(
     db: &Db,
     workspace: WorkspaceId,
     before: Timestamp,

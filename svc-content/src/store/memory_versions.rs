@@ -97,7 +97,7 @@ pub(crate) async fn insert(
 }
 
 /// Deletes the versions up to a number.
-pub(crate) async fn forget(
+pub(crate) async fn delete_up_to(
     tx: &mut Tx,
     workspace: WorkspaceId,
     memory: MemoryId,

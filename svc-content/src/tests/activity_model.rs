@@ -6,7 +6,7 @@ use cairn_chassis::feed::Kind;
 
 use super::activity_rules::token;
 use super::*;
-use crate::activity::{Selection, Undoing};
+use crate::activity::{Selection, Undos};
 use crate::files::FilePatch;
 use crate::folders::FolderPatch;
 
@@ -101,8 +101,8 @@ async fn an_undo_gives_the_tree_back() {
             }
             let selection =
                 Selection { principal_id: Some(agent.principal.id.clone()), ..Selection::default() };
-            let undoing = Undoing::new(bench.context.clone());
-            let undone = undoing.carry_out(&bench.caller, selection).await.unwrap();
+            let undos = Undos::new(bench.context.clone());
+            let undone = undos.execute(&bench.caller, selection).await.unwrap();
             let left = format!("{} {seed}: {:#?}", bench.engine(), undone.left_alone);
             assert_eq!(bench.tree().await, before, "{left}");
             assert!(undone.left_alone.is_empty(), "{left}");

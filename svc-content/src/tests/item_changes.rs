@@ -6,7 +6,7 @@ use serde_json::json;
 use super::activity_rules::token;
 use super::tables::Table;
 use super::*;
-use crate::activity::{Selection, Undoing};
+use crate::activity::{Selection, Undos};
 use crate::batch::{Batches, Deed, FileMatch, ItemsChanged, ItemsWanted, Write};
 use crate::files::TagChange;
 
@@ -150,8 +150,8 @@ async fn one_undo_takes_all_of_it_back() {
             let done = bench.change_items(&agent, wanted, deed).await.unwrap();
             let write = done.write.unwrap().to_string();
             let selection = Selection { write: Some(write), ..Selection::default() };
-            let undoing = Undoing::new(bench.context.clone());
-            let undone = undoing.carry_out(&bench.caller, selection.clone()).await.unwrap();
+            let undos = Undos::new(bench.context.clone());
+            let undone = undos.execute(&bench.caller, selection.clone()).await.unwrap();
             assert_eq!(
                 (undone.steps.len(), undone.left_alone.len()),
                 (done.changed, 0),
@@ -160,13 +160,13 @@ async fn one_undo_takes_all_of_it_back() {
             );
             assert_eq!(bench.path_of(&b).await.as_deref(), Some("/home/b.md"), "{}", bench.engine());
             assert!(bench.tags_of(&a).await.is_empty());
-            let again = undoing.carry_out(&bench.caller, selection).await.unwrap();
+            let again = undos.execute(&bench.caller, selection).await.unwrap();
             assert!(again.steps.is_empty(), "{}", bench.engine());
         }
-        let undoing = Undoing::new(bench.context.clone());
+        let undos = Undos::new(bench.context.clone());
         for odd in ["", "x", "1.2"] {
             let selection = Selection { write: Some(odd.into()), ..Selection::default() };
-            let refused = undoing.plan(&bench.caller, selection).await;
+            let refused = undos.plan(&bench.caller, selection).await;
             assert_eq!(violations(refused), pairs(&[("write", "not_found")]), "{odd}");
         }
     }

@@ -6,7 +6,7 @@ use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{DatabaseId, FileId, FolderId, RecordId};
 use uuid::Uuid;
 
-use super::Undoing;
+use super::Undos;
 use crate::Error;
 use crate::activity::plan::ItemState;
 use crate::model::ActivityEntry;
@@ -17,7 +17,7 @@ use crate::store;
 const ITEM_BATCH: usize = 200;
 const MOST_OF_HISTORY: i64 = 20_000;
 
-impl Undoing {
+impl Undos {
     /// For each selected item all entries from the oldest selected one on, the newest first.
     pub(super) async fn histories(
         &self,
