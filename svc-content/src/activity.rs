@@ -1,4 +1,4 @@
-//! The rules of the list of activity (console.md, M3): who did what, the latest first. Writes note it themselves, in their own
+//! The rules of the activity log (console.md, M3): who did what, the newest first. Writes insert entries in their own
 //! transactions: see [`Change::note`](crate::change::Change::note).
 
 mod plan;
@@ -23,47 +23,48 @@ use crate::model::{ACTIVITY_KEPT, ActivityEntry, ActivityId, Author};
 use crate::scope::Caller;
 use crate::{folders, store};
 
-pub(crate) use self::plan::{Doing, LeftAlone, Step};
-pub(crate) use self::undo::{Selection, Undoing};
+pub(crate) use self::plan::{Action, LeftAlone, Step};
+pub(crate) use self::undo::{Selection, Undos};
 
-/// Entries of a page.
+/// The page sizes.
 const SIZES: Sizes = Sizes { default: 50, most: 200 };
-/// Entries that are read at once, and those that one page looks at: what a filter leaves out costs a read, too.
-const READ_AT_ONCE: usize = 500;
+/// The batch size, and the maximum number of entries examined for a page: entries that the filter rejects cost a
+/// read, too.
+const READ_BATCH: usize = 500;
 const LOOKED_AT: usize = 5_000;
-/// Those who did something; a workspace has as many people and tokens only in odd cases.
+/// The maximum number of listed principals; more are rare.
 const MOST_ACTORS: i64 = 200;
 const LEASE: &str = "activity-retention";
 /// Longer than one step takes.
 const TERM: Duration = Duration::from_secs(5 * 60);
 const PERIOD: Duration = Duration::from_secs(60 * 60);
-const FORGOTTEN_AT_ONCE: i64 = 500;
-const WORKSPACES_AT_ONCE: i64 = 100;
+const DELETE_BATCH: i64 = 500;
+const WORKSPACE_BATCH: i64 = 100;
 
-/// What of the list is asked for; what is absent leaves nothing out.
+/// The filters of a list; absent ones match everything.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ActivityRequest {
-    /// 0 for the usual number.
+    /// 0 for the default.
     pub(crate) page_size: u32,
     /// Empty for the first page.
     pub(crate) page_token: String,
     pub(crate) principal_id: Option<String>,
     pub(crate) kind: Option<Kind>,
-    /// With what is below it.
+    /// Including everything below it.
     pub(crate) folder_id: Option<String>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
 }
 
-/// A part of the list.
+/// A page of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActivityPage {
     pub(crate) entries: Vec<ActivityEntry>,
-    /// Empty after the last.
+    /// Empty after the last page.
     pub(crate) next: String,
 }
 
-/// What an entry must be to be listed.
+/// The parsed filters.
 struct Wanted {
     kind: Option<Kind>,
     folders: Option<HashSet<FolderId>>,
@@ -100,7 +101,7 @@ impl Activities {
         Self { context }
     }
 
-    /// What was done, the latest first.
+    /// Entries, the newest first.
     pub(crate) async fn list(&self, caller: &Caller, asked: ActivityRequest) -> Result<ActivityPage, Error> {
         require_whole(caller)?;
         let mut before = start(&asked)?;
@@ -113,10 +114,10 @@ impl Activities {
         let wanted = Wanted { kind: asked.kind, folders, since: asked.since };
         let principal = asked.principal_id.as_deref();
         if principal.is_some_and(|id| id.contains('\0')) {
-            // Nobody is called so, and PostgreSQL takes no NUL.
+            // No principal has NUL in its id, and PostgreSQL rejects it.
             return Ok(ActivityPage { entries: Vec::new(), next: String::new() });
         }
-        let at_once = if wanted.leaves_out() { READ_AT_ONCE } else { size + 1 };
+        let at_once = if wanted.leaves_out() { READ_BATCH } else { size + 1 };
         let limit = i64::try_from(at_once).unwrap_or(i64::MAX);
         let (db, workspace) = (&self.context.db, caller.workspace);
         let _turn = db.reading_fairly(workspace).await?;
@@ -148,7 +149,7 @@ impl Activities {
         }
     }
 
-    /// Who did something, by id.
+    /// The principals with entries, by id.
     pub(crate) async fn actors(&self, caller: &Caller) -> Result<Vec<Author>, Error> {
         require_whole(caller)?;
         let db = &self.context.db;
@@ -162,13 +163,13 @@ impl Activities {
         Ok(store::folders::ids_below(db.engine(), caller.workspace, &[folder]).await?.into_iter().collect())
     }
 
-    /// Forgets some of what is older than it is kept; answers how many entries.
+    /// Deletes a batch of expired entries; returns how many.
     pub(crate) async fn sweep(&self, lease: &Lease) -> Result<u64, Error> {
         let kept = i64::try_from(ACTIVITY_KEPT.as_micros()).unwrap_or(i64::MAX);
         let limit = Timestamp::from_micros(self.context.clock.now().as_micros().saturating_sub(kept));
         let (db, mut after, mut forgotten) = (&self.context.db, String::new(), 0);
         loop {
-            let some = store::activity::workspaces(db, &after, WORKSPACES_AT_ONCE).await?;
+            let some = store::activity::workspaces(db, &after, WORKSPACE_BATCH).await?;
             let Some(last) = some.last() else {
                 lease.release().await?;
                 return Ok(forgotten);
@@ -179,7 +180,7 @@ impl Activities {
                     if !lease.claim().await? {
                         return Ok(forgotten);
                     }
-                    let now = store::activity::forget(db, workspace, limit, FORGOTTEN_AT_ONCE).await?;
+                    let now = store::activity::delete_before(db, workspace, limit, DELETE_BATCH).await?;
                     forgotten += now;
                     if now == 0 {
                         break;
@@ -190,7 +191,7 @@ impl Activities {
     }
 }
 
-/// Forgets what is too old, at the start and every hour, until the shutdown.
+/// Deletes expired entries at the start and every hour, until the shutdown.
 pub(crate) async fn run_retention(context: &Context, shutdown: &CancellationToken) {
     let activities = Activities::new(context.clone());
     let lease = Lease::new(context.db.clone(), Arc::clone(&context.clock), &context.ids, LEASE, TERM);
@@ -206,7 +207,7 @@ pub(crate) async fn run_retention(context: &Context, shutdown: &CancellationToke
     }
 }
 
-/// Where the page begins.
+/// The position after which the page starts.
 fn start(asked: &ActivityRequest) -> Result<ActivityId, Error> {
     let mut checks = Checks::default();
     let until = ActivityId::before(asked.until.unwrap_or(Timestamp::from_micros(i64::MAX)));
@@ -224,7 +225,7 @@ fn start(asked: &ActivityRequest) -> Result<ActivityId, Error> {
     Ok(token.map_or(until, |token| token.min(until)))
 }
 
-/// Where an item stood may be gone, so nobody could say whether a folder scope covered what was done to it.
+/// The former containers may be removed, so it is unknown whether a folder scope covered the entries.
 pub(crate) fn require_whole(caller: &Caller) -> Result<(), Error> {
     match caller.listed() {
         None => Ok(()),

@@ -1,7 +1,7 @@
-//! The rules of assets: attachments of any type, which records name (spec 2.5, 4.10).
+//! The rules of assets: attachments of any type, which records refer to (spec 2.5, 4.10).
 //!
-//! An object is written under a name that is never used again; then one transaction makes it an asset. So an upload
-//! that is cut leaves nothing that anybody sees, and removing an object never takes away what another upload brought.
+//! An object is written under a name that is never reused; then one transaction makes it an asset. An interrupted
+//! upload is therefore never visible, and deleting an object never affects another upload.
 
 mod doctor;
 mod input;
@@ -32,7 +32,7 @@ use crate::{Error, store};
 /// The bytes of a download.
 pub(crate) type Download = BoxStream<'static, Result<Bytes, Error>>;
 
-/// The rules, on a storage and a store of objects.
+/// The rules, on a storage and an object store.
 #[derive(Debug, Clone)]
 pub(crate) struct Assets {
     context: Context,
@@ -44,7 +44,7 @@ impl Assets {
         Self { context, store }
     }
 
-    /// Takes an asset in, piece by piece; it is there, whole and for good, when this has answered.
+    /// Receives an asset as a stream; it is complete and durable when this returns.
     pub(crate) async fn upload(
         &self,
         caller: &Caller,
@@ -52,11 +52,11 @@ impl Assets {
         parts: impl Stream<Item = Result<UploadPart, Error>> + Send + Unpin,
     ) -> Result<Asset, Error> {
         require_whole(caller)?;
-        let most = self.context.limits.of(caller.plan.as_deref()).object_bytes;
-        let draft = draft.check(most)?;
+        let max_bytes = self.context.limits.of(caller.plan.as_deref()).object_bytes;
+        let draft = draft.check(max_bytes)?;
         let object: ObjectId = self.context.ids.next();
         let mut writing = self.store.write(caller.workspace, object);
-        let received = match input::receive(&mut writing, parts, most).await {
+        let received = match input::receive(&mut writing, parts, max_bytes).await {
             Ok(received) => received,
             Err(error) => {
                 writing.abort().await;
@@ -68,7 +68,7 @@ impl Assets {
         self.keep(caller, asset).await
     }
 
-    /// What is known of an asset.
+    /// The metadata of an asset.
     pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Asset, Error> {
         let asset_id: AssetId = id.parse().map_err(|_| Error::no_asset(id))?;
         let found = store::assets::get(&self.context.db, caller.workspace, asset_id).await?;
@@ -80,7 +80,7 @@ impl Assets {
         Err(Error::OutOfScope(message))
     }
 
-    /// The assets of the workspace, by their age.
+    /// The assets of the workspace, the oldest first.
     pub(crate) async fn list(&self, caller: &Caller, request: PageRequest) -> Result<Page<Asset>, Error> {
         if caller.listed().is_some() {
             let message = "assets stand in no folder: they are listed with a workspace-wide token only";
@@ -123,7 +123,7 @@ impl Assets {
         Ok((asset, bytes))
     }
 
-    /// Removes an asset for good, and its bytes when no other asset of the workspace has them.
+    /// Deletes an asset permanently, and its object when no other asset of the workspace has the same bytes.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Error> {
         require_whole(caller)?;
         let asset_id: AssetId = id.parse().map_err(|_| Error::no_asset(id))?;
@@ -160,13 +160,13 @@ impl Assets {
         }
     }
 
-    /// Makes the object that was written an asset, or uses the one that has the same bytes.
+    /// Makes the written object an asset, or uses an existing object with the same bytes.
     async fn keep(&self, caller: &Caller, mut asset: Asset) -> Result<Asset, Error> {
         let workspace = asset.workspace_id;
         let written = asset.kept.object;
         let mut change = Change::begin(&self.context, caller).await?;
         store::assets::lock(change.tx(), workspace).await?;
-        let same = store::assets::object_of(change.tx(), workspace, &asset.kept.hash).await?;
+        let same = store::assets::object_by_hash(change.tx(), workspace, &asset.kept.hash).await?;
         let is_new = same.is_none();
         if let Some(kept) = same {
             asset.kept = kept;
@@ -176,14 +176,15 @@ impl Assets {
         }
         store::assets::insert(change.tx(), &asset).await?;
         let committed = change.commit().await;
-        // When it fails otherwise nobody knows whether it was done: the object stays, and the sweep asks again.
+        // After any other error it is unknown whether the commit took effect: the object stays, and the sweep
+        // decides.
         if !is_new || matches!(committed, Err(Error::LimitExceeded(_))) {
             self.discard(workspace, written).await;
         }
         committed.map(|_| asset)
     }
 
-    /// Removes an object that has no row. The sweep removes what could not be removed here.
+    /// Deletes an object without a row. If that fails, the sweep retries.
     async fn discard(&self, workspace: WorkspaceId, object: ObjectId) {
         if let Err(error) = self.store.delete(workspace, object).await {
             tracing::warn!(%error, %workspace, %object, "an object without an asset stays until the next sweep");
@@ -191,7 +192,7 @@ impl Assets {
     }
 }
 
-/// An asset stands in no folder, so no folder scope covers what is done to it.
+/// An asset is in no folder, so no folder scope covers a write to it.
 fn require_whole(caller: &Caller) -> Result<(), Error> {
     match caller.listed() {
         None => Ok(()),

@@ -1,9 +1,9 @@
-//! What a caller sees of the change feed: for programs that follow a workspace.
+//! The change feed as a caller sees it, for programs that follow a workspace.
 //!
-//! The feed says that an item changed; the list of activity, written by the same write, says by whom and which version that
-//! made. Both are read here, and of a scoped caller each change is judged by where its item stands now, and by where that
-//! write had it: what is out of the caller's folders now and was in them then is told as deleted, and never where it went.
-//! What went or moved with its folder is told by the folder's own entry.
+//! The feed says that an item changed; the activity of the same write says by whom and to which version. For a scoped
+//! caller, each change is filtered by the current location of the item and by its location at that write: an item
+//! that left the folders of the caller is reported as deleted, without its new location. Items that were deleted or
+//! moved with a folder are covered by the entry of the folder.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,8 +17,8 @@ use crate::model::{ActivityEntry, Former};
 use crate::scope::Caller;
 use crate::store;
 
-/// Entries of activity that one look reads: a write notes one for each item that it names, and a page of the feed has a
-/// thousand at most. Of what is beyond, nobody is named.
+/// The maximum number of activity entries read for a page: a write has one for each item, and a page of the feed has
+/// a thousand at most. Changes beyond it have no author.
 const MOST_ENTRIES: i64 = 5_000;
 
 /// The rules, on a storage.
@@ -32,39 +32,39 @@ impl Changes {
         Self { context }
     }
 
-    /// What the caller sees of some changes, in their order.
+    /// The changes that the caller may see, in their order.
     pub(crate) async fn seen(&self, caller: &Caller, changes: Vec<Dated>) -> Result<Vec<Seen>, Error> {
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
-        let noted = self.noted(caller.workspace, &changes).await?;
+        let log = self.write_log(caller.workspace, &changes).await?;
         let Some(listed) = caller.listed() else {
-            return Ok(changes.into_iter().map(|change| noted.tell(change)).collect());
+            return Ok(changes.into_iter().map(|change| log.annotate(change)).collect());
         };
         let covered = Covered::read(&self.context, caller.workspace, listed).await?;
         let now = Places::read(&self.context, caller.workspace, &changes).await?;
-        Ok(changes.into_iter().filter_map(|change| tell(change, &noted, &covered, &now)).collect())
+        Ok(changes.into_iter().filter_map(|change| visible(change, &log, &covered, &now)).collect())
     }
 
-    /// What the writes of these changes noted.
-    async fn noted(&self, workspace: WorkspaceId, changes: &[Dated]) -> Result<Noted, Error> {
+    /// The activity of the writes of these changes.
+    async fn write_log(&self, workspace: WorkspaceId, changes: &[Dated]) -> Result<WriteLog, Error> {
         let times = changes.iter().map(|change| change.at);
         let (Some(first), Some(last)) = (times.clone().min(), times.max()) else {
-            return Ok(Noted::default());
+            return Ok(WriteLog::default());
         };
         let from = changes.iter().map(|change| change.change.position).min().unwrap_or_default();
         let entries =
             store::activity::between(&self.context.db, workspace, (first, last), from, MOST_ENTRIES).await?;
-        Ok(Noted { entries })
+        Ok(WriteLog { entries })
     }
 }
 
-/// Entries of activity in the order of their writes.
+/// Activity entries in the order of their writes.
 #[derive(Debug, Default)]
-struct Noted {
+struct WriteLog {
     entries: Vec<ActivityEntry>,
 }
 
-impl Noted {
-    /// The entries of the write that made a change: the first that ends at its position or behind, at its time.
+impl WriteLog {
+    /// The entries of the write that made a change: the first write at its position or later, if the times match.
     fn of_write(&self, change: &Dated) -> &[ActivityEntry] {
         let begin = self.entries.partition_point(|entry| entry.id.position < change.change.position);
         let behind = self.entries.get(begin..).unwrap_or_default();
@@ -75,12 +75,12 @@ impl Noted {
         behind.get(..end).unwrap_or_default()
     }
 
-    /// What the write noted of the item itself.
+    /// The entry of the write for the item itself.
     fn of_item(&self, change: &Dated) -> Option<&ActivityEntry> {
         self.of_write(change).iter().find(|entry| entry.what.item_id == change.change.entry.item_id)
     }
 
-    fn tell(&self, change: Dated) -> Seen {
+    fn annotate(&self, change: Dated) -> Seen {
         let author = self.of_write(&change).first().map(|entry| Author {
             kind: entry.author.kind.clone(),
             id: entry.author.id.clone(),
@@ -93,7 +93,7 @@ impl Noted {
     }
 }
 
-/// The folders of a scope and all below them, in trash or not.
+/// The folders of a scope and all folders below them, live or in trash.
 struct Covered(HashSet<FolderId>);
 
 impl Covered {
@@ -101,12 +101,12 @@ impl Covered {
         Ok(Self(store::folders::all_below(&context.db, workspace, listed).await?.into_iter().collect()))
     }
 
-    /// What stands in the root is outside of every scope.
+    /// The root is outside of every scope.
     fn holds(&self, folder: Option<FolderId>) -> bool {
         folder.is_some_and(|folder| self.0.contains(&folder))
     }
 
-    /// Whether the item stood in these folders before or after that write.
+    /// Whether the item was in these folders before or after that write.
     fn was_touched(&self, entry: &ActivityEntry) -> bool {
         let stood =
             |former: &Former| if let Former::Folder(folder) = former { self.holds(*folder) } else { false };
@@ -115,7 +115,7 @@ impl Covered {
     }
 }
 
-/// Where items stand now, in trash or not: the folder that holds each, or that it is. What is gone for good is absent.
+/// The current folder of each item, live or in trash; for folders, themselves. Removed items are absent.
 #[derive(Default)]
 struct Places(HashMap<(Kind, String), Option<FolderId>>);
 
@@ -159,13 +159,13 @@ impl Places {
     }
 }
 
-/// A change in the eyes of a scoped caller.
-fn tell(change: Dated, noted: &Noted, covered: &Covered, now: &Places) -> Option<Seen> {
-    // A memory stands in no folder; every scope sees that it is there.
+/// A change as a scoped caller sees it; `None` when it is out of scope.
+fn visible(change: Dated, log: &WriteLog, covered: &Covered, now: &Places) -> Option<Seen> {
+    // A memory is in no folder; every scope sees that it exists.
     if change.change.entry.kind == Kind::Memory || covered.holds(now.of(&change)) {
-        return Some(noted.tell(change));
+        return Some(log.annotate(change));
     }
-    let has_left = noted.of_item(&change).is_some_and(|entry| covered.was_touched(entry));
+    let has_left = log.of_item(&change).is_some_and(|entry| covered.was_touched(entry));
     has_left.then(|| Seen { op: Op::Delete, ..Seen::of(change) })
 }
 

@@ -1,4 +1,4 @@
-//! The rules that single fields obey; every violation of a request is gathered before it is refused.
+//! The validation of single fields. All violations of a request are collected before it is rejected.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use crate::model::{MAX_CONTENT_BYTES, fold};
 
 const MOST_VIOLATIONS: usize = 51;
 
-/// A part of a name that is looked for, in the form in which names are compared.
+/// A search text for names, folded as names are compared.
 pub(crate) fn part_of_name(query: &str) -> Result<String, Error> {
     if query.trim().is_empty() {
         return Err(Error::invalid("query", "required", "give a part of the name"));
@@ -25,26 +25,26 @@ pub(crate) fn part_of_name(query: &str) -> Result<String, Error> {
     Ok(fold(query))
 }
 
-/// Gathers violations.
+/// Collects violations.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     violations: Vec<Violation>,
 }
 
 impl Checks {
-    /// Notes what is wrong; nobody reads more than a few of them.
+    /// Adds a violation; the number of reported ones is bounded.
     pub(crate) fn violation(&mut self, path: &str, code: &str, message: impl Into<String>) {
         if self.violations.len() < MOST_VIOLATIONS {
             self.violations.push(Violation::new(path, code, message));
         }
     }
 
-    /// Ends the checks.
+    /// Fails if there are violations.
     pub(crate) fn finish(self) -> Result<(), Error> {
         if self.violations.is_empty() { Ok(()) } else { Err(Error::Invalid(self.violations)) }
     }
 
-    /// Ends the checks with what they were about; `None` is what broke a rule.
+    /// Returns the checked value, or fails; `None` means that a rule was broken.
     pub(crate) fn passed<T>(self, checked: Option<T>) -> Result<T, Error> {
         match checked {
             Some(checked) if self.violations.is_empty() => Ok(checked),
@@ -52,14 +52,14 @@ impl Checks {
         }
     }
 
-    /// What is wrong with an update mask.
+    /// Rejects the unknown fields of an update mask.
     pub(crate) fn mask(&mut self, unknown_fields: &[String]) {
         for message in unknown_fields {
             self.violation("updateMask", "invalid", message);
         }
     }
 
-    /// A name is one step of a path, for people and for the virtual filesystem.
+    /// A name is one path segment, for people and for the virtual filesystem.
     pub(crate) fn name(&mut self, name: &str) {
         if name.trim().is_empty() {
             return self.violation("name", "required", "give a name");
@@ -94,7 +94,7 @@ impl Checks {
         }
     }
 
-    /// What a file is for, in a few words; empty is none.
+    /// The description of a file, of a few words; an empty one is absent.
     pub(crate) fn description(&mut self, text: Option<String>) -> Option<String> {
         let text = text.filter(|text| !text.is_empty())?;
         if text.chars().count() > FILE_DESCRIPTION_CHARS {
@@ -107,7 +107,7 @@ impl Checks {
         Some(text)
     }
 
-    /// Tags without repetition, in their order.
+    /// Tags without duplicates, in their order.
     pub(crate) fn tags(&mut self, tags: Vec<String>) -> Vec<String> {
         let mut kept: Vec<String> = Vec::with_capacity(tags.len().min(TAGS));
         let mut is_too_many = false;
@@ -134,7 +134,7 @@ impl Checks {
         kept
     }
 
-    /// An id that a field refers to.
+    /// An id in a field.
     pub(crate) fn id<T: FromStr>(&mut self, path: &str, text: &str) -> Option<T> {
         let id = text.parse().ok();
         if id.is_none() {
@@ -143,7 +143,7 @@ impl Checks {
         id
     }
 
-    /// An id that a field refers to, when the field is there.
+    /// An id in an optional field.
     pub(crate) fn optional_id<T: FromStr>(&mut self, path: &str, text: Option<&str>) -> Option<T> {
         text.and_then(|text| self.id(path, text))
     }

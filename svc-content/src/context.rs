@@ -1,4 +1,4 @@
-//! What every rule stands on.
+//! The dependencies of the rules.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::columns::{Columns, Names, Shelf};
 use crate::database_cache::DatabaseCache;
 use crate::outside::Outside;
 
-/// What every rule stands on; cheap to clone.
+/// The dependencies of the rules; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) db: Db,
@@ -23,14 +23,14 @@ pub(crate) struct Context {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: IdSource,
     pub(crate) limits: Arc<PlanLimits>,
-    /// What svc-ingest keeps counts, too.
+    /// The storage limits, shared with svc-ingest.
     pub(crate) storage: SharedStorage,
-    /// Where documents of connected sources are asked for.
+    /// The client for documents of connected sources.
     pub(crate) outside: Outside,
-    /// Databases that are in use, in memory.
+    /// In-memory columns of databases in use.
     pub(crate) columns: Shelf<Columns>,
-    /// Names of files of workspaces in which they are looked for, in memory.
+    /// In-memory file names of workspaces that are searched.
     pub(crate) names: Shelf<Names>,
-    /// Databases to which records are written.
+    /// The cache of databases that records are written to.
     pub(crate) database_cache: DatabaseCache,
 }

@@ -1,8 +1,8 @@
-//! What must always hold of the content: the tree, the trash, the feed, bodies and versions; memories, databases and
-//! their records in modules of their own.
+//! The invariants of the content: the tree, the trash, the feed, bodies and versions. Those of memories, databases
+//! and records are in submodules.
 //!
-//! Numbers in the statements: kinds 1 file, 2 folder, 3 memory, 4 database and 5 record, ops 1 upsert and 2 delete, as in
-//! the feed.
+//! Numbers in the statements, as in the feed: kinds 1 file, 2 folder, 3 memory, 4 database and 5 record, operations 1
+//! upsert and 2 delete.
 
 use cairn_chassis::bodies;
 use cairn_chassis::clock::Clock;
@@ -12,10 +12,10 @@ use cairn_chassis::{feed, tell_again};
 
 use crate::{AssetLocation, Error, assets, store};
 
-/// Whether the last change that the feed tells of each of these items is what became of it.
-macro_rules! last_word {
+/// Whether the last feed entry of each item agrees with its state.
+macro_rules! stale_feed {
     ($table:literal, $kind:literal) => {
-        last_word!($table, $kind, "CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END")
+        stale_feed!($table, $kind, "CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END")
     };
     ($table:literal, $kind:literal, $op:literal) => {
         concat!(
@@ -38,8 +38,8 @@ macro_rules! last_word {
     };
 }
 
-/// Whether what carries a deletion is in trash and all that is in trash carries its deletion.
-macro_rules! trashed {
+/// Whether exactly the rows in trash have a deletion.
+macro_rules! trash_mismatch {
     ($table:literal, $kind:literal) => {
         concat!(
             "SELECT 'workspace ' || i.workspace_id || ' item ' || i.id FROM ",
@@ -58,8 +58,8 @@ macro_rules! trashed {
     };
 }
 
-/// Tells again what became of the items of which the last word is another.
-macro_rules! told_again {
+/// Appends the state of items that disagree with their last feed entry.
+macro_rules! republish {
     ($table:literal, $kind:literal) => {
         Mend::Restore {
             does: "the feed tells what it is now",
@@ -86,8 +86,8 @@ macro_rules! told_again {
     };
 }
 
-/// Makes whole what is in trash by half. `$unless` leaves out what went along with something else.
-macro_rules! whole_trash {
+/// Repairs rows that are only half in trash. `$unless` excludes items that were deleted with their container.
+macro_rules! complete_trash {
     ($table:literal, $kind:literal, $parent:literal, $name:literal, $unless:literal) => {
         Mend::Restore {
             does: "what carries half a deletion is in trash by itself, or not at all; a deletion of nothing is removed",
@@ -132,8 +132,8 @@ macro_rules! whole_trash {
     };
 }
 
-/// Makes a name one step of a path.
-macro_rules! one_step {
+/// Makes a name a valid path segment.
+macro_rules! sanitize_name {
     ($table:literal, $more:literal) => {
         concat!(
             "UPDATE ",
@@ -156,7 +156,7 @@ pub use self::mending::{Copies, mend};
 #[cfg(test)]
 pub(crate) use self::mending::{mend_in, mend_open};
 
-/// Every invariant of the tables that a statement can see.
+/// Every invariant of the tables that a statement can check.
 pub(crate) fn checks() -> Vec<Check> {
     [feed::CHECKS, CHECKS, memories::CHECKS, databases::CHECKS].concat()
 }
@@ -227,18 +227,18 @@ const CHECKS: &[Check] = &[
         mend: Mend::GiveUp {
             does: "what separates steps is replaced in its name",
             sql: &[
-                one_step!(
+                sanitize_name!(
                     "files",
                     ", folded_name = LOWER(CASE WHEN name = '' THEN 'Untitled' ELSE REPLACE(name, '/', '_') END)"
                 ),
-                one_step!("folders", ""),
+                sanitize_name!("folders", ""),
             ],
         },
     },
     Check {
         rule: "a trashed file carries its deletion",
-        sql: trashed!("files", "1"),
-        mend: whole_trash!(
+        sql: trash_mismatch!("files", "1"),
+        mend: complete_trash!(
             "files",
             "1",
             "i.folder_id",
@@ -249,8 +249,8 @@ const CHECKS: &[Check] = &[
     },
     Check {
         rule: "a trashed folder carries its deletion",
-        sql: trashed!("folders", "2"),
-        mend: whole_trash!(
+        sql: trash_mismatch!("folders", "2"),
+        mend: complete_trash!(
             "folders",
             "2",
             "i.parent_id",
@@ -287,13 +287,13 @@ const CHECKS: &[Check] = &[
     },
     Check {
         rule: "the feed's last word on a file is true",
-        sql: last_word!("files", "1"),
-        mend: told_again!("files", "1"),
+        sql: stale_feed!("files", "1"),
+        mend: republish!("files", "1"),
     },
     Check {
         rule: "the feed's last word on a folder is true",
-        sql: last_word!("folders", "2"),
-        mend: told_again!("folders", "2"),
+        sql: stale_feed!("folders", "2"),
+        mend: republish!("folders", "2"),
     },
     Check {
         rule: "a file has a body of its size",
@@ -318,7 +318,7 @@ const CHECKS: &[Check] = &[
             does: "its size is that of its body; a file of which only versions are left stands in the root, as `recovered-` and \
                    its id; versions of what cannot be one are removed",
             sql: &[
-                // Keys let no version outlive its file: that row is what was lost.
+                // A foreign key prevents versions without a file, so the row of the file is what was lost.
                 "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, \
                  content_hash, version, created_at, updated_at) \
                  SELECT v.workspace_id, v.file_id, NULL, 'recovered-' || v.file_id, 'recovered-' || v.file_id, 1, '[]', \
@@ -366,9 +366,10 @@ const CHECKS: &[Check] = &[
     },
 ];
 
-/// Looks for what is wrong with the content in a storage; `None` when it holds none. Nothing is written.
+/// Checks the content of a storage; `None` when it has none. Read-only.
 ///
 /// # Errors
+///
 /// When the storage cannot be read.
 pub async fn examine(
     storage: &sql::Config,
@@ -385,7 +386,7 @@ pub async fn examine(
     Ok(Some(findings))
 }
 
-/// As [`examine`], on what is open; all checks see one moment.
+/// [`examine`] on an open storage; all checks read one snapshot.
 pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     let mut tx = db.begin_read().await?;
     let mut findings = examine_in(&mut tx, progress).await?;
@@ -394,7 +395,7 @@ pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<
     Ok(findings)
 }
 
-/// Everything but the bodies, as one transaction sees it.
+/// Everything except the bodies, in one transaction.
 pub(crate) async fn examine_in(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     let mut findings = doctor::run(tx, &checks(), progress).await?;
     findings.extend(records::examine(tx, progress).await?);

@@ -1,5 +1,5 @@
-//! What retrieval needs of the documents of this service: reading them to index, and confirming them before a result
-//! leaves.
+//! The documents of this service for retrieval: their contents for the index, and the check of search results against
+//! the current state and the scope of the caller.
 
 use std::collections::HashMap;
 
@@ -20,18 +20,19 @@ use crate::{folders, memories, store};
 
 const MAX_READ: usize = 100;
 const MAX_CONFIRMED: usize = 1_000;
-/// Contents in one answer; one document more than that is always answered, so that a reader gets on.
+/// The size limit of the contents of one response. At least one document is always returned, so that the reader makes
+/// progress.
 const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Names a document.
+/// A reference to a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocumentRef {
-    /// Absent when the caller named none that there is.
+    /// Absent when the caller gave no valid kind.
     pub(crate) kind: Option<Kind>,
     pub(crate) id: String,
 }
 
-/// A reference in the one spelling that ids have.
+/// A parsed reference.
 type Key = (Kind, DocumentId);
 
 impl DocumentRef {
@@ -40,34 +41,34 @@ impl DocumentRef {
     }
 }
 
-/// A live document, and its content where that is at hand.
+/// A live document, with its content if that was read with it.
 #[derive(Debug)]
 struct Live {
     document: Document,
     size_bytes: u64,
-    /// Absent when a body with the document's hash holds it.
+    /// Absent when the content is the body with the hash of the document.
     content: Option<String>,
-    /// Where what it quotes stands: who may not see that may not see the document.
+    /// The folders of a quoted item: the document is visible only to callers that may see it.
     quoted: Option<Vec<FolderId>>,
 }
 
-/// Documents as they are to be indexed.
+/// Documents to be indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReadDocuments {
-    /// Live ones, in the order asked for.
+    /// Live ones, in the order of the request.
     pub(crate) documents: Vec<(Document, String)>,
-    /// How many references, from the first on, were looked at.
+    /// The number of references processed, from the first on.
     pub(crate) read: usize,
 }
 
-/// What a search is narrowed to.
+/// The restriction of a search.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Narrowing {
+pub(crate) struct DocumentFilter {
     /// In this folder or below it.
     pub(crate) folder_id: Option<String>,
-    /// All of which a file must bear.
+    /// Only files that have all of these tags.
     pub(crate) tags: Vec<String>,
-    /// None: of any kind.
+    /// Empty: of any kind.
     pub(crate) kinds: Vec<Kind>,
     pub(crate) updated_after: Option<Timestamp>,
     pub(crate) updated_before: Option<Timestamp>,
@@ -84,7 +85,7 @@ impl Documents {
         Self { context }
     }
 
-    /// The live ones of some documents of a workspace, for a service of the mesh.
+    /// Those of these documents that are live, for another service.
     pub(crate) async fn read(&self, workspace: &str, refs: &[DocumentRef]) -> Result<ReadDocuments, Error> {
         let workspace: WorkspaceId =
             workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", wording::ID))?;
@@ -99,7 +100,7 @@ impl Documents {
                 break;
             }
             read += 1;
-            // Removed, so that a document that is named twice is answered once.
+            // Removed from the map, so that a duplicate reference is answered once.
             if let Some(document) = reference.key().and_then(|key| live.remove(&key)) {
                 bytes += document.size_bytes;
                 found.push(document);
@@ -108,7 +109,7 @@ impl Documents {
         Ok(ReadDocuments { documents: self.with_content(workspace, found).await?, read })
     }
 
-    /// The live ones of some documents that the caller's scope covers, as they stand now.
+    /// Those of these documents that are live and in the scope of the caller, in their current state.
     pub(crate) async fn confirm(
         &self,
         caller: &Caller,
@@ -124,11 +125,11 @@ impl Documents {
         Ok(confirmed.map(|found| found.document).collect())
     }
 
-    /// The live documents of the caller's scope that meet all of a narrowing.
+    /// The live documents in the scope of the caller that match a restriction.
     pub(crate) async fn select(
         &self,
         caller: &Caller,
-        narrowing: Narrowing,
+        narrowing: DocumentFilter,
     ) -> Result<Vec<DocumentId>, Error> {
         let tags = checked_tags(narrowing.tags)?;
         let below = match &narrowing.folder_id {
@@ -136,7 +137,7 @@ impl Documents {
             None => caller.listed().map(<[FolderId]>::to_vec),
         };
         let wants = |kind: Kind| narrowing.kinds.is_empty() || narrowing.kinds.contains(&kind);
-        let within = store::documents::Within {
+        let within = store::documents::Restriction {
             workspace: caller.workspace,
             below: below.as_deref(),
             after: narrowing.updated_after.unwrap_or(Timestamp::from_micros(i64::MIN)),
@@ -147,18 +148,18 @@ impl Documents {
         if wants(Kind::File) {
             found.extend(store::documents::files(db, &within, &tags).await?);
         }
-        // Only files bear tags.
+        // Only files have tags.
         if wants(Kind::Record) && tags.is_empty() {
             found.extend(store::documents::records(db, &within).await?);
         }
-        // A memory stands in no folder; every scope sees that it is there.
+        // A memory is in no folder; every scope sees that it exists.
         if wants(Kind::Memory) && tags.is_empty() && narrowing.folder_id.is_none() {
             found.extend(store::documents::memories(db, &within).await?);
         }
         Ok(found)
     }
 
-    /// The live ones of some documents, for a look at what an index holds of them.
+    /// Those of these documents that are live, to compare an index with.
     pub(crate) async fn owned(
         &self,
         workspace: WorkspaceId,
@@ -178,7 +179,7 @@ impl Documents {
         Ok(owned)
     }
 
-    /// Of a body that is damaged or missing, others tell.
+    /// A damaged or missing body is not blank: other checks report it.
     async fn is_blank_body(&self, workspace: WorkspaceId, hash: &str) -> Result<bool, Error> {
         let bodies = store::bodies::get_many(&self.context.db, workspace, &[hash]).await?;
         Ok(bodies.into_iter().all(|body| Body::into_text(body).is_ok_and(|text| is_blank(&text))))
@@ -219,7 +220,7 @@ impl Documents {
         Ok(live.into_iter().map(|found| ((found.document.kind, found.document.id), found)).collect())
     }
 
-    /// Bodies never change under their hash, so this second look cannot disagree with the first.
+    /// A body is immutable under its hash, so this second read is consistent with the first.
     async fn with_content(
         &self,
         workspace: WorkspaceId,
@@ -257,9 +258,9 @@ fn ids_of<T: From<uuid::Uuid>>(refs: &[DocumentRef], kind: Kind) -> Vec<T> {
     keys.filter(|(found, _)| *found == kind).map(|(_, id)| T::from(id.0)).collect()
 }
 
-fn check_count(refs: &[DocumentRef], most: usize) -> Result<(), Error> {
-    if refs.len() <= most {
+fn check_count(refs: &[DocumentRef], max: usize) -> Result<(), Error> {
+    if refs.len() <= max {
         return Ok(());
     }
-    Err(Error::invalid("refs", "out_of_range", wording::at_most(most, Unit::Documents)))
+    Err(Error::invalid("refs", "out_of_range", wording::at_most(max, Unit::Documents)))
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, and what the caller gets of it.
+//! The errors of this service, and their mapping to problems.
 
 use cairn_chassis::bodies::Damaged;
 use cairn_chassis::limits;
@@ -9,10 +9,10 @@ use cairn_chassis::wording;
 /// An error of this service.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Fields of the request break rules: all of them at once.
+    /// Fields of the request are invalid, with all violations.
     #[error("{}", wording::invalid_fields(.0.len()))]
     Invalid(Vec<Violation>),
-    /// No such item in the caller's workspace, or it is in trash.
+    /// The workspace of the caller has no such item, or it is in trash.
     #[error("no {kind} {id}")]
     NotFound {
         /// `file` or `folder`.
@@ -20,105 +20,105 @@ pub enum Error {
         /// As the caller gave it.
         id: String,
     },
-    /// The item is there, and was not at the time that was asked for.
+    /// The item exists, but did not at the requested time.
     #[error("{0}")]
     NotThen(String),
-    /// What was asked for is so long ago that it is not kept.
+    /// The requested state is older than the retention.
     #[error("{0}")]
     Gone(String),
-    /// The record is there, and the filters, the search or the view of the request leave it out.
+    /// The record exists, but the filters, the search or the view of the request exclude it.
     #[error(
         "the record {0} is in this database, and what you ask for leaves it out: ask for it without filter, search and \
          viewId, or read it by itself"
     )]
     LeftOut(String),
-    /// The item is in trash with something else, and comes back or goes with that only.
+    /// The item is in trash with its container, and is restored or removed only with it.
     #[error("the {kind} {id} went to trash along with the {with} '{name}' ({with_id})")]
     WentAlong {
         /// `file` or `record`.
         kind: &'static str,
         /// As the caller gave it.
         id: String,
-        /// What it went with: `folder` or `database`.
+        /// The kind of the container: `folder` or `database`.
         with: &'static str,
-        /// What that is called.
+        /// The name of the container.
         name: String,
-        /// Its id.
+        /// The id of the container.
         with_id: String,
     },
-    /// References of the request name nothing in the caller's workspace: all of them at once.
+    /// References of the request that do not exist in the workspace of the caller, with all violations.
     #[error("what is referred to is not in this workspace")]
     NoTargets(Vec<Violation>),
     /// Another memory of the workspace has the slug.
     #[error("the slug '{0}' is taken by another memory of this workspace")]
     SlugTaken(String),
-    /// The item exists outside the folders of the caller's token.
+    /// The item exists outside of the folders of the token.
     #[error("{0}")]
     OutOfScope(String),
-    /// Everybody could read it then, and the workspace does not leave that to the caller.
+    /// The memory would be public, and the workspace does not let the caller publish.
     #[error(
         "{0} is for those whom the workspace lets publish, and this caller is none of them: leave the memory private \
          and ask an owner or admin to publish it, or to let more roles publish (PATCH /api/workspaces/{{id}} with \
          'publishers')"
     )]
     MayNotPublish(&'static str),
-    /// A version of a memory has fewer members, and the caller may take out none.
+    /// A version of a memory has fewer members, and the caller may not remove members.
     #[error(
         "members of this memory would go, since the version does not have them: that takes the permission to delete, which \
          this caller does not have"
     )]
     MayNotRemove,
-    /// The file is not what the caller thought it was.
+    /// The content hash precondition of a file failed.
     #[error("the file {id} has the content hash {actual} now")]
     VersionConflict {
-        /// Which file.
+        /// The id of the file.
         id: String,
-        /// Its content hash now.
+        /// Its current content hash.
         actual: String,
     },
-    /// The record is not what the caller thought it was.
+    /// The version precondition of a record failed.
     #[error("the record {id} has version {actual} now")]
     RecordConflict {
-        /// Which record.
+        /// The id of the record.
         id: String,
-        /// Its version now.
+        /// Its current version.
         actual: u64,
     },
-    /// More bytes than the plan allows at once.
+    /// The request exceeds the size limit of the plan.
     #[error("{0}")]
     TooLarge(String),
-    /// More than the plan allows in all: each limit with what is used of it.
+    /// The workspace would exceed limits of its plan: each with its usage.
     #[error("the plan of this workspace has no room for this: {}", limits::said(.0))]
     LimitExceeded(Vec<Violation>),
-    /// The service that keeps documents of connected sources does not answer.
+    /// The service that owns documents of connected sources is unavailable.
     #[error("the service that keeps documents of sources does not answer now: try again in a moment")]
     Unanswered,
-    /// What the request was checked against changed again and again.
+    /// The state that the request was checked against changed at every retry.
     #[error("{0}")]
     OutOfDate(String),
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] sql::Error),
-    /// The store of assets failed.
+    /// The asset store failed.
     #[error("the store of assets: {0}")]
     Objects(#[from] object_store::Error),
-    /// The bytes of an asset are not in the store.
+    /// The object of an asset is missing from the store.
     #[error("the bytes of the asset {0} are not in the store")]
     LostAsset(String),
-    /// So many assets are not in the store that this is more likely no store of theirs, or one that is not mounted.
+    /// So many objects are missing that the store is probably the wrong one, or not mounted.
     #[error(
         "{missing} of {all} assets are not in {location}: mount their volume, or name their place with --assets, and mend \
          again; when they are lost for good, --give-up-assets removes them"
     )]
     StoreAway {
-        /// Where they were looked for.
+        /// The location of the store.
         location: String,
-        /// How many are not there, and in no backup that was given.
+        /// The number of missing objects that no given backup has.
         missing: usize,
-        /// Of how many.
+        /// The number of all objects.
         all: usize,
     },
-    /// A stored body cannot be read back.
+    /// A stored body cannot be decoded.
     #[error(transparent)]
     DamagedBody(#[from] Damaged),
 }

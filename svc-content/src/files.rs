@@ -2,14 +2,14 @@
 
 pub(crate) mod many;
 mod names;
+mod selection;
 mod tags;
-mod wanted;
 
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{FileId, FolderId};
 
+pub(crate) use self::selection::{FileSelection, InFolder, checked_tags};
 pub(crate) use self::tags::TagChange;
-pub(crate) use self::wanted::{FileSelection, InFolder, checked_tags};
 use crate::Error;
 use crate::change::Change;
 use crate::checks::{Checks, part_of_name};
@@ -26,19 +26,19 @@ use crate::store::page::ListScope;
 const DEFAULT_FOUND: u32 = 50;
 const MAX_FOUND: u32 = 1_000;
 
-/// A file to be made.
+/// The fields of a new file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileDraft {
     pub(crate) name: String,
     pub(crate) content: String,
-    /// Absent when the caller named none that there is.
+    /// Absent when the caller gave no valid type.
     pub(crate) file_type: Option<FileType>,
     pub(crate) folder_id: Option<String>,
     pub(crate) tags: Vec<String>,
     pub(crate) description: Option<String>,
 }
 
-/// Changes to a file: what is absent stays.
+/// An update of a file: absent fields stay as they are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FilePatch {
     pub(crate) name: Option<String>,
@@ -46,11 +46,11 @@ pub(crate) struct FilePatch {
     /// `Some(None)` is the root.
     pub(crate) folder_id: Option<Option<String>>,
     pub(crate) tags: Option<Vec<String>>,
-    /// `Some(None)` is none.
+    /// `Some(None)` clears it.
     pub(crate) description: Option<Option<String>>,
-    /// What is to be said of names in the mask that are no field.
+    /// Names in the mask that are no field.
     pub(crate) unknown_fields: Vec<String>,
-    /// The content hash must be one of these; none: any.
+    /// The precondition: the content hash is one of these; empty: none.
     pub(crate) if_content_hash: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl Files {
         Self { context }
     }
 
-    /// Makes a file.
+    /// Creates a file.
     pub(crate) async fn create(&self, caller: &Caller, draft: FileDraft) -> Result<Written<File>, Error> {
         let mut checked = check_draft(draft)?;
         let body = Body::of(std::mem::take(&mut checked.content)).await?;
@@ -74,7 +74,7 @@ impl Files {
         change.commit_with(file).await
     }
 
-    /// The same as part of a larger change.
+    /// [`Self::create`] as part of a larger change.
     pub(crate) async fn create_in(
         &self,
         change: &mut Change,
@@ -104,7 +104,7 @@ impl Files {
         change.grow(Growth { files: 1, ..Growth::more_bytes(bytes) });
         let author = Author::of_content(&caller.principal);
         store::files::insert(change.tx(), &file, &fold(&file.name), &author).await?;
-        change.note(noted(Operation::Create, &file).versions(None, Some(file.version)));
+        change.note(activity_of(Operation::Create, &file).versions(None, Some(file.version)));
         change.publish_upsert(Kind::File, file.id);
         Ok(file)
     }
@@ -118,7 +118,7 @@ impl Files {
         Ok((file, body.into_text()?))
     }
 
-    /// Files without content in the order of name, then id; of a folder-scoped caller only what the scope covers.
+    /// Files without content in the order of name, then id; for a folder-scoped caller only those in the scope.
     pub(crate) async fn list(
         &self,
         caller: &Caller,
@@ -150,7 +150,7 @@ impl Files {
                 (None, true) => ListScope::All,
                 (None, false) => ListScope::Root,
                 (Some(listed), true) => ListScope::Below(listed.to_vec()),
-                // What stands in the root is outside every folder scope.
+                // The root is outside of every folder scope.
                 (Some(_), false) => ListScope::Below(Vec::new()),
             });
         };
@@ -158,7 +158,7 @@ impl Files {
         Ok(if is_recursive { ListScope::Below(vec![id]) } else { ListScope::In(id) })
     }
 
-    /// Files whose name holds a text, whatever the case: exact names first, then those that begin with it.
+    /// Files whose name contains a text, case-insensitively: exact matches first, then prefixes.
     pub(crate) async fn search(
         &self,
         caller: &Caller,
@@ -178,7 +178,7 @@ impl Files {
             None => caller.listed().map(<[FolderId]>::to_vec),
         };
         let (db, workspace) = (&self.context.db, caller.workspace);
-        // Tags are not among what stands in memory.
+        // The in-memory names have no tags.
         if tags.is_empty()
             && let Some(found) =
                 names::search(&self.context, workspace, &folded, below.as_deref(), limit).await?
@@ -190,8 +190,8 @@ impl Files {
         Ok(store::files::search(db, workspace, &folded, below.as_deref(), &tags, limit).await?)
     }
 
-    /// Changes a file. A change that changes nothing leaves version and feed alone and answers the feed's head, which
-    /// is not before the write that made the file what it is.
+    /// Updates a file. An update without effect keeps version and feed and returns the feed head, which is not before
+    /// the write of the current state.
     pub(crate) async fn update(
         &self,
         caller: &Caller,
@@ -209,7 +209,7 @@ impl Files {
         change.commit_with(file).await
     }
 
-    /// The same as part of a larger change.
+    /// [`Self::update`] as part of a larger change.
     pub(crate) async fn update_in(
         &self,
         change: &mut Change,
@@ -218,7 +218,7 @@ impl Files {
         checked: CheckedFilePatch,
         body: Option<&Body>,
     ) -> Result<File, Error> {
-        // The folder before the file: see store::folders::hold.
+        // Lock order: the folder before the file, see store::folders::hold.
         let target = match checked.folder_id {
             Some(folder_id) => Some(folders::destination(change, caller, folder_id).await?),
             None => None,
@@ -252,7 +252,7 @@ impl Files {
         if file.content_hash != before.content_hash {
             store::versions::insert(change.tx(), caller.workspace, &version_of(&file, caller)).await?;
         }
-        let update = noted(Operation::Update, &file).versions(Some(before.version), Some(file.version));
+        let update = activity_of(Operation::Update, &file).versions(Some(before.version), Some(file.version));
         change.note(Activity { former: former(&before, &file), ..update });
         change.publish_upsert(Kind::File, file.id);
         Ok(file)
@@ -266,7 +266,7 @@ impl Files {
         Ok(change.commit().await?.last)
     }
 
-    /// The same as part of a larger change.
+    /// [`Self::delete`] as part of a larger change.
     pub(crate) async fn delete_in(
         &self,
         change: &mut Change,
@@ -288,11 +288,11 @@ async fn locked(change: &mut Change, caller: &Caller, id: FileId) -> Result<File
     Ok(file)
 }
 
-fn noted(operation: Operation, file: &File) -> Activity {
+fn activity_of(operation: Operation, file: &File) -> Activity {
     Activity::of(operation, Kind::File, file.id, &file.name).at(&file.path, file.folder_id())
 }
 
-/// What an update changes of a file, and what that was.
+/// The fields that an update changes, with their previous values.
 fn former(before: &File, after: &File) -> Vec<Former> {
     let changes = [
         (before.content_hash != after.content_hash).then_some(Former::Content),
@@ -304,7 +304,7 @@ fn former(before: &File, after: &File) -> Vec<Former> {
     changes.into_iter().flatten().collect()
 }
 
-/// A draft whose fields obey their rules.
+/// A validated draft.
 #[derive(Debug)]
 pub(crate) struct CheckedFileDraft {
     name: String,
@@ -331,7 +331,7 @@ pub(crate) fn check_draft(draft: FileDraft) -> Result<CheckedFileDraft, Error> {
     Ok(CheckedFileDraft { name, content, file_type, folder_id, tags, description })
 }
 
-/// A patch whose fields obey their rules.
+/// A validated patch.
 #[derive(Debug)]
 pub(crate) struct CheckedFilePatch {
     name: Option<String>,
@@ -359,12 +359,12 @@ pub(crate) fn check(patch: FilePatch) -> Result<CheckedFilePatch, Error> {
     Ok(CheckedFilePatch { name, content, folder_id, tags, description, if_content_hash })
 }
 
-/// A text that is no id names no file.
+/// A text that is no id is not found.
 pub(crate) fn parse(id: &str) -> Result<FileId, Error> {
     id.parse().map_err(|_| Error::no_file(id))
 }
 
-/// What a file is now, as the version that the caller makes it.
+/// The current state of a file as a version by the caller.
 fn version_of(file: &File, caller: &Caller) -> FileVersion {
     FileVersion {
         file_id: file.id,

@@ -13,23 +13,23 @@ use crate::scope::Caller;
 use crate::store;
 use crate::store::page::ListScope;
 
-/// Levels of folders: deeper trees are accidents, and paths stay of a length that people can use.
+/// The maximum depth of the tree: deeper trees are accidents, and paths stay usable.
 pub(crate) const MAX_DEPTH: usize = 100;
 
-/// A folder to be made.
+/// The fields of a new folder.
 #[derive(Debug, Clone)]
 pub(crate) struct FolderDraft {
     pub(crate) name: String,
     pub(crate) parent_id: Option<String>,
 }
 
-/// Changes to a folder: what is absent stays.
+/// An update of a folder: absent fields stay as they are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FolderPatch {
     pub(crate) name: Option<String>,
     /// `Some(None)` is the root.
     pub(crate) parent_id: Option<Option<String>>,
-    /// What is to be said of names in the mask that are no field.
+    /// Names in the mask that are no field.
     pub(crate) unknown_fields: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ impl Folders {
         Self { context }
     }
 
-    /// Makes a folder.
+    /// Creates a folder.
     pub(crate) async fn create(&self, caller: &Caller, draft: FolderDraft) -> Result<Written<Folder>, Error> {
         let (name, parent_id) = check_draft(draft)?;
         let mut change = self.begin(caller).await?;
@@ -52,7 +52,7 @@ impl Folders {
         change.commit_with(folder).await
     }
 
-    /// The same as part of a larger change that has the tree locked.
+    /// [`Self::create`] as part of a larger change that holds the lock on the tree.
     pub(crate) async fn create_in(
         &self,
         change: &mut Change,
@@ -76,12 +76,11 @@ impl Folders {
             updated_at: now,
         };
         store::folders::insert(change.tx(), &folder).await?;
-        change.note(noted(Operation::Create, &folder));
+        change.note(activity_of(Operation::Create, &folder));
         change.publish_upsert(Kind::Folder, folder.id);
         Ok(folder)
     }
 
-    /// A folder.
     pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Folder, Error> {
         let folder_id = parse(id)?;
         let found = store::folders::get(self.context.db.engine(), caller.workspace, folder_id).await?;
@@ -90,8 +89,8 @@ impl Folders {
         Ok(folder)
     }
 
-    /// Folders in the order of name, then id: all, or the direct children of a parent (`Some(None)` is the root); of a
-    /// folder-scoped caller only what the scope covers.
+    /// Folders in the order of name, then id: all, or the direct children of a parent (`Some(None)` is the root); for
+    /// a folder-scoped caller only those in the scope.
     pub(crate) async fn list(
         &self,
         caller: &Caller,
@@ -121,7 +120,7 @@ impl Folders {
         Ok(request.page(folders, total, |folder| (folder.name.clone(), folder.id.to_string())))
     }
 
-    /// Changes a folder. A change that changes nothing leaves the feed alone and answers its head.
+    /// Updates a folder. An update without effect keeps the feed and returns its head.
     pub(crate) async fn update(
         &self,
         caller: &Caller,
@@ -135,7 +134,7 @@ impl Folders {
         change.commit_with(folder).await
     }
 
-    /// The same as part of a larger change that has the tree locked.
+    /// [`Self::update`] as part of a larger change that holds the lock on the tree.
     pub(crate) async fn update_in(
         &self,
         change: &mut Change,
@@ -165,12 +164,12 @@ impl Folders {
         let renamed = (folder.name != before.name).then(|| Former::Name(before.name.clone()));
         let moved = (folder.parent_id() != before.parent_id()).then(|| Former::Folder(before.parent_id()));
         let former = renamed.into_iter().chain(moved).collect();
-        change.note(Activity { former, ..noted(Operation::Update, &folder) });
+        change.note(Activity { former, ..activity_of(Operation::Update, &folder) });
         change.publish_upsert(Kind::Folder, folder.id);
         Ok(folder)
     }
 
-    /// Moves a folder and all that it holds to trash, under one deletion id.
+    /// Moves a folder with everything in it to trash, with one deletion id.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
         let folder_id = parse(id)?;
         let mut change = self.begin(caller).await?;
@@ -178,7 +177,7 @@ impl Folders {
         Ok(change.commit().await?.last)
     }
 
-    /// The same as part of a larger change that has the tree locked.
+    /// [`Self::delete`] as part of a larger change that holds the lock on the tree.
     pub(crate) async fn delete_in(
         &self,
         change: &mut Change,
@@ -192,7 +191,7 @@ impl Folders {
         change.trash_folder(deletion).await
     }
 
-    /// The live folders that the caller's scope covers; `None` for the whole workspace.
+    /// The live folders in the scope of the caller; `None` for the whole workspace.
     pub(crate) async fn resolve_scope(&self, caller: &Caller) -> Result<Option<Vec<FolderId>>, Error> {
         match caller.listed() {
             None => Ok(None),
@@ -202,7 +201,7 @@ impl Folders {
         }
     }
 
-    /// The listed folders that stand in the root themselves; a token lists few.
+    /// The listed folders that are in the root; a token lists few.
     async fn list_covered_roots(&self, caller: &Caller, request: PageRequest) -> Result<Page<Folder>, Error> {
         let mut roots = Vec::new();
         for id in caller.listed().unwrap_or_default() {
@@ -219,8 +218,8 @@ impl Folders {
         Ok(request.page(roots, total, key))
     }
 
-    /// Moves and deletions of one workspace's folders follow each other: only so can none of two moves that together
-    /// make a cycle miss the other.
+    /// Moves and deletions of folders are serialized per workspace: two concurrent moves could make a cycle that
+    /// neither of them sees.
     async fn begin(&self, caller: &Caller) -> Result<Change, Error> {
         let mut change = Change::begin(&self.context, caller).await?;
         store::folders::lock_tree(change.tx(), caller.workspace).await?;
@@ -228,7 +227,7 @@ impl Folders {
     }
 }
 
-fn noted(operation: Operation, folder: &Folder) -> Activity {
+fn activity_of(operation: Operation, folder: &Folder) -> Activity {
     Activity::of(operation, Kind::Folder, folder.id, &folder.name).at(&folder.path, folder.parent_id())
 }
 
@@ -240,7 +239,7 @@ async fn changeable(change: &mut Change, caller: &Caller, id: FolderId) -> Resul
     Ok(folder)
 }
 
-/// The live folder that a field of a read names, if the caller's scope covers it.
+/// The live folder in a field of a read, if it is in the scope of the caller.
 pub(crate) async fn readable(db: &Db, caller: &Caller, field: &str, text: &str) -> Result<FolderId, Error> {
     let mut checks = Checks::default();
     let id: Option<FolderId> = checks.id(field, text);
@@ -252,23 +251,23 @@ pub(crate) async fn readable(db: &Db, caller: &Caller, field: &str, text: &str) 
     Ok(id)
 }
 
-/// A folder, or the root, that something stands in or may be put into.
+/// A folder, or the root, as a container of items.
 #[derive(Debug)]
 pub(crate) struct Destination {
-    /// From the root to the folder itself; none for the root.
+    /// From the root to the folder itself; empty for the root.
     pub(crate) folders: Vec<FolderId>,
     /// Empty for the root.
     pub(crate) path: String,
 }
 
 impl Destination {
-    /// What holds an item of that path.
+    /// The container of an item with that path.
     pub(crate) fn holding(path: &str, folders: &[FolderId]) -> Self {
         let path = path.rsplit_once('/').map_or("", |(above, _)| above);
         Self { folders: folders.to_vec(), path: path.to_owned() }
     }
 
-    /// The path of what has that name there.
+    /// The path of an item with that name in it.
     pub(crate) fn path_of(&self, name: &str) -> String {
         format!("{}/{name}", self.path)
     }
@@ -286,7 +285,7 @@ impl Destination {
     }
 }
 
-/// A folder, or the root, that the caller may put something into; it stays live until the change ends.
+/// A folder, or the root, that the caller may put something into; it is locked and stays live until the change ends.
 pub(crate) async fn destination(
     change: &mut Change,
     caller: &Caller,
@@ -296,7 +295,7 @@ pub(crate) async fn destination(
     Destination::folder(caller, id, store::folders::hold(change.tx(), caller.workspace, id).await?)
 }
 
-/// The same for a folder, whose change has the tree locked.
+/// [`destination`] for a folder, in a change that holds the lock on the tree.
 async fn parent(
     change: &mut Change,
     caller: &Caller,
@@ -323,7 +322,7 @@ fn too_deep() -> Error {
     Error::invalid("parentId", "out_of_range", format!("folders nest at most {MAX_DEPTH} levels deep"))
 }
 
-/// A name and the parent.
+/// The validated name and parent.
 pub(crate) fn check_draft(draft: FolderDraft) -> Result<(String, Option<FolderId>), Error> {
     let mut checks = Checks::default();
     checks.name(&draft.name);
@@ -346,7 +345,7 @@ pub(crate) fn check(patch: FolderPatch) -> Result<CheckedFolderPatch, Error> {
     Ok((patch.name, parent_id))
 }
 
-/// A text that is no id names no folder.
+/// A text that is no id is not found.
 pub(crate) fn parse(id: &str) -> Result<FolderId, Error> {
     id.parse().map_err(|_| Error::no_folder(id))
 }

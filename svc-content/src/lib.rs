@@ -1,8 +1,8 @@
 //! The source of truth of everything that a workspace edits: folders, files, their bodies and the change feed.
 //!
-//! A request finds its way by one word: `rpc/files.rs` decodes and authorizes, `files.rs` has the rules, `store/files.rs`
-//! the SQL, `model/file.rs` what they are about. Rules know no SQL and no tonic; the store knows no rules, only the model.
-//! A test (`tests/layers.rs`) holds the modules to that order. Nothing here knows HTTP or how documents are searched.
+//! A request is found by one word: `rpc/files.rs` decodes and authorizes, `files.rs` has the rules, `store/files.rs`
+//! the SQL, `model/file.rs` the types. Rules know no SQL and no tonic; the store knows no rules, only the model. A
+//! test (`tests/layers.rs`) enforces that order of modules. Nothing here knows HTTP or how documents are searched.
 
 mod activity;
 mod assets;
@@ -45,11 +45,11 @@ pub use self::doctor::{Copies, examine, mend};
 pub use self::error::Error;
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
-/// The tables of this service, for whoever asks how they stand in a database.
+/// The tables of this service, to inspect them in a database.
 pub const TABLES: cairn_chassis::sql::Tables =
     cairn_chassis::sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
 
-/// Selects every object of every asset, as workspace, object and size, for whoever copies them.
+/// Selects every object of every asset, as workspace, object and size, to copy them.
 pub const STORED_OBJECTS: &str = store::assets::ALL_OBJECTS;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! In which workspace an item stands: addresses for people name an item alone.
+//! The workspace of an item: URLs for people contain only the item.
 
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{DocumentId, WorkspaceId};
@@ -6,7 +6,7 @@ use cairn_proto::ids::{DocumentId, WorkspaceId};
 use crate::context::Context;
 use crate::{Error, store};
 
-/// Workspaces that one question may name; who belongs to more asks in parts.
+/// The maximum number of workspaces in a call; callers with more split them.
 const MAX_WORKSPACES: usize = 200;
 
 /// The rules, on a storage.
@@ -33,7 +33,7 @@ impl Locations {
         }
         let no_item = || Error::NotFound { kind: "item", id: item_id.to_owned() };
         let id: DocumentId = item_id.parse().map_err(|_| no_item())?;
-        // What is no id of a workspace names none.
+        // Invalid ids are ignored.
         let workspaces: Vec<WorkspaceId> = workspace_ids.iter().filter_map(|id| id.parse().ok()).collect();
         let found = store::locations::locate(&self.context.db, kind, id, &workspaces).await?;
         found.ok_or_else(no_item)

@@ -1,7 +1,7 @@
 //! The rules of memories (spec 2.3, 4.3): curated sets that an agent loads whole.
 //!
-//! A memory belongs to the workspace and to no folder. A folder-scoped caller sees every memory, but of its members
-//! only what its folders hold; what it could not see it can neither publish nor take away.
+//! A memory belongs to the workspace and is in no folder. A folder-scoped caller sees every memory, but only the
+//! members in its folders; it can neither publish nor remove what it cannot see.
 
 mod databases;
 mod guidance;
@@ -40,7 +40,7 @@ impl Memories {
         Self { context }
     }
 
-    /// Makes a memory.
+    /// Creates a memory.
     pub(crate) async fn create(&self, caller: &Caller, draft: MemoryDraft) -> Result<Written<Memory>, Error> {
         let checked = input::check_draft(draft)?;
         if checked.is_public {
@@ -50,7 +50,7 @@ impl Memories {
         let mut change = Change::begin(&self.context, caller).await?;
         store::memories::lock_slugs(change.tx(), caller.workspace).await?;
         let slug = match checked.slug {
-            Some(slug) => free(&mut change, caller.workspace, slug).await?,
+            Some(slug) => free_slug(&mut change, caller.workspace, slug).await?,
             None => {
                 let base = slug::derive(&checked.name);
                 let taken = store::memories::slugs(change.tx(), caller.workspace, &base).await?;
@@ -75,12 +75,12 @@ impl Memories {
         store::memories::insert(change.tx(), &memory).await?;
         self.append(&mut change, &mut memory, wanted).await?;
         versions::keep(&mut change, caller, &memory).await?;
-        change.note(noted(Operation::Create, &memory).versions(None, Some(memory.version)));
+        change.note(activity_of(Operation::Create, &memory).versions(None, Some(memory.version)));
         let written = publish(change, memory).await?;
         Ok(self.with_names(caller, written).await)
     }
 
-    /// What was written, with the names that are not kept here.
+    /// Adds the names of documents of connected sources.
     async fn with_names(&self, caller: &Caller, mut written: Written<Memory>) -> Written<Memory> {
         self.named(caller, std::iter::once(&mut written.item)).await;
         written
@@ -97,14 +97,14 @@ impl Memories {
             Some(total) => total,
             None => store::memories::count(db, workspace).await?,
         };
-        // Another service is asked now.
+        // No read permit may be held while another service is called.
         drop(turn);
         self.named(caller, memories.iter_mut()).await;
         Ok(request.page(memories, total, |memory| (memory.name.clone(), memory.id.to_string())))
     }
 
-    /// Changes a memory and its members, all in one version. A change that changes nothing leaves version and feed
-    /// alone and answers the feed's head.
+    /// Updates a memory and its members as one version. An update without effect keeps version and feed and returns
+    /// the feed head.
     pub(crate) async fn update(
         &self,
         caller: &Caller,
@@ -115,14 +115,14 @@ impl Memories {
         let checked = input::check_patch(patch)?;
         let wanted = self.targets(caller, checked.add).await?;
         let mut change = Change::begin(&self.context, caller).await?;
-        // Before the row: whoever holds the slugs may wait for a row, never the other way round.
+        // Lock order: slugs before the row.
         if checked.slug.is_some() {
             store::memories::lock_slugs(change.tx(), caller.workspace).await?;
         }
         let before = locked(&mut change, caller, &named).await?;
         let mut memory = before.clone();
         if let Some(slug) = checked.slug.filter(|slug| *slug != before.slug) {
-            memory.slug = free(&mut change, caller.workspace, slug).await?;
+            memory.slug = free_slug(&mut change, caller.workspace, slug).await?;
         }
         memory.name = checked.name.unwrap_or(memory.name);
         memory.description = checked.description.unwrap_or(memory.description);
@@ -142,7 +142,7 @@ impl Memories {
         }
         let mut changed = former(&before, &memory);
         changed.extend(members_removed(&removed));
-        take_out(&mut change, caller, &mut memory, removed).await?;
+        remove_members(&mut change, caller, &mut memory, removed).await?;
         let kept = memory.members.len();
         self.append(&mut change, &mut memory, wanted).await?;
         changed.extend(members_added(&memory, kept));
@@ -154,7 +154,7 @@ impl Memories {
         Ok(self.with_names(caller, written).await)
     }
 
-    /// Puts members behind those that the memory has, and answers the new ones.
+    /// Appends members, and returns the new ones.
     pub(crate) async fn add_members(
         &self,
         caller: &Caller,
@@ -176,8 +176,8 @@ impl Memories {
         Ok(Written { item: added, position: written.position })
     }
 
-    /// Puts a member at another place among the members; a place behind the last is the last one. A member that stands
-    /// there already leaves version and feed alone.
+    /// Moves a member to another position; one past the last is the last. A member that is there already keeps
+    /// version and feed.
     pub(crate) async fn move_member(
         &self,
         caller: &Caller,
@@ -207,7 +207,7 @@ impl Memories {
         Ok(self.with_names(caller, written).await)
     }
 
-    /// Takes a member out of a memory.
+    /// Removes a member.
     pub(crate) async fn remove_member(
         &self,
         caller: &Caller,
@@ -222,21 +222,21 @@ impl Memories {
         let found = found.ok_or_else(|| Error::no_member(member))?;
         let removed = vec![found];
         let changed = members_removed(&removed).into_iter().collect();
-        take_out(&mut change, caller, &mut memory, removed).await?;
+        remove_members(&mut change, caller, &mut memory, removed).await?;
         Ok(save(change, caller, memory, changed).await?.position)
     }
 
-    /// Stores new members; the memory itself is the caller's to store.
+    /// Inserts new members; the caller stores the memory itself.
     async fn append(
         &self,
         change: &mut Change,
         memory: &mut Memory,
-        wanted: Vec<input::FoundTarget>,
+        wanted: Vec<input::ResolvedTarget>,
     ) -> Result<(), Error> {
         let now = change.now();
         let first = memory.members.len();
         input::check_total(first + wanted.len())?;
-        let member = |(place, found): (usize, input::FoundTarget)| Member {
+        let member = |(place, found): (usize, input::ResolvedTarget)| Member {
             id: self.context.ids.next(),
             target: found.target,
             query: found.query,
@@ -253,7 +253,7 @@ impl Memories {
     }
 }
 
-/// Ends a change of a memory that makes a version of it.
+/// Ends a change that makes a new version of a memory.
 async fn save(
     mut change: Change,
     caller: &Caller,
@@ -265,7 +265,7 @@ async fn save(
     memory.updated_at = change.now();
     store::memories::update(change.tx(), &memory).await?;
     versions::keep(&mut change, caller, &memory).await?;
-    let update = noted(Operation::Update, &memory).versions(Some(before), Some(memory.version));
+    let update = activity_of(Operation::Update, &memory).versions(Some(before), Some(memory.version));
     change.note(Activity { former, ..update });
     publish(change, memory).await
 }
@@ -275,11 +275,11 @@ async fn publish(mut change: Change, memory: Memory) -> Result<Written<Memory>, 
     change.commit_with(memory).await
 }
 
-fn noted(operation: Operation, memory: &Memory) -> Activity {
+fn activity_of(operation: Operation, memory: &Memory) -> Activity {
     Activity::of(operation, Kind::Memory, memory.id, &memory.name).at(&trash::path(&memory.slug), None)
 }
 
-/// What an update changes of a memory itself, and what that was.
+/// The fields of the memory itself that an update changes, with their previous values.
 fn former(before: &Memory, after: &Memory) -> Vec<Former> {
     let changes = [
         (before.name != after.name).then(|| Former::Name(before.name.clone())),
@@ -292,7 +292,7 @@ fn former(before: &Memory, after: &Memory) -> Vec<Former> {
     changes.into_iter().flatten().collect()
 }
 
-/// Those members that come behind the first so many.
+/// The members after the first `kept`.
 fn members_added(memory: &Memory, kept: usize) -> Option<Former> {
     let added: Vec<FormerMember> = memory.members.iter().skip(kept).map(FormerMember::from).collect();
     (!added.is_empty()).then_some(Former::MembersAdded(added))
@@ -302,7 +302,7 @@ fn members_removed(removed: &[Member]) -> Option<Former> {
     (!removed.is_empty()).then(|| Former::MembersRemoved(removed.iter().map(FormerMember::from).collect()))
 }
 
-/// A text that is neither an id nor a slug names no memory.
+/// A text that is neither an id nor a slug is not found.
 fn parse(named: &str) -> Result<String, Error> {
     if let Ok(id) = named.parse::<MemoryId>() {
         return Ok(id.to_string());
@@ -315,20 +315,20 @@ async fn locked(change: &mut Change, caller: &Caller, named: &str) -> Result<Mem
     found.ok_or_else(|| Error::no_memory(named))
 }
 
-/// A slug that no memory of the workspace has.
-async fn free(change: &mut Change, workspace: WorkspaceId, slug: String) -> Result<String, Error> {
+/// A slug that no memory of the workspace has, derived from `slug`.
+async fn free_slug(change: &mut Change, workspace: WorkspaceId, slug: String) -> Result<String, Error> {
     let taken = store::memories::slugs(change.tx(), workspace, &slug).await?;
     if taken.contains(&slug) { Err(Error::SlugTaken(slug)) } else { Ok(slug) }
 }
 
-async fn take_out(
+async fn remove_members(
     change: &mut Change,
     caller: &Caller,
     memory: &mut Memory,
     mut removed: Vec<Member>,
 ) -> Result<(), Error> {
     require_all(caller, &removed, "take a member out of")?;
-    // From the last: those before it keep the positions that they were read with.
+    // From the last, so that the positions read for those before it stay valid.
     removed.sort_by_key(|member| std::cmp::Reverse(member.position));
     for member in &removed {
         store::memories::remove_member(change.tx(), memory, member).await?;
@@ -338,15 +338,15 @@ async fn take_out(
     Ok(())
 }
 
-/// Positions count from 0 without gaps, in the order in which the members stand.
+/// Positions count from 0 without gaps, in the order of the members.
 fn renumber(memory: &mut Memory) {
     for (position, member) in (0_u32..).zip(&mut memory.members) {
         member.position = position;
     }
 }
 
-/// Checks that the scope covers every one of some members: else a folder-scoped token could publish, or take from
-/// others, what it may not even see.
+/// Checks that all of these members are in the scope: a folder-scoped token must not publish or remove what it cannot
+/// see.
 fn require_all(caller: &Caller, members: &[Member], action: &str) -> Result<(), Error> {
     if caller.listed().is_none() || members.iter().all(|member| member.is_covered) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! What the workspace is made of: the types that the store keeps and the rules are about. Nothing here knows SQL, a rule or
-//! who calls.
+//! The data model of the workspace: the types that the store persists and the rules work on. No SQL, no rules, no
+//! callers.
 
 mod activity;
 mod asset;
@@ -67,5 +67,5 @@ pub(crate) use self::usage::{Growth, Usage};
 pub(crate) use self::view::{Sort, View, ViewFilter};
 pub(crate) use self::written::Written;
 
-/// Pages of lists.
+/// The page sizes of lists.
 pub(crate) const PAGES: Sizes = Sizes { default: PAGE, most: PAGE };

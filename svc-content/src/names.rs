@@ -1,5 +1,5 @@
-//! Folders, databases and memories by a part of their names. There are few of them, so each question reads the names of all in
-//! one statement a kind; those of files stand in memory.
+//! Folders, databases and memories by a part of their names. There are few of them, so each search reads all names of
+//! a kind in one statement; those of files have an in-memory index.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use crate::{Error, store};
 
 const DEFAULT_FOUND: u32 = 20;
 const MAX_FOUND: u32 = 100;
-/// Names of a kind that a question looks through, of the oldest items: with that many, some 100 ms.
+/// The maximum number of names of a kind that a search reads, the oldest items first: that many take some 100 ms.
 const MOST_READ: usize = 100_000;
-/// With more names, they are looked through off the async threads.
-const MUCH: usize = 20_000;
+/// With more names, matching runs off the async threads.
+const OFFLOAD_THRESHOLD: usize = 20_000;
 
 /// A folder, database or memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +25,15 @@ pub(crate) struct NamedItem {
     pub(crate) kind: Kind,
     pub(crate) id: DocumentId,
     pub(crate) name: String,
-    /// Of a folder.
+    /// For a folder.
     pub(crate) path: Option<String>,
 }
 
-/// What was found: folders, then databases, then memories.
+/// The matches: folders, then databases, then memories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundNames {
     pub(crate) items: Vec<NamedItem>,
-    /// There are more names of a kind than were looked through.
+    /// Whether a kind has more names than were read.
     pub(crate) is_part: bool,
 }
 
@@ -48,7 +48,7 @@ impl Finder {
         Self { context }
     }
 
-    /// What is live and has a name that holds a text, whatever the case: so many of each kind at most, 0 for 20.
+    /// Live items whose name contains a text, case-insensitively: at most `limit` of each kind, 0 for 20.
     pub(crate) async fn find(&self, caller: &Caller, query: &str, limit: u32) -> Result<FoundNames, Error> {
         let folded = part_of_name(query)?;
         let limit = match limit {
@@ -56,12 +56,12 @@ impl Finder {
             some => some.min(MAX_FOUND),
         };
         let (db, workspace, scope) = (&self.context.db, caller.workspace, caller.listed());
-        let most = i64::try_from(MOST_READ + 1).unwrap_or(i64::MAX);
+        let max_read = i64::try_from(MOST_READ + 1).unwrap_or(i64::MAX);
         let _turn = db.reading_fairly(workspace).await?;
-        let folders = store::names::folders(db, workspace, scope, most).await?;
-        let databases = store::names::databases(db, workspace, scope, most).await?;
-        // What a memory is called, everybody sees.
-        let memories = store::names::memories(db, workspace, most).await?;
+        let folders = store::names::folders(db, workspace, scope, max_read).await?;
+        let databases = store::names::databases(db, workspace, scope, max_read).await?;
+        // The names of memories are visible to every caller.
+        let memories = store::names::memories(db, workspace, max_read).await?;
         let named = |(id, name): store::names::ItemName| Candidate { id, name, slug: String::new() };
         let kinds: [(Kind, Vec<Candidate>); 3] = [
             (Kind::Folder, folders.into_iter().map(named).collect()),
@@ -72,7 +72,7 @@ impl Finder {
             ),
         ];
         let is_part = kinds.iter().any(|(_, names)| names.len() > MOST_READ);
-        let is_much = kinds.iter().map(|(_, names)| names.len()).sum::<usize>() > MUCH;
+        let is_much = kinds.iter().map(|(_, names)| names.len()).sum::<usize>() > OFFLOAD_THRESHOLD;
         let found = match is_much {
             false => first_of_each(kinds, &folded, limit as usize),
             true => {
@@ -84,7 +84,7 @@ impl Finder {
         Ok(FoundNames { items: self.with_paths(caller, found).await?, is_part })
     }
 
-    /// Tells the paths of folders; one that is gone by now is left out.
+    /// Adds the paths of folders, and drops folders deleted since.
     async fn with_paths(&self, caller: &Caller, found: Vec<NamedItem>) -> Result<Vec<NamedItem>, Error> {
         let of_folders = found.iter().filter(|item| item.kind == Kind::Folder);
         let ids: Vec<FolderId> = of_folders.map(|item| FolderId(item.id.0)).collect();
@@ -104,16 +104,16 @@ impl Finder {
     }
 }
 
-/// An item whose name may hold the text.
+/// An item that may match.
 #[derive(Debug)]
 struct Candidate {
     id: DocumentId,
     name: String,
-    /// Of a memory, which is also found by it; empty for others.
+    /// Of a memory, which matches by its slug, too; empty for other kinds.
     slug: String,
 }
 
-/// How a name holds the text, the better one first.
+/// How a name matches, better matches first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Match {
     Same,
@@ -134,7 +134,7 @@ impl Candidate {
     }
 }
 
-/// The first items of each kind whose names hold a folded text, in the order of the match, then of name and id.
+/// The first items of each kind whose names contain a folded text, ordered by match, name and id.
 fn first_of_each(kinds: [(Kind, Vec<Candidate>); 3], folded: &str, limit: usize) -> Vec<NamedItem> {
     let mut items = Vec::new();
     for (kind, candidates) in kinds {

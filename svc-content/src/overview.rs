@@ -1,4 +1,5 @@
-//! The rules of the overview (spec 4.12): what a workspace holds, of a folder-scoped caller what its folders hold.
+//! The rules of the overview (spec 4.12): what a workspace contains; for a folder-scoped caller what its folders
+//! contain.
 
 use std::collections::HashSet;
 
@@ -17,16 +18,16 @@ use crate::store;
 use crate::store::overview::Below;
 use crate::store::page::ListScope;
 
-/// Folders, memories and databases that are listed; an agent asks the lists for more.
+/// The maximum number of listed folders, memories and databases; the lists have more.
 const MOST_LISTED: u32 = 30;
-/// Recent changes that are listed.
+/// The maximum number of recent changes.
 const MOST_CHANGES: usize = 10;
-/// How far back in the feed they are looked for. A large sync may fill it all; it is then what is recent.
-const LOOKED_BACK: i64 = 500;
-/// Items that are read at once until there are enough changes.
-const READ_AT_ONCE: usize = 40;
-/// Counting files below a folder ends here: beyond it only "many" matters, and counting on would read each file's row.
-pub(crate) const COUNTED_UP_TO: u64 = 100;
+/// How many feed entries are searched for them. A large sync may fill them all, and is then what is recent.
+const MAX_LOOKBACK: i64 = 500;
+/// The batch size of reading items until there are enough changes.
+const READ_BATCH: usize = 40;
+/// Counting files below a folder stops here: beyond it only "many" matters, and counting reads the row of each file.
+pub(crate) const MAX_COUNTED_FILES: u64 = 100;
 
 /// A folder at the top of what the caller sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(crate) struct TopFolder {
     pub(crate) below: Below,
 }
 
-/// A file or record that changed lately, as it stands now.
+/// A file or record that changed recently, in its current state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecentChange {
     pub(crate) kind: Kind,
@@ -46,7 +47,7 @@ pub(crate) struct RecentChange {
     pub(crate) database_id: Option<DatabaseId>,
     pub(crate) version: u64,
     pub(crate) changed_at: Timestamp,
-    /// Who wrote its present content, where that is known.
+    /// The author of its current content, where known.
     pub(crate) author: Option<Author>,
 }
 
@@ -74,7 +75,7 @@ impl Overviews {
         Self { context }
     }
 
-    /// The overview, of what is live now.
+    /// The overview of what is live.
     pub(crate) async fn get(&self, caller: &Caller) -> Result<Overview, Error> {
         let request = || PageRequest { size: MOST_LISTED, after: None };
         let (memories, databases) = self.lists();
@@ -88,7 +89,7 @@ impl Overviews {
         Ok(Overview { files, folders, top_folders, top_folder_count, memories, databases, changes })
     }
 
-    /// How much there is of everything, and no lists.
+    /// The counts, without the lists.
     pub(crate) async fn counts(&self, caller: &Caller) -> Result<Overview, Error> {
         let one = || PageRequest { size: 1, after: None };
         let (memories, databases) = self.lists();
@@ -118,7 +119,7 @@ impl Overviews {
             None => ListScope::All,
             Some(listed) => ListScope::Below(listed.to_vec()),
         };
-        // Each of the lists below takes a turn of its own.
+        // Each of the lists below takes its own read permit.
         let _turn = db.reading_fairly(workspace).await?;
         let files = store::files::count(db, workspace, &scope, &[]).await?;
         Ok((files, store::folders::count(db, workspace, &scope).await?))
@@ -134,8 +135,8 @@ impl Overviews {
             Some(listed) => self.outermost(caller, listed, &request).await?,
         };
         let ids: Vec<FolderId> = page.items.iter().map(|folder| folder.id).collect();
-        let most = i64::try_from(COUNTED_UP_TO).unwrap_or(i64::MAX);
-        let below = store::overview::below(&self.context.db, caller.workspace, &ids, most).await?;
+        let limit = i64::try_from(MAX_COUNTED_FILES).unwrap_or(i64::MAX);
+        let below = store::overview::below(&self.context.db, caller.workspace, &ids, limit).await?;
         let counted = |folder: Folder| {
             let below = below.get(&folder.id).copied().unwrap_or_default();
             TopFolder { folder, below }
@@ -143,7 +144,7 @@ impl Overviews {
         Ok((page.items.into_iter().map(counted).collect(), page.total))
     }
 
-    /// Those of the listed folders that stand in no other listed one.
+    /// Those of the listed folders that are below no other listed one.
     async fn outermost(
         &self,
         caller: &Caller,
@@ -160,14 +161,14 @@ impl Overviews {
 
     /// Files and records that changed last, live and in scope, the newest first.
     async fn changes(&self, caller: &Caller) -> Result<Vec<RecentChange>, Error> {
-        let latest = store::overview::latest(&self.context.db, caller.workspace, LOOKED_BACK).await?;
+        let latest = store::overview::latest(&self.context.db, caller.workspace, MAX_LOOKBACK).await?;
         let mut seen = HashSet::new();
         let items: Vec<(Kind, DocumentId)> = latest
             .into_iter()
             .filter(|item| matches!(item.0, Kind::File | Kind::Record) && seen.insert(*item))
             .collect();
         let mut changes = Vec::new();
-        for some in items.chunks(READ_AT_ONCE) {
+        for some in items.chunks(READ_BATCH) {
             changes.extend(self.live(caller, some).await?);
             if changes.len() >= MOST_CHANGES {
                 break;
@@ -177,7 +178,7 @@ impl Overviews {
         self.name_authors(caller, changes).await
     }
 
-    /// Those of some items that live and that the caller's scope covers, in their order.
+    /// Those of these items that are live and in the scope of the caller, in their order.
     async fn live(&self, caller: &Caller, items: &[(Kind, DocumentId)]) -> Result<Vec<RecentChange>, Error> {
         let of = |kind| items.iter().filter(move |item| item.0 == kind).map(|item| item.1.0);
         let files: Vec<FileId> = of(Kind::File).map(FileId).collect();

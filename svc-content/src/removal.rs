@@ -1,7 +1,7 @@
-//! Removes what is kept of a workspace that nobody can take back any more.
+//! Deletes the data of a workspace whose removal is final.
 //!
-//! In many small transactions, so that other workspaces' writes come in between, and so that it goes on where it was cut.
-//! What is left says what is still to be done: nothing else is noted.
+//! In many small transactions, so that writes of other workspaces interleave and an interrupted removal continues
+//! where it stopped. The remaining rows are the only state of the removal.
 
 use cairn_chassis::lifecycle::Rows;
 use cairn_proto::ids::WorkspaceId;
@@ -10,9 +10,9 @@ use crate::assets::AssetStore;
 use crate::context::Context;
 use crate::{Error, store};
 
-/// Steps of one call: a few seconds on a slow disk.
+/// The steps of one call: a few seconds on a slow disk.
 const STEPS: usize = 20;
-const OBJECTS_AT_ONCE: i64 = 50;
+const OBJECT_BATCH: i64 = 50;
 
 /// The rules of removal.
 #[derive(Debug, Clone)]
@@ -26,20 +26,20 @@ impl Removal {
         Self { rows: store::removal::rows(context.db), objects }
     }
 
-    /// Removes a part; whether nothing is left.
+    /// Deletes a batch; returns whether nothing is left.
     pub(crate) async fn remove(&self, workspace: WorkspaceId) -> Result<bool, Error> {
         for _ in 0..STEPS {
             if !self.rows.remove_some(workspace).await? && !self.remove_objects(workspace).await? {
-                self.objects.remove_place(workspace).await;
+                self.objects.remove_folder(workspace).await;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// An object goes first and its row last: what is cut between is found again by the row.
+    /// Objects are deleted before their rows: after an interruption the rows lead to the rest.
     async fn remove_objects(&self, workspace: WorkspaceId) -> Result<bool, Error> {
-        let some = store::removal::objects(&self.rows.db, workspace, OBJECTS_AT_ONCE).await?;
+        let some = store::removal::objects(&self.rows.db, workspace, OBJECT_BATCH).await?;
         for object in &some {
             self.objects.delete(workspace, *object).await?;
         }

@@ -1,4 +1,4 @@
-//! Empties the trash of what is too old: of the processes on one storage, the one that holds the lease.
+//! Deletes expired items from trash. Of the processes on one storage, the holder of the lease does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const LEASE: &str = "trash-retention";
 const TERM: Duration = Duration::from_secs(5 * 60);
 const PERIOD: Duration = Duration::from_secs(60 * 60);
 
-/// Sweeps at the start and every hour, until the shutdown; returns at once when everything is kept.
+/// Sweeps at the start and every hour, until the shutdown; returns at once when there is no retention.
 pub(crate) async fn run(trash: &Trash, context: &Context, shutdown: &CancellationToken) {
     if !trash.has_retention() {
         return;
@@ -34,7 +34,7 @@ pub(crate) async fn run(trash: &Trash, context: &Context, shutdown: &Cancellatio
     }
 }
 
-/// One sweep, if the lease can be had; answers how many deletions were too old.
+/// One sweep, if the lease is free; returns the number of expired deletions.
 pub(crate) async fn sweep(trash: &Trash, lease: &Lease) -> Result<usize, Error> {
     let mut removed = 0;
     while lease.claim().await? {

@@ -1,4 +1,4 @@
-//! The generated servers: decode, authorize, call, encode.
+//! The gRPC servers: decode, authorize, call, encode.
 
 pub(crate) mod activity;
 pub(crate) mod assets;
@@ -40,7 +40,8 @@ async fn authorize(
     Ok(Caller { call: Some(Call::from_metadata(metadata)), ..caller })
 }
 
-/// Only services choose the ids of what they make: so that they find after a failure whether it was made.
+/// Only services may choose the ids of new items, so that they can find out after a failure whether an item was
+/// created.
 async fn choosing_ids(
     verifier: &Verifier,
     metadata: &MetadataMap,
@@ -52,15 +53,15 @@ async fn choosing_ids(
     verifier.authenticate(metadata).await?.require_service()
 }
 
-/// What an update mask names.
+/// A parsed update mask.
 struct Mask {
     named: Vec<String>,
-    /// What is to be said of names that are no field.
+    /// The violations for names that are no field.
     unknown: Vec<String>,
 }
 
 impl Mask {
-    /// Reads a mask of those fields. Messages name the outer ones.
+    /// Parses a mask with these fields. Error messages name the top-level ones.
     fn read(mask: Option<prost_types::FieldMask>, fields: &[&str]) -> Self {
         let paths = mask.map(|mask| mask.paths).unwrap_or_default();
         let (named, unknown): (Vec<String>, Vec<String>) =
@@ -81,8 +82,8 @@ fn author(author: Author) -> proto::Author {
     proto::Author { kind: author.kind, id: author.id, name: author.name }
 }
 
-/// The patch of a request: the fields that may be updated, which bear the same name in both; each is there when the
-/// request's mask names it. The only place that says what may be updated.
+/// The patch of a request: the fields that may be updated, with the same names in both; each is present when the mask
+/// names it. This is the only place that defines them.
 macro_rules! patch {
     ($request:ident => $patch:ident { $($field:ident $(: $decode:expr)?),+ $(,)? }) => {{
         let mask = $crate::rpc::Mask::read($request.update_mask, &[$(stringify!($field)),+]);

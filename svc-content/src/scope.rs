@@ -1,7 +1,7 @@
-//! Who asks, and which folders they may touch (spec 5.6).
+//! The caller and its folder scope (spec 5.6).
 //!
-//! A folder scope covers the listed folders and all below them. What stands in the root is outside every folder scope.
-//! Whether something is covered follows from the folders above it, so a read learns both at once.
+//! A folder scope covers the listed folders and all folders below them. The root is outside of every folder scope.
+//! Coverage is decided by the folders above an item, so reads return both at once.
 
 use cairn_chassis::call::Call;
 use cairn_chassis::identity::{Identity, Principal, PrincipalKind, Scope};
@@ -18,13 +18,13 @@ pub(crate) struct Caller {
     pub(crate) scope: Scope,
     /// Who it is, for histories.
     pub(crate) principal: Principal,
-    /// The workspace's plan; absent for callers without an identity of the workspace.
+    /// The plan of the workspace; absent for callers without an identity of the workspace.
     pub(crate) plan: Option<String>,
     /// Whether it may make memories public.
     pub(crate) may_publish: bool,
-    /// The entry of the list of activity that its writes undo.
+    /// The activity entry that its writes undo.
     pub(crate) undoes: Option<ActivityId>,
-    /// The call that it came with, for what another service is asked in its name; absent for callers without an identity.
+    /// Its call, to call another service in its name; absent for callers without an identity.
     pub(crate) call: Option<Call>,
 }
 
@@ -45,8 +45,7 @@ impl TryFrom<Identity> for Caller {
 }
 
 impl Caller {
-    /// For what everybody may see of a workspace: the rule that lets somebody without an identity in checks what it
-    /// gives out.
+    /// An anonymous caller of public items: the rule that admits it checks what it returns.
     pub(crate) const fn anybody(workspace: WorkspaceId) -> Self {
         let principal = Principal { kind: PrincipalKind::Service, id: String::new(), name: String::new() };
         Self {
@@ -60,20 +59,20 @@ impl Caller {
         }
     }
 
-    /// For what this service does by itself to a workspace.
+    /// This service itself, for maintenance of a workspace.
     pub(crate) fn upkeep(workspace: WorkspaceId) -> Self {
         let principal =
             Principal { kind: PrincipalKind::Service, id: "upkeep".to_owned(), name: "Cairn".to_owned() };
         Self { principal, ..Self::anybody(workspace) }
     }
 
-    /// Who it is, and by which door it came, for the list of activity.
+    /// The principal and the channel, for the activity.
     pub(crate) fn actor(&self) -> Actor {
         let channel = self.call.as_ref().map_or("", |call| call.channel().as_str());
         Actor { author: Author::of_record(&self.principal), channel, undoes: self.undoes }
     }
 
-    /// Whether the scope covers what stands in the last of these folders, which lead there from the root.
+    /// Whether the scope covers an item in the last of these folders, which lead to it from the root.
     pub(crate) fn covers(&self, folders: &[FolderId]) -> bool {
         match &self.scope {
             Scope::All => true,
@@ -89,7 +88,7 @@ impl Caller {
         }
     }
 
-    /// Checks that something that exists is covered.
+    /// Checks that an existing item is in the scope.
     pub(crate) fn require(&self, kind: &str, id: impl ToString, folders: &[FolderId]) -> Result<(), Error> {
         if self.covers(folders) {
             return Ok(());
@@ -107,14 +106,13 @@ impl Caller {
         }
     }
 
-    /// Checks that something may become readable for everybody; `action` begins the refusal, such as "making a memory
-    /// public".
+    /// Checks that something may become public; `action` starts the message, such as "making a memory public".
     pub(crate) fn require_publisher(&self, action: &'static str) -> Result<(), Error> {
         if self.may_publish { Ok(()) } else { Err(Error::MayNotPublish(action)) }
     }
 
-    /// Checks that a folder may be renamed, moved or deleted: its entry belongs to the folder that holds it, so that one
-    /// must be covered. A token so cannot change or lose the folders that it is bound to.
+    /// Checks that a folder may be renamed, moved or deleted: this changes the folder above it, so that one must be
+    /// in the scope. A token therefore cannot move or delete the folders that it is bound to.
     pub(crate) fn require_entry(&self, id: FolderId, folders_above: &[FolderId]) -> Result<(), Error> {
         if self.covers(folders_above) {
             return Ok(());

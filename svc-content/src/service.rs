@@ -1,4 +1,4 @@
-//! Puts the service together.
+//! The composition of the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use cairn_chassis::sql::{self, Db};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
-use crate::activity::{Activities, Undoing, run_retention};
+use crate::activity::{Activities, Undos, run_retention};
 use crate::assets::{AssetLocation, AssetStore, Assets};
 use crate::batch::Batches;
 use crate::changes::Changes;
@@ -41,7 +41,7 @@ use crate::usage::Accounts;
 use crate::versions::Versions;
 use crate::{Error, assets, retention, rpc, store};
 
-/// Between two looks at what stands in memory and is not asked for.
+/// How often idle in-memory data is evicted.
 const SWEEP_PERIOD: Duration = Duration::from_secs(60);
 
 /// The full names of the gRPC services that [`Service::routes`] serves.
@@ -67,7 +67,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     shared_storage::SERVICE_NAME,
 ];
 
-/// A memory may be published; files and tables, and what carries them, are large.
+/// A memory may be public; files, tables and their messages are large.
 pub const ACCESS: Access = Access {
     open: &["/cairn.content.v1.MemoryService/ExportMemory"],
     large: &[
@@ -80,20 +80,20 @@ pub const ACCESS: Access = Access {
     ],
 };
 
-/// What the service is told at its opening.
+/// The configuration of the service.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where its tables are.
+    /// The database of its tables.
     pub storage: sql::Config,
-    /// How long what was deleted stays in trash; for ever when absent.
+    /// How long deleted items stay in trash; for ever when absent.
     pub trash_retention: Option<Duration>,
-    /// Where the bytes of assets are.
+    /// The location of the bytes of assets.
     pub assets: AssetLocation,
-    /// How much each plan may keep, and upload at once.
+    /// The storage and upload limits of each plan.
     pub limits: PlanLimits,
-    /// How many bytes databases that are in use may take in memory; 0 for none, so that the engine answers every page.
+    /// The memory budget of the in-memory columns of databases, in bytes; 0 disables them.
     pub columns_bytes: usize,
-    /// How many bytes the names of files may take in memory, of workspaces in which they are looked for; 0 for none.
+    /// The memory budget of the in-memory file names, in bytes; 0 disables them.
     pub names_bytes: usize,
 }
 
@@ -108,11 +108,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the storage and brings its tables up to date.
+    /// Opens the storage and migrates its tables.
     ///
     /// # Errors
-    /// When the database cannot be reached or written, or was written by a newer version, or when there is no place for
-    /// assets.
+    ///
+    /// When the database cannot be reached or written, or was written by a newer version, or when the location of
+    /// assets cannot be opened.
     pub async fn open(config: Config, ambient: Ambient) -> Result<Self, Error> {
         let context = open(&config, &ambient).await?;
         let trash = Trash::new(context.clone(), config.trash_retention);
@@ -123,8 +124,8 @@ impl Service {
         Ok(Self { context, trash, assets, removal, verifier })
     }
 
-    /// Learns where svc-ingest is, which opens after this service; `identity` is this service's own. Until then documents of
-    /// connected sources are left out of memories, and count for no limit.
+    /// Connects svc-ingest, which opens after this service; `identity` is the identity of this service. Until then
+    /// memories are served without documents of connected sources, and these count for no limit.
     pub fn connect(&self, ingest: ServiceChannel, identity: ServiceIdentitySource) {
         self.context.storage.connect(ingest.clone(), identity.clone());
         self.context.outside.connect(ingest, identity);
@@ -146,7 +147,7 @@ impl Service {
             .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))
             .add_service(rpc::activity::server(
                 Activities::new(self.context.clone()),
-                Undoing::new(self.context.clone()),
+                Undos::new(self.context.clone()),
                 verifier(),
             ))
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))
@@ -166,15 +167,16 @@ impl Service {
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 
-    /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.
+    /// The server by which svc-auth reports changes of workspaces; each service has its own of that name.
     pub fn lifecycle(&self) -> Routes {
         let suspensions = self.context.suspensions.clone();
         let removal = Arc::new(self.removal.clone());
         Routes::new(lifecycle::Rpc::server(suspensions, removal, self.verifier.clone()))
     }
 
-    /// Empties the trash of what is too old, forgets what else is, and removes what cut uploads left until the shutdown, then
-    /// ends the open feed streams so that the server can drain. Closing the storage is [`close`](Self::close), after the drain.
+    /// Runs the background work until the shutdown: the retention of trash and activity, and the removal of remains
+    /// of interrupted uploads. Then ends the open feed streams, so that the server can drain. Closing the storage is
+    /// [`close`](Self::close), after the drain.
     pub async fn run(&self, shutdown: CancellationToken) {
         let emptying = retention::run(&self.trash, &self.context, &shutdown);
         let sweeping = assets::run_sweeps(&self.assets, &shutdown);
@@ -190,21 +192,22 @@ impl Service {
         self.context.feed.close();
     }
 
-    /// Whether the storage answers, for readiness.
+    /// Checks the storage, for readiness.
     ///
     /// # Errors
-    /// When it does not.
+    ///
+    /// When it is unavailable.
     pub async fn ping(&self) -> Result<(), Error> {
         Ok(self.context.db.ping().await?)
     }
 
-    /// Closes the storage, when nothing is served any more.
+    /// Closes the storage, after all servers have stopped.
     pub async fn close(&self) {
         self.context.db.close().await;
     }
 }
 
-/// Drops from memory what nobody asks for any more.
+/// Evicts idle in-memory data.
 async fn run_sweeps(context: &Context) {
     let mut ticks = tokio::time::interval(SWEEP_PERIOD);
     loop {

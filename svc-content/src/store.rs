@@ -1,4 +1,4 @@
-//! SQL only: no rule is known here. Every function names the workspace, and every key begins with it.
+//! SQL only, no rules. Every function takes the workspace, and every key starts with it.
 
 pub(crate) mod activity;
 pub(crate) mod assets;
@@ -64,7 +64,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
 /// The schema of this service's tables on PostgreSQL.
 pub(crate) const SCHEMA: &str = "content";
 
-/// Every statement of this service, for the test that prepares them all.
+/// Every statement of this service, for the test that prepares them.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test prepares them"))]
 pub(crate) fn statements() -> Vec<Statement> {
     let mut all = feed::statements();
@@ -81,6 +81,9 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(documents::statements());
     all.extend(ending::statements());
     all.extend(records::statements());
+    all.extend(records::many::statements());
+    all.extend(records::versions::statements());
+    all.extend(records::write::statements());
     all.extend(files::statements());
     all.extend(folders::statements());
     all.extend(former::statements());
@@ -95,7 +98,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(titles::statements());
     all.extend(trash::statements());
     all.extend(trash::along::statements());
-    all.extend(trash::room::statements());
+    all.extend(trash::freed::statements());
     all.extend(tree::statements());
     all.extend(usage::statements());
     all.extend(versions::statements());

@@ -1,4 +1,4 @@
-//! The contract of this service, on every engine.
+//! The tests of this service, on every engine.
 
 mod activity_model;
 mod activity_rules;
@@ -82,21 +82,21 @@ use crate::scope::Caller;
 use crate::service::Config;
 use crate::{AssetLocation, Error, store};
 
-/// One engine with the rules on it.
+/// The rules on one engine.
 struct Bench {
     test: TestDb,
     context: Context,
     files: Files,
     folders: Folders,
     documents: Documents,
-    /// Of the whole of one workspace.
+    /// A caller of the whole workspace.
     caller: Caller,
 }
 
 const COLUMNS_BYTES: usize = 64 << 20;
 const NAMES_BYTES: usize = 16 << 20;
 
-/// Seeds differ, so that benches never share an id.
+/// A seed for each bench, so that benches never share an id.
 static SEED: AtomicU64 = AtomicU64::new(1);
 
 async fn benches() -> Vec<Bench> {
@@ -112,7 +112,7 @@ async fn open(test: &TestDb) -> Db {
     test.open(store::SCHEMA, store::MIGRATIONS).await.unwrap()
 }
 
-/// The service on that database, with its assets in memory.
+/// The configuration of the service on that database, with its assets in memory.
 fn config(test: &TestDb) -> Config {
     Config {
         storage: test.config.clone(),
@@ -162,7 +162,7 @@ impl Bench {
         }
     }
 
-    /// What its rules stand on, by another clock.
+    /// The context of its rules with another clock.
     fn by_clock(&self, clock: Arc<dyn Clock>) -> Context {
         let feed = Feed::new(self.context.db.clone(), Arc::clone(&clock));
         Context { feed, clock, ..self.context.clone() }
@@ -172,7 +172,7 @@ impl Bench {
         self.test.engine
     }
 
-    /// The same workspace through a token of these folders.
+    /// A caller for the same workspace with a token of these folders.
     fn scoped(&self, folders: &[FolderId]) -> Caller {
         Caller { scope: Scope::Folders(folders.into()), ..self.caller.clone() }
     }
@@ -277,14 +277,14 @@ async fn every_statement_prepares() {
     }
 }
 
-/// Parts of statements that are to read all rows of a table or of a workspace.
+/// Parts of statements that may scan a table or a workspace.
 const READ_ALL: &[&str] = &[
-    // Few rows, looked at now and then.
+    // Few rows, read now and then.
     "FROM workspace_states WHERE suspended",
     "FROM workspace_states WHERE changed_at < $1",
-    // A workspace is removed in parts, whichever rows come first.
+    // The removal of a workspace takes batches in any order.
     " WHERE workspace_id = $1 LIMIT $2",
-    // What is counted or added up is read.
+    // Counts and sums.
     "SELECT COUNT(*) FROM assets WHERE",
     "SELECT COUNT(*) FROM databases WHERE",
     "SELECT COUNT(*) FROM files WHERE",
@@ -292,19 +292,19 @@ const READ_ALL: &[&str] = &[
     "SELECT COUNT(*) FROM memories WHERE",
     "SELECT COUNT(*) FROM trash WHERE",
     "SUM(size_bytes)",
-    // A name is searched in all of them, a time or tags compared with all.
+    // A substring search of names compares all of them, and so do filters by time and tags.
     "COUNT(*) OVER () AS total",
     ") AS all_names",
     "updated_at > $2 AND",
-    // A workspace has few databases and memories, and few who act there.
+    // A workspace has few databases and memories, and few principals.
     "FROM databases WHERE workspace_id = $1 AND deleted_at IS NOT NULL",
     "FROM memories WHERE workspace_id = $1",
     "WITH RECURSIVE actors",
-    // PostgreSQL does not know how short a page is that begins behind a name, and takes many folders to be above it.
+    // PostgreSQL cannot estimate the length of a page after a name, and overestimates the folders above it.
     "WITH RECURSIVE page AS (SELECT * FROM",
-    // The newest come first by the key.
+    // A backward scan of the primary key.
     "FROM feed_changes WHERE workspace_id = $1 ORDER BY position DESC LIMIT $2",
-    // The doctor, a backup and what compares an index look at all.
+    // The doctor, a backup and the comparison with an index read everything.
     "SELECT c.workspace_id, c.item_id, c.kind, c.op, c.position",
     "SELECT workspace_id, object_id, size_bytes FROM asset_objects",
     "FROM memory_members WHERE query IS NOT NULL",

@@ -1,7 +1,7 @@
-//! The rules of the trash (spec 3.1): what was deleted comes back as it was, or is removed for good.
+//! The rules of the trash (spec 3.1): deleted items are restored as they were, or removed permanently.
 //!
-//! The trash holds deletions. What went along with a folder is not in the list by itself: it comes back with the
-//! folder, and goes with it.
+//! The trash contains deletions. Items that were deleted with a folder are not listed by themselves: they are
+//! restored and removed with the folder.
 
 use std::time::Duration;
 
@@ -19,23 +19,23 @@ use crate::model::{Activity, Author, Deletion, Former, Operation, Page, PageRequ
 use crate::scope::Caller;
 use crate::{memories, records, store};
 
-/// How many deletions one sweep looks at before it looks again.
-const SWEPT_AT_ONCE: i64 = 100;
-/// As many as are told to have done something: see [`crate::activity`].
+/// The batch size of a sweep.
+const SWEEP_BATCH: i64 = 100;
+/// The same limit as in [`crate::activity`].
 const MOST_DELETERS: i64 = 200;
 
 /// A deletion in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TrashEntry {
     pub(crate) deletion: Deletion,
-    /// When it is removed for good by itself.
+    /// When the retention removes it.
     pub(crate) expires_at: Option<Timestamp>,
 }
 
-/// What came back, and where it stands.
+/// A restored item, and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Restored {
-    /// What holds it; absent for the root.
+    /// Its container; absent for the root.
     pub(crate) parent_id: Option<String>,
     pub(crate) path: String,
     pub(crate) items: u64,
@@ -55,7 +55,7 @@ impl Trash {
         Self { context, retention }
     }
 
-    /// Deletions, the latest first; by one principal or by all.
+    /// Deletions, the newest first; by one principal or by all.
     pub(crate) async fn list(
         &self,
         caller: &Caller,
@@ -64,7 +64,7 @@ impl Trash {
     ) -> Result<Page<TrashEntry>, Error> {
         require_whole(caller)?;
         if principal.is_some_and(|id| id.contains('\0')) {
-            // Nobody is called so, and PostgreSQL takes no NUL.
+            // No principal has NUL in its id, and PostgreSQL rejects it.
             return Ok(request.page(Vec::new(), 0, |_| Default::default()));
         }
         let (at, id) = match &request.after {
@@ -84,7 +84,7 @@ impl Trash {
         }))
     }
 
-    /// Who deleted what is in trash.
+    /// The principals of the deletions in trash.
     pub(crate) async fn deleters(&self, caller: &Caller) -> Result<Vec<Author>, Error> {
         require_whole(caller)?;
         let db = &self.context.db;
@@ -92,7 +92,7 @@ impl Trash {
         Ok(store::trash::deleters(db, caller.workspace, MOST_DELETERS).await?)
     }
 
-    /// The deletion that has an item: its own, or that of what it went along with.
+    /// The deletion that an item belongs to: its own, or that of its container.
     pub(crate) async fn get(&self, caller: &Caller, kind: Kind, id: &str) -> Result<TrashEntry, Error> {
         require_whole(caller)?;
         let no_item = || Error::NotFound { kind: "item in trash", id: id.to_owned() };
@@ -111,8 +111,8 @@ impl Trash {
         TrashEntry { expires_at: self.retention.map(|kept| deletion.at.plus(kept)), deletion }
     }
 
-    /// Brings back what a deletion took. What held it may be in trash, gone, or by now too deep in the tree for what
-    /// comes back: then it comes back into the root.
+    /// Restores the items of a deletion. If the former container is in trash or removed, or is now too deep in the
+    /// tree, it is restored into the root.
     pub(crate) async fn restore(&self, caller: &Caller, kind: Kind, id: &str) -> Result<Restored, Error> {
         let mut change = self.begin(caller).await?;
         let restored = restore_in(&mut change, caller, kind, id).await?;
@@ -120,30 +120,30 @@ impl Trash {
         Ok(Restored { position, ..restored })
     }
 
-    /// Removes for good what a deletion took.
+    /// Removes the items of a deletion permanently.
     pub(crate) async fn remove(&self, caller: &Caller, kind: Kind, id: &str) -> Result<u64, Error> {
         let mut change = self.begin(caller).await?;
         let deletion = find(change.tx(), caller, kind, id, "remove").await?;
         finish(change, &deletion).await
     }
 
-    /// Whether anything is ever removed by itself.
+    /// Whether a retention is configured.
     pub(crate) const fn has_retention(&self) -> bool {
         self.retention.is_some()
     }
 
-    /// Removes for good some of what is older than the retention; answers how many deletions it looked at, none when
-    /// there is nothing left to remove.
+    /// Removes a batch of expired deletions permanently; returns the number of deletions examined, 0 when none are
+    /// left.
     pub(crate) async fn sweep(&self) -> Result<usize, Error> {
         let Some(retention) = self.retention else { return Ok(0) };
         let kept = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
         let now = self.context.clock.now().as_micros();
         let limit = Timestamp::from_micros(now.saturating_sub(kept));
-        let old = store::trash::older(&self.context.db, limit, SWEPT_AT_ONCE).await?;
+        let old = store::trash::older(&self.context.db, limit, SWEEP_BATCH).await?;
         for deletion in &old {
             let mut change = self.begin(&Caller::upkeep(deletion.workspace)).await?;
             let found = lock(change.tx(), deletion.workspace, deletion.kind, &deletion.item_id).await?;
-            // It may have been restored since, and deleted anew.
+            // It may have been restored and deleted again since.
             if found.as_ref() == Some(deletion) {
                 finish(change, deletion).await?;
             }
@@ -151,7 +151,7 @@ impl Trash {
         Ok(old.len())
     }
 
-    /// Whoever changes the tree waits, so that what holds an item stays live while the item comes back into it.
+    /// Locks the tree, so that the container stays live while an item is restored into it.
     async fn begin(&self, caller: &Caller) -> Result<Change, Error> {
         let mut change = Change::without_limits(&self.context, caller).await?;
         store::folders::lock_tree(change.tx(), caller.workspace).await?;
@@ -159,7 +159,7 @@ impl Trash {
     }
 }
 
-/// The same as part of a larger change that has the tree locked; the position is not known yet.
+/// [`Trash::restore`] as part of a larger change that holds the lock on the tree; the position is not known yet.
 pub(crate) async fn restore_in(
     change: &mut Change,
     caller: &Caller,
@@ -217,7 +217,7 @@ pub(crate) async fn restore_in(
 
 async fn finish(mut change: Change, deletion: &Deletion) -> Result<u64, Error> {
     store::trash::databases(change.tx(), deletion).await?;
-    // The deletion of a database has told of its records; that of a folder has not.
+    // The deletion of a database published its records, that of a folder did not.
     if deletion.kind == Kind::Folder {
         for id in store::trash::records_along(change.tx(), deletion).await? {
             change.publish_delete(Kind::Record, id);
@@ -232,12 +232,12 @@ async fn finish(mut change: Change, deletion: &Deletion) -> Result<u64, Error> {
     Ok(change.commit().await?.last)
 }
 
-/// What may be done with an item in trash: a record comes back with what it takes to write it (spec 3.1).
+/// The permission to restore: for a record that to write it (spec 3.1).
 pub(crate) const fn to_restore(kind: Kind) -> Permission {
     if matches!(kind, Kind::Record) { Permission::Write } else { Permission::Delete }
 }
 
-/// Where the item goes: what holds it now, and the path of that ("" for the root).
+/// The container that the item is restored into, and its path ("" for the root).
 async fn place(tx: &mut Tx, deletion: &Deletion) -> Result<(Option<FolderId>, String), Error> {
     let Some(parent_id) = deletion.parent_id else { return Ok((None, String::new())) };
     let Some(parent) = store::folders::get(tx.engine(), deletion.workspace, parent_id).await? else {
@@ -250,7 +250,8 @@ async fn place(tx: &mut Tx, deletion: &Deletion) -> Result<(Option<FolderId>, St
     Ok((Some(parent_id), parent.path))
 }
 
-/// The deletion of an item that the caller may touch. What went along with something else names that.
+/// The deletion of an item, if the caller may touch it. For an item that was deleted with its container, the error
+/// names that.
 async fn find(tx: &mut Tx, caller: &Caller, kind: Kind, id: &str, action: &str) -> Result<Deletion, Error> {
     let no_item = || Error::NotFound { kind: "item in trash", id: id.to_owned() };
     if id.contains('\0') {
@@ -264,7 +265,7 @@ async fn find(tx: &mut Tx, caller: &Caller, kind: Kind, id: &str, action: &str) 
     let kind = word(kind);
     match require(tx, caller, &with, action).await {
         Ok(()) => {}
-        // Nothing is said of what lies outside.
+        // Nothing outside of the scope may be disclosed.
         Err(Error::OutOfScope(_)) => {
             return Err(Error::OutOfScope(format!(
                 "the {kind} {id} went to trash along with something outside the folders of this token: a workspace-wide \
@@ -282,8 +283,8 @@ async fn find(tx: &mut Tx, caller: &Caller, kind: Kind, id: &str, action: &str) 
     })
 }
 
-/// Checks that a folder scope covers an item in trash, as it covered the item when that was deleted: by what held it, which
-/// must be there still, or else nobody could say.
+/// Checks that a folder scope covers an item in trash, as it did at the deletion: by its container, which must still
+/// exist, as coverage is unknown otherwise.
 async fn require(tx: &mut Tx, caller: &Caller, deletion: &Deletion, action: &str) -> Result<(), Error> {
     if caller.listed().is_none() {
         return Ok(());
@@ -313,7 +314,7 @@ async fn require(tx: &mut Tx, caller: &Caller, deletion: &Deletion, action: &str
     caller.require(kind, &deletion.item_id, &folders)
 }
 
-/// What a kind is called.
+/// The name of a kind.
 const fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::File => "file",
@@ -325,10 +326,10 @@ const fn word(kind: Kind) -> &'static str {
     }
 }
 
-/// The deletion of an item, which no other transaction can undo or finish until this one ends.
+/// Locks the deletion of an item until the transaction ends, and reads it.
 ///
-/// A database is had before its deletion and the deletions of its records, by everybody: whoever waits for one of them in
-/// another order may deadlock, or see a deletion that came while it waited.
+/// Lock order: a database before its deletion and the deletions of its records. Any other order can deadlock, or read
+/// a deletion that was made during the wait.
 async fn lock(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Result<Option<Deletion>, Error> {
     match kind {
         Kind::Record => {
@@ -351,7 +352,7 @@ async fn lock(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Resu
     Ok(store::trash::lock(tx, workspace, kind, id).await?)
 }
 
-/// Where an item stood may be gone, so nobody could say whether a folder scope covers the list.
+/// The former containers may be removed, so it is unknown whether a folder scope covers the list.
 fn require_whole(caller: &Caller) -> Result<(), Error> {
     match caller.listed() {
         None => Ok(()),

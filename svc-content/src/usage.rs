@@ -1,8 +1,8 @@
-//! What a workspace keeps, and how much its plan lets it keep (contract, "Limits").
+//! The usage of a workspace, and the limits of its plan (contract, "Limits").
 //!
-//! Files and bytes are those of content, versions, trash and assets, equal contents of files and assets counted once. Each write counts what
-//! it adds and takes away in its own transaction: a row for each workspace, which is written late, right before the
-//! feed's head, so that nobody deadlocks and two writers at the limit cannot both pass.
+//! Files and bytes are those of content, versions, trash and assets, with equal contents counted once. Each write
+//! adds its growth in its own transaction: one row for each workspace, locked late, right before the feed head, which
+//! prevents deadlocks, and prevents two concurrent writers at the limit from both passing.
 
 use cairn_proto::ids::WorkspaceId;
 
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::scope::Caller;
 use crate::{Error, store};
 
-/// How much there is of something, and how much there may be.
+/// A usage, and its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Measure {
     pub(crate) used: u64,
@@ -18,14 +18,14 @@ pub(crate) struct Measure {
     pub(crate) limit: Option<u64>,
 }
 
-/// What the caller's workspace has of what its plan limits.
+/// The usage of the workspace of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) files: Measure,
     pub(crate) bytes: Measure,
 }
 
-/// What the bytes of a workspace are of.
+/// The bytes of a workspace by what they are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) files: u64,
@@ -44,12 +44,12 @@ impl Accounts {
         Self { context }
     }
 
-    /// The bytes that this service keeps of a workspace.
+    /// The bytes that this service stores of a workspace.
     pub(crate) async fn stored_bytes(&self, workspace: WorkspaceId) -> Result<u64, Error> {
         Ok(store::usage::get(&self.context.db, workspace).await?.bytes)
     }
 
-    /// What the caller's workspace keeps, and may keep.
+    /// The usage and the limits of the workspace of the caller.
     pub(crate) async fn get(&self, caller: &Caller) -> Result<Account, Error> {
         let used = store::usage::get(&self.context.db, caller.workspace).await?;
         let allowed = self.context.limits.of(caller.plan.as_deref());
@@ -59,8 +59,8 @@ impl Accounts {
         })
     }
 
-    /// What the bytes are of that the caller's workspace keeps. They are counted as one number with every write; what is
-    /// not of files and assets is of records.
+    /// The bytes of the workspace of the caller by what they are of. Writes count a single number; what is not of
+    /// files and assets is of records.
     pub(crate) async fn stored(&self, caller: &Caller) -> Result<Stored, Error> {
         let db = &self.context.db;
         let _turn = db.reading_fairly(caller.workspace).await?;

@@ -1,4 +1,4 @@
-//! The rules of file versions: every content that a file had can be read and made its content again.
+//! The rules of file versions: every former content of a file can be read and restored.
 
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::limits::BESIDE_A_LIST;
@@ -44,14 +44,14 @@ impl Versions {
         Ok(request.page(found, total, |version| (version.version.to_string(), String::new())))
     }
 
-    /// The versions that these files have now, in no order; those that the caller may not see are left out.
+    /// The current versions of these files, in no particular order, without files that the caller may not see.
     pub(crate) async fn current(&self, caller: &Caller, ids: &[String]) -> Result<Vec<FileVersion>, Error> {
         if ids.len() > BESIDE_A_LIST {
             return Err(Error::invalid("fileIds", "too_many", wording::at_most(BESIDE_A_LIST, Unit::Files)));
         }
         let ids: Vec<FileId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         let (db, workspace) = (&self.context.db, caller.workspace);
-        // Who may see the whole workspace sees whatever lives.
+        // A caller of the whole workspace sees every live file.
         if caller.listed().is_none() {
             return Ok(store::versions::current(db, workspace, &ids).await?);
         }
@@ -77,7 +77,7 @@ impl Versions {
         Ok((found, body.into_text()?))
     }
 
-    /// The content that a file had in a version, which need not be one that changed the content.
+    /// The content of a file as of a version, which need not have changed the content.
     pub(crate) async fn content_as_of(
         &self,
         caller: &Caller,
@@ -91,8 +91,7 @@ impl Versions {
         Ok(self.get(caller, id, of).await?.1)
     }
 
-    /// Makes the content of a version the file's content again, as a new version. The content that it has already
-    /// changes nothing.
+    /// Restores the content of a version, as a new version. Restoring the current content changes nothing.
     pub(crate) async fn restore(
         &self,
         caller: &Caller,
@@ -100,7 +99,7 @@ impl Versions {
         version: u64,
         if_content_hash: Vec<String>,
     ) -> Result<Written<File>, Error> {
-        // Versions are there as long as their file: what is read here cannot be gone when it is written.
+        // Versions live as long as their file: what is read here cannot be deleted before it is written.
         let (_, content) = self.get(caller, id, version).await?;
         let patch = FilePatch { content: Some(content), if_content_hash, ..FilePatch::default() };
         self.files.update(caller, id, patch).await

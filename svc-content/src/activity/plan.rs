@@ -1,6 +1,7 @@
-//! What an undo takes back (console.md, M4): what was done, but for what somebody else has changed since. The rule is that of
-//! the rollback of a sync run, told of single writes: an item goes back as far as the newest of its entries are all to be
-//! undone. Nothing is touched here.
+//! The plan of an undo (console.md, M4): what was done is reverted, except where somebody else has changed it since.
+//!
+//! The rule is that of the rollback of a sync run, applied to single writes: an item is reverted as far as the newest
+//! of its entries are all selected. Pure computation.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,24 +11,24 @@ use uuid::Uuid;
 
 use crate::model::{ActivityEntry, ActivityId, Author, Former, FormerMember, Operation};
 
-/// How an item stands, as far as an undo needs it.
+/// The current state of an item, as far as an undo needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct ItemState {
     pub(crate) in_trash: bool,
-    /// Of what counts versions.
+    /// For kinds with versions.
     pub(crate) version: Option<u64>,
-    /// What holds it.
+    /// Its container.
     pub(crate) parent: Option<Uuid>,
-    /// What stands in it.
+    /// The number of items in it.
     pub(crate) children: u64,
-    /// What it went to trash along with.
+    /// The container that it went to trash with.
     pub(crate) along: Option<String>,
 }
 
-/// What the fields of an item are to be again; what is absent stays.
+/// The fields to restore; absent ones stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
-    /// The version whose content or values it gets.
+    /// The version whose content or values are restored.
     pub(crate) version: Option<u64>,
     pub(crate) name: Option<String>,
     /// `Some(None)` is the root.
@@ -39,41 +40,41 @@ pub(crate) struct Fields {
     pub(crate) use_when: Option<Option<String>>,
     pub(crate) is_public: Option<bool>,
     pub(crate) is_listed: Option<bool>,
-    /// Members that go, and those that come back.
+    /// Members to remove; and members to add.
     pub(crate) remove: Vec<FormerMember>,
     pub(crate) add: Vec<FormerMember>,
 }
 
-/// Something to be done to an item.
+/// An action on an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum Action {
     Restore,
     Revert(Box<Fields>),
-    /// What was made; a folder only when nothing is left in it.
+    /// Moves a created item to trash; a folder only when it is empty.
     Trash,
-    /// What was brought back, with all that came along.
+    /// Moves a restored item to trash again, with everything that was restored with it.
     TrashAgain,
 }
 
-impl Doing {
-    pub(crate) const fn trashes(&self) -> bool {
+impl Action {
+    pub(crate) const fn moves_to_trash(&self) -> bool {
         matches!(self, Self::Trash | Self::TrashAgain)
     }
 }
 
-/// What is to be done to an item.
+/// The actions on an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) what: Item,
-    /// One after the other, each with the entry before which the item stands then.
-    pub(crate) doings: Vec<(Doing, ActivityId)>,
-    /// The version that the item must still have.
+    /// In order, each with the entry whose previous state the item has afterwards.
+    pub(crate) actions: Vec<(Action, ActivityId)>,
+    /// The precondition on the version of the item.
     pub(crate) if_version: Option<u64>,
     /// The newest entry that is undone.
     pub(crate) newest: ActivityId,
 }
 
-/// Which item.
+/// The item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) kind: Kind,
@@ -95,7 +96,7 @@ impl Item {
     }
 }
 
-/// An item that stays as it is, or a part of what was done to it.
+/// An item that is skipped, wholly or in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeftAlone {
     pub(crate) what: Item,
@@ -107,31 +108,31 @@ pub(crate) struct LeftAlone {
 /// What an undo does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// In the order in which they are carried out.
+    /// In the order of execution.
     pub(crate) steps: Vec<Step>,
     pub(crate) left_alone: Vec<LeftAlone>,
 }
 
-/// How far an item goes back.
+/// How far an item is reverted.
 #[derive(Debug, Default)]
 struct Walk<'a> {
     /// The entries that are undone, the newest first.
     undone: Vec<&'a ActivityEntry>,
-    /// Entries that were to be undone and that somebody has gone on from, and the oldest who did.
+    /// The author of the oldest later change that blocks selected entries.
     blocked: Option<&'a Author>,
-    /// Changes of fields and views that were to be undone.
-    of_schema: bool,
+    /// Whether selected entries changed properties or views.
+    changes_schema: bool,
 }
 
 impl Walk<'_> {
-    /// Whether it goes back to before the item was made, or brought back.
+    /// Whether it is reverted to before its creation or restoration.
     fn was_made(&self) -> bool {
         let oldest = self.undone.last();
         oldest.is_some_and(|one| matches!(one.what.operation, Operation::Create | Operation::Restore))
     }
 }
 
-/// Fields and views hold what others may have written into them by now, so they are never taken back, and stop nothing.
+/// Others may have written into properties and views by now, so they are never reverted, and block nothing.
 fn is_of_schema(entry: &ActivityEntry) -> bool {
     entry.what.operation == Operation::Update
         && !entry.what.former.is_empty()
@@ -142,23 +143,23 @@ const fn order(id: ActivityId) -> (u64, u64) {
     (id.position, id.place)
 }
 
-/// Walks an item's history, the newest first, from now back as long as what it meets is to be undone or was undone already.
-fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<'a> {
+/// Scans the history of an item from the newest entry back, as long as entries are selected or already undone.
+fn walk<'a>(history: &'a [ActivityEntry], selected: &HashSet<ActivityId>) -> Walk<'a> {
     let mut walk = Walk::default();
     let mut rest = history;
     while let Some((entry, older)) = rest.split_first() {
         if is_of_schema(entry) {
-            walk.of_schema |= wanted.contains(&entry.id);
+            walk.changes_schema |= selected.contains(&entry.id);
             rest = older;
-        } else if wanted.contains(&entry.id) {
+        } else if selected.contains(&entry.id) {
             walk.undone.push(entry);
             rest = older;
         } else if let Some(undoes) = entry.undoes {
-            // As the item stands after it, it stood before the entry that it undoes.
+            // After it, the item has the state before the entry that it undoes.
             let next = older.iter().position(|one| order(one.id) < order(undoes)).unwrap_or(older.len());
             rest = older.get(next..).unwrap_or_default();
         } else {
-            if older.iter().any(|one| wanted.contains(&one.id)) {
+            if older.iter().any(|one| selected.contains(&one.id)) {
                 walk.blocked = Some(&entry.author);
             }
             break;
@@ -167,21 +168,21 @@ fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<
     walk
 }
 
-/// Plans an undo of the entries that are wanted: from the histories of their items, each the newest entry first and back to
-/// the oldest that is wanted, and from how these stand.
+/// Plans the undo of the selected entries from the histories of their items, each from the newest entry back to the
+/// oldest selected one, and from their current states.
 pub(crate) fn plan(
     histories: &HashMap<String, Vec<ActivityEntry>>,
-    wanted: &HashSet<ActivityId>,
-    standing: &HashMap<String, Standing>,
+    selected: &HashSet<ActivityId>,
+    states: &HashMap<String, ItemState>,
 ) -> Plan {
     let mut plan = Plan::default();
     let mut all: Vec<Planned<'_>> = Vec::new();
     for history in histories.values() {
         let Some(newest) = history.first() else { continue };
-        match standing.get(&newest.what.item_id) {
-            Some(standing) => all.push(Planned { newest, history, standing, walk: walk(history, wanted) }),
-            // What was made is gone: that is as it was.
-            None if walk(history, wanted).was_made() => {}
+        match states.get(&newest.what.item_id) {
+            Some(state) => all.push(Planned { newest, history, state, walk: walk(history, selected) }),
+            // A created item that was removed needs no undo.
+            None if walk(history, selected).was_made() => {}
             None => {
                 let reason = "it was deleted for good and cannot come back";
                 plan.keep(Item::of(newest), "deleted_for_good", reason, None);
@@ -189,33 +190,35 @@ pub(crate) fn plan(
         }
     }
     all.sort_by_key(|one| std::cmp::Reverse(order(one.newest.id)));
-    let opened: HashSet<&str> = all.iter().filter(|one| one.comes_back()).map(Planned::id).collect();
+    let opened: HashSet<&str> = all.iter().filter(|one| one.is_restored()).map(Planned::id).collect();
     for one in &all {
         plan.item(one, &opened);
     }
-    plan.keep_what_holds_others(standing);
+    plan.keep_nonempty_containers(states);
     plan.steps.sort_by_cached_key(place);
     plan
 }
 
-/// What comes back comes before what stands in it, and goes after that.
+/// Containers are restored before their contents, and moved to trash after them.
 fn place(step: &Step) -> (u8, u8, std::cmp::Reverse<(u64, u64)>) {
-    const HOLDERS_FIRST: [Kind; 5] = [Kind::Folder, Kind::Database, Kind::File, Kind::Record, Kind::Memory];
-    let holder = HOLDERS_FIRST.iter().position(|kind| *kind == step.what.kind).unwrap_or(HOLDERS_FIRST.len());
+    const CONTAINERS_FIRST: [Kind; 5] =
+        [Kind::Folder, Kind::Database, Kind::File, Kind::Record, Kind::Memory];
+    let holder =
+        CONTAINERS_FIRST.iter().position(|kind| *kind == step.what.kind).unwrap_or(CONTAINERS_FIRST.len());
     let holder = u8::try_from(holder).unwrap_or(u8::MAX);
     let newest = std::cmp::Reverse(order(step.newest));
-    match step.doings.last() {
-        _ if step.doings.iter().any(|(doing, _)| *doing == Doing::Restore) => (0, holder, newest),
-        Some((doing, _)) if doing.trashes() => (2, u8::MAX - holder, newest),
+    match step.actions.last() {
+        _ if step.actions.iter().any(|(action, _)| *action == Action::Restore) => (0, holder, newest),
+        Some((action, _)) if action.moves_to_trash() => (2, u8::MAX - holder, newest),
         _ => (1, holder, newest),
     }
 }
 
-/// An item of which something is to be undone.
+/// An item with selected entries.
 struct Planned<'a> {
     newest: &'a ActivityEntry,
     history: &'a [ActivityEntry],
-    standing: &'a Standing,
+    state: &'a ItemState,
     walk: Walk<'a>,
 }
 
@@ -224,88 +227,88 @@ impl Planned<'_> {
         &self.newest.what.item_id
     }
 
-    /// The deletion that it is in trash by, when that is to be undone.
-    fn own_trash(&self) -> Option<&ActivityEntry> {
+    /// Its deletion that it is in trash with, if that is selected.
+    fn own_deletion(&self) -> Option<&ActivityEntry> {
         let newest = self.walk.undone.first().copied();
-        newest.filter(|newest| newest.what.operation == Operation::Trash && self.standing.in_trash)
+        newest.filter(|newest| newest.what.operation == Operation::Trash && self.state.in_trash)
     }
 
-    /// Whether it leaves the trash, with what went along, though it may go there again.
-    fn comes_back(&self) -> bool {
+    /// Whether it leaves the trash, with its contents, even if it is moved there again later.
+    fn is_restored(&self) -> bool {
         let holds_others = |trash: &ActivityEntry| trash.what.items > 1 || trash.what.kind == Kind::Database;
-        self.own_trash().is_some_and(|trash| holds_others(trash) || !self.walk.was_made())
+        self.own_deletion().is_some_and(|trash| holds_others(trash) || !self.walk.was_made())
     }
 
-    /// What is to be done; `is_live` says whether it is, or will be, out of the trash.
-    fn doings(&self, is_live: bool) -> Vec<(Doing, ActivityId)> {
+    /// The actions; `is_live` says whether the item is, or will be, out of trash.
+    fn actions(&self, is_live: bool) -> Vec<(Action, ActivityId)> {
         let Some(oldest) = self.walk.undone.last() else { return Vec::new() };
-        // Where it came back to matters only as long as it stays.
+        // The folder that it was restored into matters only if it stays live.
         let kept = usize::from(oldest.what.operation == Operation::Restore);
         let fields = fields(self.walk.undone.iter().rev().skip(kept).rev());
-        let fields = (fields != Fields::default()).then(|| Doing::Revert(Box::new(fields)));
-        let mut doings = Vec::new();
-        if self.comes_back() {
+        let fields = (fields != Fields::default()).then(|| Action::Revert(Box::new(fields)));
+        let mut actions = Vec::new();
+        if self.is_restored() {
             let is_all = fields.is_none() && !self.walk.was_made();
-            let trash = self.own_trash().map_or(oldest.id, |trash| trash.id);
-            doings.push((Doing::Restore, if is_all { oldest.id } else { trash }));
+            let trash = self.own_deletion().map_or(oldest.id, |trash| trash.id);
+            actions.push((Action::Restore, if is_all { oldest.id } else { trash }));
         }
         if !is_live {
-            return doings;
+            return actions;
         }
         match (oldest.what.operation, fields) {
-            (Operation::Create, _) => doings.push((Doing::Trash, oldest.id)),
+            (Operation::Create, _) => actions.push((Action::Trash, oldest.id)),
             (Operation::Restore, fields) => {
-                // As it stood right after it was brought back.
+                // The state right after it was restored.
                 let next = self.walk.undone.iter().rev().nth(1).map_or(oldest.id, |next| next.id);
-                doings.extend(fields.map(|fields| (fields, next)));
-                doings.push((Doing::TrashAgain, oldest.id));
+                actions.extend(fields.map(|fields| (fields, next)));
+                actions.push((Action::TrashAgain, oldest.id));
             }
             (Operation::Update | Operation::Trash | Operation::Remove, fields) => {
-                doings.extend(fields.map(|fields| (fields, oldest.id)));
+                actions.extend(fields.map(|fields| (fields, oldest.id)));
             }
         }
-        doings
+        actions
     }
 }
 
 impl Plan {
     fn item(&mut self, one: &Planned<'_>, opened: &HashSet<&str>) {
-        let (what, walk, standing) = (Item::of(one.newest), &one.walk, one.standing);
+        let (what, walk, state) = (Item::of(one.newest), &one.walk, one.state);
         if let Some(by) = walk.blocked {
             self.keep(what.clone(), "edited_since", "it was changed since: that stays as it is", Some(by));
         }
         let goes = one.walk.was_made();
-        if walk.of_schema && !goes {
+        if walk.changes_schema && !goes {
             let reason = "its fields and views stay: others may have used them since";
             self.keep(what.clone(), "fields_kept", reason, None);
         }
         if walk.undone.iter().any(|one| one.what.former.contains(&Former::MembersMoved)) && !goes {
             self.keep(what.clone(), "order_kept", "the order of its members stays as it is", None);
         }
-        let is_along = standing.along.as_deref().is_some_and(|holder| opened.contains(holder));
-        let is_live = !standing.in_trash || one.comes_back() || is_along;
-        let doings = one.doings(is_live);
-        if doings.is_empty() {
+        let is_along = state.along.as_deref().is_some_and(|holder| opened.contains(holder));
+        let is_live = !state.in_trash || one.is_restored() || is_along;
+        let actions = one.actions(is_live);
+        if actions.is_empty() {
             if !is_live && !goes && !walk.undone.is_empty() {
                 let reason = "it is in trash along with what held it: restore that first";
                 self.keep(what, "in_trash", reason, None);
             }
             return;
         }
-        // What the list does not tell, such as a field that went with its values.
+        // Changes without an entry of their own, such as the deletion of a property with its values.
         let told = one.history.iter().find_map(|one| one.what.version_after);
-        let is_as_told = told.is_none() || standing.version.is_none() || told == standing.version;
+        let is_as_told = told.is_none() || state.version.is_none() || told == state.version;
         if !is_as_told {
             let reason = "it was changed since along with its database: it stays as it is";
             return self.keep(what, "edited_since", reason, None);
         }
-        let (if_version, newest) = (standing.version, one.newest.id);
-        // What comes back only to let go of what it holds, goes again after that.
+        let (if_version, newest) = (state.version, one.newest.id);
+        // An item that is restored only to release its contents is moved to trash again after that.
         let (back, rest): (Vec<_>, Vec<_>) =
-            doings.into_iter().partition(|(doing, _)| goes && *doing == Doing::Restore);
-        for doings in [back, rest] {
-            if !doings.is_empty() {
-                self.steps.push(Step { what: what.clone(), doings, if_version, newest });
+            actions.into_iter().partition(|(action, _)| goes && *action == Action::Restore);
+        for actions in [back, rest] {
+            if !actions.is_empty() {
+                self.steps.push(Step { what: what.clone(), actions, if_version, newest });
             }
         }
     }
@@ -314,17 +317,17 @@ impl Plan {
         self.left_alone.push(LeftAlone { what, code, reason: reason.to_owned(), by: by.cloned() });
     }
 
-    /// A folder or a database that was made goes only when all that stands in it goes too.
-    fn keep_what_holds_others(&mut self, standing: &HashMap<String, Standing>) {
+    /// A created folder or database is moved to trash only when everything in it is, too.
+    fn keep_nonempty_containers(&mut self, states: &HashMap<String, ItemState>) {
         let mut open = std::mem::take(&mut self.steps);
         let mut going: HashMap<Uuid, u64> = HashMap::new();
         loop {
             let before = open.len();
             let (taken, waiting): (Vec<Step>, Vec<Step>) =
-                open.into_iter().partition(|step| is_left_by_all(step, standing, &going));
+                open.into_iter().partition(|step| is_emptied(step, states, &going));
             for step in &taken {
-                let leaves = step.doings.iter().any(|(doing, _)| doing.trashes()) || moves(step);
-                let parent = standing.get(&step.what.id).and_then(|now| now.parent).filter(|_| leaves);
+                let leaves = step.actions.iter().any(|(action, _)| action.moves_to_trash()) || moves(step);
+                let parent = states.get(&step.what.id).and_then(|now| now.parent).filter(|_| leaves);
                 if let Some(parent) = parent {
                     *going.entry(parent).or_default() += 1;
                 }
@@ -341,21 +344,21 @@ impl Plan {
     }
 }
 
-/// Whether nothing stands in what a step moves to trash but what goes too.
-fn is_left_by_all(step: &Step, standing: &HashMap<String, Standing>, going: &HashMap<Uuid, u64>) -> bool {
-    if !step.doings.iter().any(|(doing, _)| *doing == Doing::Trash) {
+/// Whether everything in the containers that a step moves to trash is moved there, too.
+fn is_emptied(step: &Step, states: &HashMap<String, ItemState>, going: &HashMap<Uuid, u64>) -> bool {
+    if !step.actions.iter().any(|(action, _)| *action == Action::Trash) {
         return true;
     }
-    let children = standing.get(&step.what.id).map_or(0, |now| now.children);
+    let children = states.get(&step.what.id).map_or(0, |now| now.children);
     let id: Option<Uuid> = step.what.id.parse().ok();
     children <= id.and_then(|id| going.get(&id).copied()).unwrap_or(0)
 }
 
 fn moves(step: &Step) -> bool {
-    step.doings.iter().any(|(doing, _)| matches!(doing, Doing::Revert(fields) if fields.folder.is_some()))
+    step.actions.iter().any(|(action, _)| matches!(action, Action::Revert(fields) if fields.folder.is_some()))
 }
 
-/// What the fields were before all of these, of which the newest is the first.
+/// The fields before all of these entries, the newest of which comes first.
 fn fields<'a>(undone: impl Iterator<Item = &'a &'a ActivityEntry>) -> Fields {
     let mut fields = Fields::default();
     for entry in undone {
@@ -379,7 +382,7 @@ impl Fields {
             Former::UseWhen(use_when) => self.use_when = Some(use_when),
             Former::Public(is_public) => self.is_public = Some(is_public),
             Former::Listed(is_listed) => self.is_listed = Some(is_listed),
-            // What a newer one has taken out again need not come back.
+            // A member that a newer entry has removed again need not be added.
             Former::MembersAdded(added) => {
                 for member in added {
                     let known = self.add.len();

@@ -1,4 +1,4 @@
-//! Carries an undo out: each item by the rules of its kind, in writes that stand in the list of activity themselves.
+//! Executes an undo: each item by the rules of its kind, in writes with activity of their own.
 
 mod gather;
 
@@ -9,7 +9,7 @@ use cairn_chassis::feed::Kind;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::FolderId;
 
-use super::plan::{Doing, Fields, Item, LeftAlone, Plan, Step, plan};
+use super::plan::{Action, Fields, Item, LeftAlone, Plan, Step, plan};
 use super::require_whole;
 use crate::Error;
 use crate::batch::{Batches, Guarded, Write};
@@ -24,31 +24,31 @@ use crate::records::RecordWrite;
 use crate::scope::Caller;
 use crate::store;
 
-/// Entries that are named one by one, and those that a principal's undo looks through.
+/// The maximum number of entries listed in a request, and of those that the undo of a principal examines.
 const MOST_NAMED: usize = 1_000;
 const MOST_WANTED: usize = 10_000;
-const READ_AT_ONCE: i64 = 1_000;
-/// Entries of a write: one batch has fewer.
+const READ_BATCH: i64 = 1_000;
+/// The maximum number of entries of a write: no batch has as many.
 const MOST_OF_WRITE: i64 = 10_000;
-/// Entries among which something written below a folder is looked for.
-const LOOKED_THROUGH: i64 = 5_000;
-/// Items that one call changes, and those that it tries.
+/// The maximum number of entries that are searched for writes below a folder.
+const MAX_SCANNED: i64 = 5_000;
+/// The maximum number of items that a call changes, and of those that it tries.
 const MOST_AT_ONCE: usize = 200;
 const MOST_TRIED: usize = 1_000;
 
-/// What is to be undone.
+/// The selection of an undo.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     pub(crate) principal_id: Option<String>,
-    /// With a principal, only those that are the principal's.
+    /// With a principal, only those of that principal.
     pub(crate) entries: Vec<String>,
-    /// All that one write did; with a principal, only if it is the principal's.
+    /// All entries of one write; with a principal, only if the write is by that principal.
     pub(crate) write: Option<String>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
 }
 
-/// What an undo did.
+/// The result of an undo.
 #[derive(Debug, Default)]
 pub(crate) struct Undone {
     pub(crate) steps: Vec<Step>,
@@ -61,14 +61,14 @@ pub(crate) struct Undone {
 
 /// The rules, on a storage.
 #[derive(Debug, Clone)]
-pub(crate) struct Undoing {
+pub(crate) struct Undos {
     context: Context,
     batches: Batches,
     databases: Databases,
     memories: Memories,
 }
 
-impl Undoing {
+impl Undos {
     pub(crate) fn new(context: Context) -> Self {
         Self {
             batches: Batches::new(context.clone()),
@@ -81,17 +81,17 @@ impl Undoing {
     /// What an undo would do.
     pub(crate) async fn plan(&self, caller: &Caller, selection: Selection) -> Result<Plan, Error> {
         require_whole(caller)?;
-        let wanted = self.wanted(caller, selection).await?;
-        let ids: HashSet<ActivityId> = wanted.iter().map(|entry| entry.id).collect();
-        let histories = self.histories(caller, &wanted).await?;
-        let standing = self.standing(caller, &histories).await?;
-        let mut plan = plan(&histories, &ids, &standing);
-        self.keep_what_was_written_below(caller, &ids, &mut plan).await?;
+        let selected = self.selected(caller, selection).await?;
+        let ids: HashSet<ActivityId> = selected.iter().map(|entry| entry.id).collect();
+        let histories = self.histories(caller, &selected).await?;
+        let states = self.states(caller, &histories).await?;
+        let mut plan = plan(&histories, &ids, &states);
+        self.keep_folders_written_below(caller, &ids, &mut plan).await?;
         Ok(plan)
     }
 
-    /// Takes back what can be taken back, and says what was left alone.
-    pub(crate) async fn carry_out(&self, caller: &Caller, selection: Selection) -> Result<Undone, Error> {
+    /// Undoes what can be undone, and reports what was skipped.
+    pub(crate) async fn execute(&self, caller: &Caller, selection: Selection) -> Result<Undone, Error> {
         let plan = self.plan(caller, selection).await?;
         let mut undone = Undone { left_alone: plan.left_alone, ..Undone::default() };
         let (mut open, mut tried) = (plan.steps, 0);
@@ -114,7 +114,7 @@ impl Undoing {
                     }
                 }
             }
-            // What was in the way of one may have gone with another: two folders that change places.
+            // One item may have been blocked by another that is undone now, such as two folders that swap places.
             if undone.steps.len() == before || again.is_empty() {
                 undone.left_alone.extend(again.into_iter().map(|(_, left)| left));
                 return Ok(undone);
@@ -123,10 +123,11 @@ impl Undoing {
         }
     }
 
-    async fn wanted(&self, caller: &Caller, selection: Selection) -> Result<Vec<ActivityEntry>, Error> {
+    async fn selected(&self, caller: &Caller, selection: Selection) -> Result<Vec<ActivityEntry>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         let _turn = db.reading_fairly(workspace).await?;
-        // What undoes is named itself: or else who undoes all that they did themselves would begin anew each time.
+        // An undo can only be undone when it is selected explicitly: otherwise undoing all of one's own writes would
+        // never end.
         let is_named = !selection.entries.is_empty() || selection.write.is_some();
         let is_asked = |entry: &ActivityEntry| {
             (entry.undoes.is_none() || is_named)
@@ -149,22 +150,22 @@ impl Undoing {
             return Err(Error::invalid("principal", "required", message));
         };
         let mut before = ActivityId::before(selection.until.unwrap_or(Timestamp::from_micros(i64::MAX)));
-        let mut wanted = Vec::new();
+        let mut selected = Vec::new();
         loop {
-            let some = store::activity::list(db, workspace, Some(principal), before, READ_AT_ONCE).await?;
-            let Some(last) = some.last() else { return Ok(wanted) };
+            let some = store::activity::list(db, workspace, Some(principal), before, READ_BATCH).await?;
+            let Some(last) = some.last() else { return Ok(selected) };
             before = last.id;
             let found = some.len();
-            wanted.extend(some.into_iter().filter(is_asked));
-            if wanted.len() > MOST_WANTED {
+            selected.extend(some.into_iter().filter(is_asked));
+            if selected.len() > MOST_WANTED {
                 let message =
                     format!("choose a shorter time: {}", wording::at_most(MOST_WANTED, Unit::Entries));
                 return Err(Error::invalid("from", "too_many", message));
             }
             if selection.since.is_some_and(|since| before.at < since)
-                || (found as u64) < READ_AT_ONCE.unsigned_abs()
+                || (found as u64) < READ_BATCH.unsigned_abs()
             {
-                return Ok(wanted);
+                return Ok(selected);
             }
         }
     }
@@ -209,16 +210,17 @@ impl Undoing {
         Ok(found)
     }
 
-    /// A folder that was brought back goes again with all that it holds, unless somebody has written there since.
-    async fn keep_what_was_written_below(
+    /// A restored folder is moved to trash again with everything in it, unless somebody has written below it since.
+    async fn keep_folders_written_below(
         &self,
         caller: &Caller,
-        wanted: &HashSet<ActivityId>,
+        selected: &HashSet<ActivityId>,
         plan: &mut Plan,
     ) -> Result<(), Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         for step in std::mem::take(&mut plan.steps) {
-            let back = step.doings.iter().find(|(doing, _)| *doing == Doing::TrashAgain).map(|(_, id)| *id);
+            let back =
+                step.actions.iter().find(|(action, _)| *action == Action::TrashAgain).map(|(_, id)| *id);
             let folder: Option<FolderId> =
                 step.what.id.parse().ok().filter(|_| step.what.kind == Kind::Folder);
             let (Some(back), Some(folder)) = (back, folder) else {
@@ -228,12 +230,12 @@ impl Undoing {
             let below: HashSet<FolderId> =
                 store::folders::ids_below(db.engine(), workspace, &[folder]).await?.into_iter().collect();
             let last = ActivityId::before(Timestamp::from_micros(i64::MAX));
-            let since = store::activity::list(db, workspace, None, last, LOOKED_THROUGH).await?;
+            let since = store::activity::list(db, workspace, None, last, MAX_SCANNED).await?;
             let is_all = since.last().is_none_or(|one| one.id <= back)
-                || (since.len() as u64) < LOOKED_THROUGH.unsigned_abs();
+                || (since.len() as u64) < MAX_SCANNED.unsigned_abs();
             let is_theirs = |one: &&ActivityEntry| {
                 let is_below = one.what.folder_id.is_some_and(|folder| below.contains(&folder));
-                one.id > back && is_below && !wanted.contains(&one.id)
+                one.id > back && is_below && !selected.contains(&one.id)
             };
             match since.iter().find(is_theirs) {
                 None if is_all => plan.steps.push(step),
@@ -248,21 +250,21 @@ impl Undoing {
         Ok(())
     }
 
-    /// Does to an item what is planned; answers the position of the last write.
+    /// Executes a step; returns the position of its last write.
     async fn take(&self, caller: &Caller, step: &Step) -> Result<u64, Error> {
         let mut position = 0;
-        for (doing, undoes) in &step.doings {
+        for (action, undoes) in &step.actions {
             let caller = Caller { undoes: Some(*undoes), ..caller.clone() };
-            // What an earlier part has written is known by its effect alone.
+            // Only the first action checks the version: later ones see the writes of earlier ones.
             let if_version = step.if_version.filter(|_| position == 0);
-            position = match doing {
-                Doing::Restore => {
+            position = match action {
+                Action::Restore => {
                     let write = Write::RestoreItem(step.what.kind, step.what.id.clone());
                     self.write(&caller, vec![write.into()]).await?
                 }
-                Doing::Revert(fields) => self.revert(&caller, &step.what, fields, if_version).await?,
-                Doing::Trash => self.trash(&caller, &step.what, if_version, true).await?,
-                Doing::TrashAgain => self.trash(&caller, &step.what, if_version, false).await?,
+                Action::Revert(fields) => self.revert(&caller, &step.what, fields, if_version).await?,
+                Action::Trash => self.trash(&caller, &step.what, if_version, true).await?,
+                Action::TrashAgain => self.trash(&caller, &step.what, if_version, false).await?,
             };
         }
         Ok(position)
@@ -371,11 +373,11 @@ fn database_of(what: &Item) -> String {
     what.database_id.map(|id| id.to_string()).unwrap_or_default()
 }
 
-/// The ids of those members that are there, or of others that refer to the same: what was taken out and came back has
-/// another id.
-fn members(there: &[Member], wanted: &[FormerMember]) -> Vec<String> {
+/// The ids of those members that exist, or of others with the same target: a member that was removed and added again
+/// has another id.
+fn members(there: &[Member], selected: &[FormerMember]) -> Vec<String> {
     let mut found: Vec<&Member> = Vec::new();
-    for former in wanted {
+    for former in selected {
         let target = MemberTarget::of(former.kind, former.id);
         let is_it = |one: &&Member| one.id == former.member;
         let is_like = |one: &&Member| one.target == target && one.query == former.query;
@@ -399,7 +401,7 @@ fn member_draft(former: &FormerMember) -> MemberDraft {
     }
 }
 
-/// What is left alone since it was refused; what is no matter of the item stays an error.
+/// Turns a rejection of an item into a skipped item; other errors stay errors.
 fn refused(what: Item, error: Error) -> Result<LeftAlone, Error> {
     let (code, reason) = match &error {
         Error::VersionConflict { .. } | Error::RecordConflict { .. } => {

@@ -1,4 +1,4 @@
-//! What must always hold of assets: their rows, their objects, and the bytes in them.
+//! The invariants of assets: their rows, their objects, and the bytes in these.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::doctor::{self, Check, Finding, Mend, Progress};
@@ -8,12 +8,12 @@ use futures::stream::{StreamExt as _, TryStreamExt as _};
 
 use super::input;
 use super::objects::{AssetLocation, AssetStore, ListedObject};
-use super::sweep::{too_old, without_row};
+use super::sweep::{upload_cutoff, without_row};
 use crate::model::StoredObject;
 use crate::{Error, store};
 
 const ROWS_AT_ONCE: i64 = 500;
-const OBJECTS_AT_ONCE: usize = 500;
+const OBJECT_BATCH: usize = 500;
 pub(super) const BYTES_RULE: &str = "the bytes of an asset are in the store and have its hash and size";
 pub(super) const OBJECT_RULE: &str =
     "an object in the store is that of an asset, or of an upload of the last day";
@@ -42,7 +42,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Looks for what is wrong with the assets in a database and the store that goes with it. Nothing is written.
+/// Checks the assets of a database against the store that goes with it. Read-only.
 pub(crate) async fn examine(
     db: &Db,
     location: &AssetLocation,
@@ -79,7 +79,7 @@ async fn examine_bytes(db: &Db, objects: &AssetStore) -> Result<Vec<Finding>, Er
     Ok(damaged(db, objects).await?.into_iter().map(finding).collect())
 }
 
-/// Every object whose bytes are not what its row says, with what is wrong.
+/// Every object whose bytes differ from its row, with a description.
 pub(super) async fn damaged(
     db: &Db,
     objects: &AssetStore,
@@ -93,7 +93,7 @@ pub(super) async fn damaged(
         for (workspace, kept) in rows {
             let Some(wrong) = damage(objects, workspace, &kept).await? else { continue };
             // It may have been deleted since its row was read.
-            let still = store::assets::known_objects(db, workspace, &[kept.object]).await?;
+            let still = store::assets::existing_objects(db, workspace, &[kept.object]).await?;
             if !still.is_empty() {
                 found.push((workspace, kept, wrong));
             }
@@ -102,7 +102,7 @@ pub(super) async fn damaged(
     Ok(found)
 }
 
-/// How many objects the rows name.
+/// The number of objects with a row.
 pub(super) async fn count(db: &Db) -> Result<usize, Error> {
     let (mut count, mut after) = (0, (String::new(), String::new()));
     loop {
@@ -113,7 +113,7 @@ pub(super) async fn count(db: &Db) -> Result<usize, Error> {
     }
 }
 
-/// Whether the store has an object that a row names: otherwise it may be that of another deployment.
+/// Whether the store has any object with a row: otherwise it may belong to another deployment.
 pub(super) async fn is_ours(db: &Db, objects: &AssetStore) -> Result<bool, Error> {
     let mut after = (String::new(), String::new());
     loop {
@@ -128,7 +128,7 @@ pub(super) async fn is_ours(db: &Db, objects: &AssetStore) -> Result<bool, Error
     }
 }
 
-/// What is wrong with the bytes of an object, if anything is.
+/// A description of what is wrong with the bytes of an object, if anything is.
 pub(super) async fn damage(
     objects: &AssetStore,
     workspace: WorkspaceId,
@@ -165,17 +165,17 @@ async fn examine_objects(db: &Db, objects: &AssetStore, now: Timestamp) -> Resul
     Ok(unclaimed(db, objects, now).await?.into_iter().map(finding).collect())
 }
 
-/// Objects that are older than a day and of no asset.
+/// Objects older than a day that belong to no asset.
 pub(super) async fn unclaimed(
     db: &Db,
     objects: &AssetStore,
     now: Timestamp,
 ) -> Result<Vec<ListedObject>, Error> {
     let mut found = Vec::new();
-    let mut chunks = objects.list().try_chunks(OBJECTS_AT_ONCE);
+    let mut chunks = objects.list().try_chunks(OBJECT_BATCH);
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|cut| cut.1)?;
-        found.extend(without_row(db, chunk, too_old(now)).await?);
+        found.extend(without_row(db, chunk, upload_cutoff(now)).await?);
     }
     Ok(found)
 }

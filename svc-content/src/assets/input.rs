@@ -1,10 +1,10 @@
-//! What a caller sends of an asset: a draft, bytes, and at the end what they were meant to be.
+//! The messages of an upload: a draft, the bytes, and a trailer to check them against.
 
 use bytes::Bytes;
 use cairn_proto::ids::AssetId;
 use futures::stream::{Stream, TryStreamExt as _};
 
-use super::objects::Writing;
+use super::objects::ObjectWriter;
 use crate::Error;
 use crate::checks::Checks;
 
@@ -12,19 +12,19 @@ const MAX_MEDIA_TYPE_CHARS: usize = 127;
 const ANY_BYTES: &str = "application/octet-stream";
 const HASH_PREFIX: &str = "blake3:";
 
-/// What a caller says before the bytes.
+/// The header of an upload.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AssetDraft {
     pub(crate) name: String,
-    /// Empty for bytes of no known type.
+    /// Empty when unknown.
     pub(crate) media_type: String,
-    /// So that what is too large is refused before it is sent.
+    /// Lets an upload that is too large be rejected before it is sent.
     pub(crate) size_bytes: Option<u64>,
     /// Chosen here when absent.
     pub(crate) new_id: Option<String>,
 }
 
-/// A draft that obeys the rules.
+/// A validated draft.
 #[derive(Debug)]
 pub(super) struct CheckedAssetDraft {
     pub(super) new_id: Option<AssetId>,
@@ -32,22 +32,22 @@ pub(super) struct CheckedAssetDraft {
     pub(super) media_type: String,
 }
 
-/// What a caller says after the bytes: without it, nobody could tell an upload that was cut from one that is whole.
+/// The trailer of an upload: without it, an interrupted upload would look complete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct UploadEnd {
     pub(crate) size_bytes: u64,
-    /// When the caller knows it.
+    /// Absent when the caller does not know it.
     pub(crate) content_hash: Option<String>,
 }
 
-/// A piece of an upload.
+/// A message of an upload.
 #[derive(Debug, Clone)]
 pub(crate) enum UploadPart {
     Bytes(Bytes),
     End(UploadEnd),
 }
 
-/// What was received, as it was counted here.
+/// What was received, as measured here.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) size_bytes: u64,
@@ -55,7 +55,7 @@ pub(super) struct Received {
 }
 
 impl AssetDraft {
-    pub(super) fn check(self, most_bytes: u64) -> Result<CheckedAssetDraft, Error> {
+    pub(super) fn check(self, max_bytes: u64) -> Result<CheckedAssetDraft, Error> {
         let mut checks = Checks::default();
         checks.name(&self.name);
         let media_type = if self.media_type.is_empty() {
@@ -69,18 +69,18 @@ impl AssetDraft {
         }
         let new_id = checks.optional_id("newId", self.new_id.as_deref());
         checks.finish()?;
-        if self.size_bytes.is_some_and(|size| size > most_bytes) {
-            return Err(too_large(most_bytes));
+        if self.size_bytes.is_some_and(|size| size > max_bytes) {
+            return Err(too_large(max_bytes));
         }
         Ok(CheckedAssetDraft { new_id, name: self.name, media_type })
     }
 }
 
-/// Writes what comes, and checks it against what the caller says at the end.
+/// Writes the received bytes, and checks them against the trailer.
 pub(super) async fn receive(
-    writing: &mut Writing,
+    writing: &mut ObjectWriter,
     mut parts: impl Stream<Item = Result<UploadPart, Error>> + Send + Unpin,
-    most_bytes: u64,
+    max_bytes: u64,
 ) -> Result<Received, Error> {
     let mut hasher = blake3::Hasher::new();
     let mut size_bytes: u64 = 0;
@@ -93,8 +93,8 @@ pub(super) async fn receive(
             Some(UploadPart::End(end)) => break end,
             Some(UploadPart::Bytes(bytes)) => {
                 size_bytes = size_bytes.saturating_add(bytes.len() as u64);
-                if size_bytes > most_bytes {
-                    return Err(too_large(most_bytes));
+                if size_bytes > max_bytes {
+                    return Err(too_large(max_bytes));
                 }
                 hasher.update(&bytes);
                 writing.put(bytes).await?;
@@ -109,7 +109,7 @@ pub(super) async fn receive(
     Ok(Received { size_bytes, hash })
 }
 
-/// The hash as the contract spells it.
+/// The hash as spelled in the contract.
 pub(super) fn spelled(hasher: &blake3::Hasher) -> String {
     format!("{HASH_PREFIX}{}", hasher.finalize().to_hex())
 }
@@ -127,11 +127,11 @@ fn agree(end: &UploadEnd, size_bytes: u64, hash: &str) -> Result<(), Error> {
     checks.finish()
 }
 
-fn too_large(most_bytes: u64) -> Error {
-    Error::TooLarge(format!("an asset has at most {most_bytes} bytes on this workspace's plan"))
+fn too_large(max_bytes: u64) -> Error {
+    Error::TooLarge(format!("an asset has at most {max_bytes} bytes on this workspace's plan"))
 }
 
-/// `type/subtype` as RFC 6838 restricts names.
+/// `type/subtype`, as RFC 6838 restricts names.
 fn is_media_type(text: &str) -> bool {
     let is_name = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_alphanumeric())

@@ -1,4 +1,4 @@
-//! Mends the bytes of assets: from a copy, or what has none is given up.
+//! Repairs the bytes of assets from a copy; assets without one are given up.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::doctor::{self, Mended, Progress, Report};
@@ -12,24 +12,26 @@ use crate::Error;
 use crate::model::StoredObject;
 use crate::store::doctor as stored;
 
-/// What is done when a store has none of its objects, or hardly any: a volume that is not mounted looks like that.
+/// What to do when a store lacks all or nearly all of its objects, as one that is not mounted does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenAway {
-    /// Nothing, and whoever mends is told.
+    /// Fail, and change nothing.
     Refuse,
-    /// They are given up.
+    /// Give the assets up.
     GiveUp,
 }
 
-/// A store that lacks so many of a hundred objects looks as if it were away.
-const AWAY_PERCENT: usize = 90;
+/// From this percentage of missing objects on, a store looks as if it were not mounted.
+const UNMOUNTED_PERCENT: usize = 90;
 
-/// Mends every object that is not what its row says, and puts aside those that no row names. Where the store has other objects and
-/// none of these, the place may be another deployment's: only what a copy has is put there, and nothing is removed.
+/// Restores every object that differs from its row, and quarantines those without a row. Where the store has other
+/// objects and none of these, it may belong to another deployment: objects are only restored from a copy then, and
+/// nothing is removed.
 ///
 /// # Errors
-/// [`Error::StoreAway`] when objects would be given up of a store that looks as if it were away, unless that is wished. Then nothing
-/// was changed.
+///
+/// [`Error::StoreAway`] when objects would be given up of a store that looks as if it were not mounted, unless
+/// `when_away` allows that. Nothing has been changed then.
 pub(crate) async fn mend(
     db: &Db,
     location: &AssetLocation,
@@ -57,7 +59,7 @@ pub(crate) async fn mend(
     let damaged = damaged(db, &objects).await?;
     if may_give_up && when_away == WhenAway::Refuse {
         let missing = missing(&objects, copy.as_ref(), &damaged).await?;
-        let is_away = is_empty || missing * 100 >= all * AWAY_PERCENT;
+        let is_away = is_empty || missing * 100 >= all * UNMOUNTED_PERCENT;
         if missing > 0 && is_away {
             return Err(away(location, missing, all));
         }
@@ -72,8 +74,8 @@ pub(crate) async fn mend(
     }
     progress(OBJECT_RULE);
     for lost in unclaimed(db, &objects, now).await? {
-        // Its row may be what was lost: then these bytes are all that is left.
-        objects.set_aside(lost.workspace, lost.object).await?;
+        // Its row may be what was lost: these bytes are then the only copy.
+        objects.quarantine(lost.workspace, lost.object).await?;
         report.add(Mended {
             rule: OBJECT_RULE.into(),
             subject: format!("workspace {} object {}", lost.workspace, lost.object),
@@ -88,7 +90,7 @@ fn away(location: &AssetLocation, missing: usize, all: usize) -> Error {
     Error::StoreAway { location: location.to_string(), missing, all }
 }
 
-/// How many of these objects are not there at all, and in no copy either.
+/// The number of these objects that are missing, in the store and in the copy.
 async fn missing(
     objects: &AssetStore,
     copy: Option<&AssetStore>,
@@ -106,7 +108,7 @@ async fn missing(
     Ok(missing)
 }
 
-/// Answers whether a copy has the object as it was.
+/// Whether the object was restored from the copy.
 async fn from_copy(
     objects: &AssetStore,
     copy: Option<&AssetStore>,
@@ -135,11 +137,11 @@ async fn give_up(
     kept: &StoredObject,
     report: &mut Report,
 ) -> Result<(), Error> {
-    // First: if this is cut, the object is missing, which is found again.
-    objects.set_aside(workspace, kept.object).await?;
+    // First: if this is interrupted, the object is missing, which the next run finds.
+    objects.quarantine(workspace, kept.object).await?;
     let mut tx = doctor::begin(db).await?;
     let assets = stored::assets_of_object(&mut tx, workspace, &kept.hash).await?;
-    stored::forget_object(&mut tx, workspace, &kept.hash).await?;
+    stored::delete_object(&mut tx, workspace, &kept.hash).await?;
     tx.commit().await?;
     for (id, name) in assets {
         report.add(Mended {

@@ -1,6 +1,8 @@
-//! Where the bytes of assets are: objects in a folder or a bucket, by workspace and a name that is used once.
+//! The store of the bytes of assets: objects in a folder or a bucket, keyed by workspace and a name that is never
+//! reused.
 //!
-//! The engines are those of the `object_store` crate; what they differ in here is what a cut upload leaves behind.
+//! The engines are those of the `object_store` crate; for us they differ only in what an interrupted upload leaves
+//! behind.
 
 mod bucket;
 
@@ -22,28 +24,28 @@ use tokio::io::AsyncWriteExt as _;
 
 pub use self::bucket::Bucket;
 
-/// What is sent to the engine at once, and kept in memory until then: the least that S3 takes for a part.
+/// The part size of uploads, buffered in memory: the minimum that S3 accepts.
 const PART_BYTES: usize = 5 * 1024 * 1024;
-/// How many parts of an upload are on their way to the engine.
+/// The number of parts of an upload in flight.
 const PARTS_AT_ONCE: usize = 2;
-/// What a download hands on at once.
+/// The chunk size of downloads.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Where objects are put that are not what was written. It is the name of no workspace.
-const ASIDE: &str = "damaged";
+/// The prefix of quarantined objects, which differ from what was written. No workspace has this name.
+const QUARANTINE: &str = "damaged";
 
-/// Where the objects are.
+/// The location of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssetLocation {
-    /// In a folder of this machine, made when it is missing.
+    /// In a local folder, created when missing.
     Folder(PathBuf),
-    /// In a bucket of a store that speaks S3, which is there.
+    /// In an existing bucket of an S3-compatible store.
     Bucket(Bucket),
     /// In the memory of this process, for tests.
     Memory,
 }
 
-/// The text names no place for assets. What was given is not repeated: it may hold a secret.
+/// The text is no location of assets. It is not repeated: it may contain a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownLocation(&'static str);
@@ -64,10 +66,11 @@ impl UnknownLocation {
 }
 
 impl AssetLocation {
-    /// Reads a path, a `file:` URL or an `s3:` URL.
+    /// Parses a path, a `file:` URL or an `s3:` URL.
     ///
     /// # Errors
-    /// When it is the URL of anything else.
+    ///
+    /// When it is any other URL.
     pub fn from_url(text: &str) -> Result<Self, UnknownLocation> {
         let path = match text.split_once(':') {
             None => text,
@@ -80,10 +83,12 @@ impl AssetLocation {
 }
 
 impl AssetLocation {
-    /// The folder, made when it is missing, or the bucket, for whoever copies what is in it or keeps something else there.
+    /// The engine of the folder, created when missing, or of the bucket, for backups and for other data in the same
+    /// place.
     ///
     /// # Errors
-    /// When it cannot be made or reached.
+    ///
+    /// When it cannot be created or reached.
     pub async fn open_engine(&self) -> Result<Arc<dyn ObjectStore>, Error> {
         Ok(AssetStore::open(self).await?.engine)
     }
@@ -111,7 +116,7 @@ pub(crate) struct ListedObject {
 #[derive(Debug, Clone)]
 pub(crate) struct AssetStore {
     engine: Arc<dyn ObjectStore>,
-    /// Where the engine is a folder.
+    /// Only for an engine that is a folder.
     folder: Option<Arc<Path>>,
 }
 
@@ -128,7 +133,7 @@ impl AssetStore {
         }
     }
 
-    /// Opens a store that was used before; `None` when there is none.
+    /// Opens an existing store; `None` when there is none.
     pub(crate) async fn open_existing(location: &AssetLocation) -> Result<Option<Self>, Error> {
         match location {
             AssetLocation::Folder(path) if !tokio::fs::try_exists(path).await.unwrap_or(false) => Ok(None),
@@ -138,18 +143,18 @@ impl AssetStore {
     }
 
     fn in_folder(path: &Path) -> Result<Self, Error> {
-        // An acknowledged upload survives a power cut.
+        // With fsync, so that an acknowledged upload survives a power failure.
         let engine = LocalFileSystem::new_with_prefix(path)?.with_fsync(true).with_automatic_cleanup(false);
         Ok(Self { engine: Arc::new(engine), folder: Some(path.into()) })
     }
 
-    /// Begins an object. Until [`Writing::finish`] has answered there is none.
-    pub(crate) fn write(&self, workspace: WorkspaceId, object: ObjectId) -> Writing {
+    /// Starts an object. It does not exist until [`ObjectWriter::finish`] returns.
+    pub(crate) fn write(&self, workspace: WorkspaceId, object: ObjectId) -> ObjectWriter {
         let writer = BufWriter::with_capacity(Arc::clone(&self.engine), key(workspace, object), PART_BYTES);
-        Writing(Some(writer.with_max_concurrency(PARTS_AT_ONCE)))
+        ObjectWriter(Some(writer.with_max_concurrency(PARTS_AT_ONCE)))
     }
 
-    /// A part of an object, which must lie within it. Fails with [`Error::NotFound`] when there is no such object.
+    /// A range of an object, which must lie within it. Fails with [`Error::NotFound`] when there is no such object.
     pub(crate) async fn read(
         &self,
         workspace: WorkspaceId,
@@ -166,7 +171,7 @@ impl AssetStore {
         Ok(in_chunks(found.into_stream()))
     }
 
-    /// How many bytes an object has; `None` when it is not there.
+    /// The size of an object in bytes; `None` when it does not exist.
     pub(crate) async fn size(&self, workspace: WorkspaceId, object: ObjectId) -> Result<Option<u64>, Error> {
         match self.engine.head(&key(workspace, object)).await {
             Ok(meta) => Ok(Some(meta.size)),
@@ -175,7 +180,7 @@ impl AssetStore {
         }
     }
 
-    /// Removes an object; one that is not there is removed.
+    /// Deletes an object; a missing one is no error.
     pub(crate) async fn delete(&self, workspace: WorkspaceId, object: ObjectId) -> Result<(), Error> {
         match self.engine.delete(&key(workspace, object)).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
@@ -183,49 +188,50 @@ impl AssetStore {
         }
     }
 
-    /// Moves an object to where no asset is looked for, so that people may; one that is not there is no failure.
-    pub(crate) async fn set_aside(&self, workspace: WorkspaceId, object: ObjectId) -> Result<(), Error> {
-        let aside = Key::from_iter([ASIDE.to_owned(), format!("{workspace}-{object}")]);
+    /// Moves an object to the quarantine, for inspection by people; a missing one is no error.
+    pub(crate) async fn quarantine(&self, workspace: WorkspaceId, object: ObjectId) -> Result<(), Error> {
+        let aside = Key::from_iter([QUARANTINE.to_owned(), format!("{workspace}-{object}")]);
         match self.engine.rename(&key(workspace, object), &aside).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Removes what is left of the place of a workspace without objects; of an engine other than a folder that is nothing.
-    pub(crate) async fn remove_place(&self, workspace: WorkspaceId) {
+    /// Deletes the empty folder of a workspace; a no-op for other engines.
+    pub(crate) async fn remove_folder(&self, workspace: WorkspaceId) {
         if let Some(folder) = &self.folder {
-            // It stays while an upload that was cut left something: the sweep removes that, and an empty folder is nothing.
+            // Fails while remains of an interrupted upload are in it: the sweep deletes these, and an empty folder
+            // does no harm.
             let _ = tokio::fs::remove_dir(folder.join(workspace.to_string())).await;
         }
     }
 
-    /// Every object, in no order. What is not named as we name objects is not ours.
+    /// Every object, in no particular order. Keys in another form are not ours.
     pub(crate) fn list(&self) -> BoxStream<'static, Result<ListedObject, Error>> {
         self.engine.list(None).try_filter_map(async |meta| Ok(listed(&meta))).boxed()
     }
 
-    /// Removes what uploads left behind that were cut by the end of their process, when it is older than that. Of an
-    /// engine other than a folder that is the operator's: a bucket has a rule for it.
-    pub(crate) async fn remove_cut(&self, before: Timestamp) -> Result<usize, Error> {
+    /// Deletes the remains of uploads that were interrupted by the end of their process before a time. A no-op for
+    /// other engines: for a bucket, the operator configures a lifecycle rule.
+    pub(crate) async fn remove_interrupted(&self, before: Timestamp) -> Result<usize, Error> {
         let Some(folder) = &self.folder else { return Ok(0) };
         let mut removed = 0;
         let mut workspaces = tokio::fs::read_dir(folder).await.map_err(io_error)?;
         while let Some(workspace) = workspaces.next_entry().await.map_err(io_error)? {
             if workspace.file_name().to_str().is_some_and(|name| name.parse::<WorkspaceId>().is_ok()) {
-                removed += remove_cut_in(&workspace.path(), before).await.map_err(io_error)?;
+                removed += remove_interrupted_in(&workspace.path(), before).await.map_err(io_error)?;
             }
         }
         Ok(removed)
     }
 }
 
-/// An object on its way. Dropped before it is finished, it leaves nothing.
+/// An object being written. Dropped before it is finished, it leaves nothing.
 #[derive(Debug)]
-pub(crate) struct Writing(Option<BufWriter>);
+pub(crate) struct ObjectWriter(Option<BufWriter>);
 
-impl Writing {
-    /// Takes the next bytes; waits when the engine is slower than the caller.
+impl ObjectWriter {
+    /// Writes the next bytes; waits when the engine is slower than the caller (backpressure).
     pub(crate) async fn put(&mut self, bytes: Bytes) -> Result<(), Error> {
         match &mut self.0 {
             Some(writer) => writer.put(bytes).await,
@@ -233,7 +239,7 @@ impl Writing {
         }
     }
 
-    /// Makes the object whole; it is durable when this has answered.
+    /// Completes the object; it is durable when this returns.
     pub(crate) async fn finish(mut self) -> Result<(), Error> {
         match self.0.take() {
             Some(mut writer) => writer.shutdown().await.map_err(io_error),
@@ -241,7 +247,7 @@ impl Writing {
         }
     }
 
-    /// Gives up, and waits until nothing is left of it.
+    /// Aborts the upload, and waits for its cleanup.
     pub(crate) async fn abort(mut self) {
         if let Some(writer) = self.0.take() {
             give_up(writer).await;
@@ -249,7 +255,7 @@ impl Writing {
     }
 }
 
-impl Drop for Writing {
+impl Drop for ObjectWriter {
     fn drop(&mut self) {
         if let (Some(writer), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(give_up(writer));
@@ -280,7 +286,7 @@ fn listed(meta: &ObjectMeta) -> Option<ListedObject> {
     })
 }
 
-/// Engines hand out pieces of any size; small ones would cost a message each.
+/// Engines return pieces of any size; small ones would cost a message each.
 fn in_chunks(pieces: BoxStream<'static, Result<Bytes, Error>>) -> BoxStream<'static, Result<Bytes, Error>> {
     stream::try_unfold((pieces, BytesMut::new()), async |(mut pieces, mut chunk)| {
         while chunk.len() < CHUNK_BYTES {
@@ -296,8 +302,8 @@ fn in_chunks(pieces: BoxStream<'static, Result<Bytes, Error>>) -> BoxStream<'sta
     .boxed()
 }
 
-/// The engine writes beside the object first, under its name with `#` and a number.
-async fn remove_cut_in(folder: &Path, before: Timestamp) -> std::io::Result<usize> {
+/// The engine stages an object beside it, under its name with `#` and a number.
+async fn remove_interrupted_in(folder: &Path, before: Timestamp) -> std::io::Result<usize> {
     let mut removed = 0;
     let mut entries = tokio::fs::read_dir(folder).await?;
     while let Some(entry) = entries.next_entry().await? {
@@ -310,7 +316,7 @@ async fn remove_cut_in(folder: &Path, before: Timestamp) -> std::io::Result<usiz
         }
         let written_at = match entry.metadata().await.and_then(|meta| meta.modified()) {
             Ok(time) => to_timestamp(time),
-            // Another process was faster.
+            // Another process has deleted it.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -326,7 +332,7 @@ fn to_timestamp(time: std::time::SystemTime) -> Timestamp {
     Timestamp::from_micros(0).plus(since)
 }
 
-/// Nobody else on the machine may look in.
+/// Makes it inaccessible to other users of the machine.
 async fn make_private(path: &Path) -> std::io::Result<()> {
     const OWNER_ONLY: u32 = 0o700;
     tokio::fs::DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(path).await

@@ -1,5 +1,5 @@
-//! Removes what uploads and deletions left behind that a crash cut short: of the processes on one storage, the one that
-//! holds the lease.
+//! Deletes what interrupted uploads and deletions left behind. Of the processes on one storage, the holder of the
+//! lease does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::Assets;
 use super::objects::ListedObject;
 use crate::{Error, store};
 
-/// An object this young may belong to an upload that goes on. No upload takes that long.
+/// A younger object may belong to an upload in progress: no upload takes that long.
 pub(super) const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 const LEASE: &str = "asset-sweep";
 /// Longer than one step of a sweep takes.
 const TERM: Duration = Duration::from_secs(5 * 60);
 const PERIOD: Duration = Duration::from_secs(12 * 60 * 60);
-const OBJECTS_AT_ONCE: usize = 500;
+const OBJECT_BATCH: usize = 500;
 
 /// Sweeps at the start and twice a day, until the shutdown.
 pub(crate) async fn run(assets: &Assets, shutdown: &CancellationToken) {
@@ -44,14 +44,14 @@ pub(crate) async fn run(assets: &Assets, shutdown: &CancellationToken) {
 }
 
 impl Assets {
-    /// One sweep, as long as the lease can be had; answers how many objects it removed.
+    /// One sweep, while the lease is held; returns the number of deleted objects.
     pub(crate) async fn sweep(&self, lease: &Lease) -> Result<usize, Error> {
         if !lease.claim().await? {
             return Ok(0);
         }
-        let before = too_old(self.context.clock.now());
-        let mut removed = self.store.remove_cut(before).await?;
-        let mut chunks = self.store.list().try_chunks(OBJECTS_AT_ONCE);
+        let before = upload_cutoff(self.context.clock.now());
+        let mut removed = self.store.remove_interrupted(before).await?;
+        let mut chunks = self.store.list().try_chunks(OBJECT_BATCH);
         while let Some(chunk) = chunks.next().await {
             if !lease.claim().await? {
                 return Ok(removed);
@@ -67,13 +67,13 @@ impl Assets {
     }
 }
 
-/// What was written before it is no upload that goes on.
-pub(super) fn too_old(now: Timestamp) -> Timestamp {
+/// Whatever was written before this time belongs to no upload in progress.
+pub(super) fn upload_cutoff(now: Timestamp) -> Timestamp {
     let grace = i64::try_from(GRACE.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_micros(now.as_micros().saturating_sub(grace))
 }
 
-/// Those of the objects written before then that no row names.
+/// Those of the objects written before `before` that have no row.
 pub(super) async fn without_row(
     db: &Db,
     objects: Vec<ListedObject>,
@@ -86,7 +86,7 @@ pub(super) async fn without_row(
     let mut lost = Vec::new();
     for (workspace, objects) in old {
         let ids: Vec<ObjectId> = objects.iter().map(|object| object.object).collect();
-        let known = store::assets::known_objects(db, workspace, &ids).await?;
+        let known = store::assets::existing_objects(db, workspace, &ids).await?;
         lost.extend(objects.into_iter().filter(|object| !known.contains(&object.object)));
     }
     Ok(lost)

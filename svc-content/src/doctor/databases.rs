@@ -1,4 +1,4 @@
-//! What must always hold of databases and records, as far as a statement can see; what their contents must be like is in
+//! The invariants of databases and records that a statement can check; those of their contents are in
 //! [`super::records`].
 
 use cairn_chassis::doctor::{Check, Mend};
@@ -38,13 +38,13 @@ pub(super) const CHECKS: &[Check] = &[
               WHERE name = '' OR name LIKE '%/%'",
         mend: Mend::GiveUp {
             does: "what separates steps is replaced in its name",
-            sql: &[one_step!("databases", "")],
+            sql: &[sanitize_name!("databases", "")],
         },
     },
     Check {
         rule: "a trashed database carries its deletion",
-        sql: trashed!("databases", "4"),
-        mend: whole_trash!(
+        sql: trash_mismatch!("databases", "4"),
+        mend: complete_trash!(
             "databases",
             "4",
             "i.folder_id",
@@ -55,8 +55,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         rule: "a trashed record carries its deletion",
-        sql: trashed!("records", "5"),
-        mend: whole_trash!(
+        sql: trash_mismatch!("records", "5"),
+        mend: complete_trash!(
             "records",
             "5",
             "i.database_id",
@@ -107,11 +107,11 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         rule: "the feed's last word on a database is true",
-        sql: last_word!("databases", "4"),
-        mend: told_again!("databases", "4"),
+        sql: stale_feed!("databases", "4"),
+        mend: republish!("databases", "4"),
     },
     Check {
-        // While its database is in trash, the owner answers for a record.
+        // A record is hidden while its database is in trash.
         rule: "the feed's last word on a record is true",
         sql: "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \
               FROM feed_changes WHERE kind = 5 GROUP BY workspace_id, item_id) \
@@ -222,7 +222,7 @@ pub(super) const CHECKS: &[Check] = &[
               AND v.version = r.version WHERE v.field_values <> r.field_values \
               OR COALESCE(v.content_file_id, '') <> COALESCE(r.content_file_id, '')",
         mend: Mend::GiveUp {
-            // Only where that version cannot be read: `records::mend_versions` comes before.
+            // Only where that version cannot be parsed: `records::mend_versions` comes before.
             does: "its newest version holds what it is now",
             sql: &["UPDATE record_versions SET field_values = (SELECT r.field_values FROM records r \
                   WHERE r.workspace_id = record_versions.workspace_id AND r.id = record_versions.record_id), \

@@ -1,4 +1,4 @@
-//! What an index holds of the documents here.
+//! Compares a search index with the documents of this service.
 
 use std::sync::Arc;
 
@@ -22,9 +22,10 @@ use crate::{Error, store};
 /// The kinds that are documents.
 const KINDS: &[Kind] = &[Kind::File, Kind::Memory, Kind::Record];
 
-/// Looks for what an index lacks, and for what it should not hold; `None` when there is no content. Nothing is written.
+/// Looks for missing and for stale documents in an index; `None` when there is no content. Read-only.
 ///
 /// # Errors
+///
 /// When the storage cannot be read.
 pub async fn examine_index(
     storage: &sql::Config,
@@ -39,7 +40,7 @@ pub async fn examine_index(
     Ok(Some(findings))
 }
 
-/// As [`examine_index`], on what is open.
+/// [`examine_index`] on an open storage.
 pub(crate) async fn examine_open(
     db: &Db,
     indexed: &Indexed,
@@ -55,7 +56,7 @@ pub(crate) async fn examine_open(
     index::examine(db, KINDS, indexed, progress, owned).await
 }
 
-/// What documents are read with; nothing of it is written by.
+/// The context for reading documents; nothing writes with it.
 fn read_only(db: &Db) -> Context {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     Context {

@@ -1,4 +1,4 @@
-//! What must always hold of memories. What a member refers to may be gone: its absence is told when the memory is read.
+//! The invariants of memories. The target of a member may be missing: reads report that.
 
 use cairn_chassis::doctor::{Check, Mend};
 use cairn_chassis::tell_again;
@@ -76,12 +76,12 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         rule: "the feed's last word on a memory is true",
-        sql: last_word!("memories", "3"),
-        mend: told_again!("memories", "3"),
+        sql: stale_feed!("memories", "3"),
+        mend: republish!("memories", "3"),
     },
     Check {
         rule: "a trashed memory carries its deletion",
-        sql: trashed!("memories", "3"),
-        mend: whole_trash!("memories", "3", "NULL", "i.name", ""),
+        sql: trash_mismatch!("memories", "3"),
+        mend: complete_trash!("memories", "3", "NULL", "i.name", ""),
     },
 ];

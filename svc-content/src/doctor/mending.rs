@@ -1,4 +1,4 @@
-//! Mends what the checks find, in one transaction: texts first, since rows refer to them, and what is counted last.
+//! Repairs what the checks find, in one transaction: bodies first, since rows refer to them, and counters last.
 
 use cairn_chassis::clock::Clock;
 use cairn_chassis::doctor::{self, Progress, Report};
@@ -8,20 +8,22 @@ use cairn_chassis::sql::{self, Db, Tx};
 use super::{checks, records, texts};
 use crate::{AssetLocation, Error, WhenAway, assets, store};
 
-/// Undamaged copies, as a backup has them.
+/// Undamaged copies, such as a backup.
 #[derive(Debug, Clone, Copy)]
 pub struct Copies<'a> {
-    /// A database of this service.
+    /// The database of this service.
     pub database: &'a sql::Config,
     /// The bytes of its assets.
     pub assets: &'a AssetLocation,
 }
 
-/// Mends what is wrong with the content in a storage, if it holds any, and reports what. What a copy has comes from there. No
-/// service may run on the storage, unless it is a server's, where whoever writes meanwhile makes this fail.
+/// Repairs the content of a storage, if it has any, and reports the repairs. Damaged data is restored from the copies
+/// where they have it. No service may run on the storage; on a database server, concurrent writes make this fail.
 ///
 /// # Errors
-/// When the storage fails, or the store of assets looks as if it were away and `when_away` refuses that. Of its rows nothing is changed then; assets are mended one by one, and those that were are reported.
+///
+/// When the storage fails, or when the asset store looks as if it were not mounted and `when_away` refuses that. No
+/// rows are changed then; assets are repaired one by one, and those that were are reported.
 pub async fn mend(
     storage: &sql::Config,
     assets: &AssetLocation,
@@ -40,7 +42,7 @@ pub async fn mend(
         Some(copies) => Db::open_existing(copies.database, store::SCHEMA, store::MIGRATIONS).await?,
         None => None,
     };
-    // Rows are reported when they are committed.
+    // Rows are reported after the commit.
     let mut rows = Report::default();
     mend_open(&db, copy.as_ref(), &mut rows, progress).await?;
     report.merge(rows);
@@ -51,7 +53,7 @@ pub async fn mend(
     Ok(())
 }
 
-/// As [`mend`], of what is open, without the bytes of assets.
+/// [`mend`] on an open storage, without the bytes of assets.
 pub(crate) async fn mend_open(
     db: &Db,
     copy: Option<&Db>,
@@ -64,17 +66,17 @@ pub(crate) async fn mend_open(
     Ok(())
 }
 
-/// As [`mend_open`], in a transaction that the caller ends.
+/// [`mend_open`] in the transaction of the caller.
 pub(crate) async fn mend_in(
     tx: &mut Tx,
     copy: Option<&Db>,
     report: &mut Report,
     progress: Progress<'_>,
 ) -> Result<(), Error> {
-    // Texts that are lost are told to the feed.
+    // First, because the repair of bodies appends to the feed.
     doctor::mend(tx, feed::CHECKS, report, progress).await?;
     texts::mend(tx, copy, report, progress).await?;
-    // Once for values that cannot be read, before anything is taken for what these are, and once for what follows from them.
+    // Twice: first for values that cannot be parsed, before anything is derived from them, then for what is derived.
     records::mend(tx, report).await?;
     records::mend_versions(tx, report).await?;
     let all = [assets::CHECKS, checks().as_slice()].concat();

@@ -1,5 +1,5 @@
-//! What only the rules themselves can judge: schemas that fit together, and records whose titles, texts and cells are
-//! those of their values.
+//! The invariants that only the rules can check: consistent schemas, and records whose title, searched text and cells
+//! follow from their values.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 
 use crate::model::{Cell, Database, DatabaseQuery, PropertyType, Record, cells, searched};
-use crate::store::doctor::{self as stored, Examined};
+use crate::store::doctor::{self as stored, StoredRecord};
 use crate::{Error, store};
 
 pub(super) const SCHEMA_RULE: &str = "the properties and views of a database fit together";
@@ -16,8 +16,8 @@ pub(super) const RECORD_RULE: &str = "a record's title, text and cells are those
 pub(super) const VERSION_RULE: &str = "a record is what its newest version holds";
 pub(super) const QUERY_RULE: &str = "the query of a member can be read";
 
-/// Databases and records that are in memory at once.
-const AT_ONCE: i64 = 200;
+/// The batch size of databases and records.
+const BATCH: i64 = 200;
 
 pub(super) async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     progress(QUERY_RULE);
@@ -26,7 +26,7 @@ pub(super) async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<F
     progress(RECORD_RULE);
     let mut after = (String::new(), String::new());
     loop {
-        let databases = stored::databases(tx, (&after.0, &after.1), AT_ONCE).await?;
+        let databases = stored::databases(tx, (&after.0, &after.1), BATCH).await?;
         let Some(last) = databases.last() else { break };
         after = (last.workspace.to_string(), last.id.clone());
         for one in databases {
@@ -51,7 +51,7 @@ async fn examine_queries(tx: &mut Tx) -> Result<Vec<Finding>, Error> {
     Ok(unread.map(|(subject, _)| Finding { rule: QUERY_RULE, subject }).collect())
 }
 
-/// What a database's properties and views break of what their rules promise.
+/// Violations of the rules by the properties and views of a database.
 fn faults(database: &Database) -> Vec<String> {
     let mut faults = Vec::new();
     let mut ids: Vec<PropertyId> = database.properties.iter().map(|property| property.id).collect();
@@ -99,23 +99,23 @@ async fn examine_records(
     database: &Database,
 ) -> Result<Vec<Finding>, Error> {
     let faulty = faulty_records(tx, workspace, database).await?.into_iter();
-    let finding = |(one, fault): (Examined, &str)| Finding {
+    let finding = |(one, fault): (StoredRecord, &str)| Finding {
         rule: RECORD_RULE,
         subject: format!("workspace {workspace} record {}: {fault}", one.id),
     };
     Ok(faulty.map(finding).collect())
 }
 
-/// Records that are not what their values say, each with what is wrong.
+/// Records that disagree with their values, each with a description.
 async fn faulty_records(
     tx: &mut Tx,
     workspace: WorkspaceId,
     database: &Database,
-) -> Result<Vec<(Examined, &'static str)>, Error> {
+) -> Result<Vec<(StoredRecord, &'static str)>, Error> {
     let mut faulty = Vec::new();
     let mut after = String::new();
     loop {
-        let page = stored::records(tx, workspace, database.id, &after, AT_ONCE).await?;
+        let page = stored::records(tx, workspace, database.id, &after, BATCH).await?;
         let Some(last) = page.last() else { break };
         after.clone_from(&last.id);
         let ids: Vec<&str> = page.iter().map(|one| one.id.as_str()).collect();
@@ -132,15 +132,15 @@ async fn faulty_records(
     Ok(faulty)
 }
 
-/// Makes titles, texts and cells of records anew from their values.
+/// Rebuilds the titles, searched texts and cells of records from their values.
 pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> {
     let mut after = (String::new(), String::new());
     loop {
-        let databases = stored::databases(tx, (&after.0, &after.1), AT_ONCE).await?;
+        let databases = stored::databases(tx, (&after.0, &after.1), BATCH).await?;
         let Some(last) = databases.last() else { return Ok(()) };
         after = (last.workspace.to_string(), last.id.clone());
         for one in databases {
-            // What follows from a schema that makes no sense makes none either.
+            // Nothing can be derived from an inconsistent schema.
             let Some(database) = one.read().filter(|database| faults(database).is_empty()) else { continue };
             for (faulty, _) in faulty_records(tx, one.workspace, &database).await? {
                 let Some(record) = faulty.read() else {
@@ -163,11 +163,11 @@ pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> 
     }
 }
 
-/// Values that cannot be read are those of the newest version again, if there is one.
+/// Replaces values that cannot be parsed by those of the newest version, if there is one.
 async fn mend_values(
     tx: &mut Tx,
     workspace: WorkspaceId,
-    faulty: &Examined,
+    faulty: &StoredRecord,
     report: &mut Report,
 ) -> Result<(), Error> {
     if stored::values_of_version(tx, workspace, &faulty.id).await? {
@@ -181,20 +181,20 @@ async fn mend_values(
     Ok(())
 }
 
-/// What a record is and what its newest version holds differ, and nobody knows which of them is damaged: both stay, as two
-/// versions. What cannot be read is neither.
+/// Where a record and its newest version differ, either may be damaged: both are kept, as two versions. A state that
+/// cannot be parsed is not kept.
 pub(super) async fn mend_versions(tx: &mut Tx, report: &mut Report) -> Result<(), Error> {
-    for record in stored::different(tx).await? {
+    for record in stored::diverged(tx).await? {
         let does = match (record.is_readable(), record.is_newest_readable()) {
             (true, true) => {
-                stored::keep_as_newest(tx, &record).await?;
+                stored::insert_as_newest(tx, &record).await?;
                 "what it is now is a new version, by nobody known; the one before it stays as it was"
             }
             (false, true) => {
-                stored::take_from_newest(tx, &record).await?;
+                stored::reset_to_newest(tx, &record).await?;
                 "its values are those of its newest version"
             }
-            // A check has the version hold what the record is.
+            // Another check copies the record into the version.
             (_, false) => continue,
         };
         report.add(Mended {
@@ -209,7 +209,7 @@ pub(super) async fn mend_versions(tx: &mut Tx, report: &mut Report) -> Result<()
 
 fn fault(
     database: &Database,
-    one: &Examined,
+    one: &StoredRecord,
     cells_of: &mut HashMap<RecordId, Vec<Cell>>,
 ) -> Option<&'static str> {
     let Some(Record { id, values, .. }) = one.read() else { return Some("cannot be read") };
@@ -217,7 +217,7 @@ fn fault(
         return Some("the title is another");
     }
     let expected = cells(database, &values);
-    // The text may still hold what a property held that is no more.
+    // The searched text may still contain the value of a deleted property.
     if !searched(&expected).split('\n').all(|line| one.searched.contains(line)) {
         return Some("the text to search lacks a value");
     }
@@ -229,7 +229,7 @@ fn fault(
     None
 }
 
-/// Numbers go through the engine's own reading of digits, so the last bit may be another.
+/// Numbers pass through the decimal parser of the engine, so the last bit may differ.
 fn is_same(one: &Cell, other: &Cell) -> bool {
     let is_near = match (one.number, other.number) {
         (Some(a), Some(b)) => (a - b).abs() <= a.abs().max(b.abs()) * 1e-14,

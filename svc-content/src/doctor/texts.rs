@@ -1,4 +1,4 @@
-//! Texts that are damaged or missing: from a copy, as they can still be read, or a note in their place.
+//! Repairs damaged and missing bodies: from a copy, from what can still be decoded, or with a note in their place.
 
 use cairn_chassis::bodies::{self, Body, Faulty, content_hash};
 use cairn_chassis::doctor::{Mended, Progress, Report};
@@ -15,7 +15,7 @@ const AS_READ: &str =
 const NOTE: &str = "its text is lost; a note stands in its place, and other versions are as they were";
 const UNUSED: &str = "a text that nothing has is removed";
 
-/// Mends every text that something has.
+/// Repairs every referenced body.
 pub(super) async fn mend(
     tx: &mut Tx,
     copy: Option<&Db>,
@@ -25,7 +25,7 @@ pub(super) async fn mend(
     let mut all = bodies::faulty(tx, progress).await?;
     all.extend(stored::missing_bodies(tx).await?.into_iter().map(Faulty::missing));
     for faulty in all {
-        // What belongs to no workspace, nobody reads.
+        // A body without a valid workspace is unreachable.
         if let Ok(workspace) = faulty.workspace.parse() {
             mend_one(tx, copy, workspace, faulty, report).await?;
         }
@@ -42,7 +42,7 @@ async fn mend_one(
 ) -> Result<(), Error> {
     let Faulty { hash, text, .. } = faulty;
     let versions = stored::versions_of_body(tx, workspace, &hash).await?;
-    let does = match sound_copy(copy, workspace, &hash).await? {
+    let does = match intact_copy(copy, workspace, &hash).await? {
         Some(body) => {
             bodies::replace(tx, workspace, &body).await?;
             FROM_COPY
@@ -55,7 +55,7 @@ async fn mend_one(
             let does = if text.is_some() { AS_READ } else { NOTE };
             let body = Body::of(text.unwrap_or_else(|| note(&hash))).await?;
             bodies::put(tx, workspace, &body).await?;
-            stored::refer_instead(tx, workspace, &hash, &body).await?;
+            stored::replace_body(tx, workspace, &hash, &body).await?;
             bodies::remove(tx, workspace, &hash).await?;
             does
         }
@@ -73,15 +73,15 @@ async fn mend_one(
     Ok(())
 }
 
-/// What a copy has under that hash, if it has that hash.
-async fn sound_copy(copy: Option<&Db>, workspace: WorkspaceId, hash: &str) -> Result<Option<Body>, Error> {
+/// The body of a copy under that hash, if its content has that hash.
+async fn intact_copy(copy: Option<&Db>, workspace: WorkspaceId, hash: &str) -> Result<Option<Body>, Error> {
     let Some(copy) = copy else { return Ok(None) };
     let found = bodies::get_many(copy, workspace, &[hash]).await?.pop();
     let is_sound = |body: &Body| body.clone().into_text().is_ok_and(|text| content_hash(&text) == hash);
     Ok(found.filter(is_sound))
 }
 
-/// What is read where a text was. It names the text, so that it can be looked for in copies.
+/// The note in place of a lost body. It has the hash, so that the body can be found in other copies.
 fn note(hash: &str) -> String {
     format!(
         "The text that stood here is lost: what was stored of it is damaged. `cairn doctor` put this note in its place. \

@@ -1,4 +1,4 @@
-//! Several files at once, each with its own outcome.
+//! Several files in one call, each with its own result.
 
 use std::collections::HashMap;
 
@@ -11,30 +11,30 @@ use crate::model::{Body, File};
 use crate::scope::Caller;
 use crate::store;
 
-/// Contents in one answer, which must fit into a message.
+/// The size limit of the contents of one response, which has to fit into a message.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A file, with its content unless that is too long.
 pub(crate) type FoundFile = (File, Option<String>);
 
-/// What one answer has room for.
+/// The remaining size of a response.
 #[derive(Debug)]
 pub(crate) struct Room {
-    /// Bytes of one content at most.
-    most_of_one: Option<u64>,
-    /// Bytes that are left for contents.
+    /// The size limit of one content, in bytes.
+    max_content_bytes: Option<u64>,
+    /// The bytes left for contents.
     left: u64,
 }
 
 impl Room {
-    /// All of an answer.
-    pub(crate) const fn new(most_of_one: Option<u64>) -> Self {
-        Self { most_of_one, left: MOST_BYTES }
+    /// The size of a whole response.
+    pub(crate) const fn new(max_content_bytes: Option<u64>) -> Self {
+        Self { max_content_bytes, left: MOST_BYTES }
     }
 
-    /// Whether a content of so many bytes is short enough and fits into what is left. Its room is taken then.
+    /// Whether a content of `bytes` bytes is below the limit and fits; if so, its size is subtracted.
     pub(crate) fn takes(&mut self, bytes: u64) -> bool {
-        let is_short = self.most_of_one.is_none_or(|most| bytes <= most);
+        let is_short = self.max_content_bytes.is_none_or(|max| bytes <= max);
         let is_fitting = is_short && bytes <= self.left;
         if is_fitting {
             self.left -= bytes;
@@ -43,7 +43,7 @@ impl Room {
     }
 }
 
-/// As many files as one answer is of.
+/// Limits the number of files of a call.
 pub(crate) fn check_count(ids: &[String]) -> Result<(), Error> {
     if ids.is_empty() || ids.len() > FILES_AT_ONCE {
         return Err(Error::invalid("ids", "invalid", format!("name 1 to {FILES_AT_ONCE} files")));
@@ -52,35 +52,35 @@ pub(crate) fn check_count(ids: &[String]) -> Result<(), Error> {
 }
 
 /// A file that the caller may read.
-struct Chosen {
+struct Selected {
     file: File,
-    /// Whether its content is given.
+    /// Whether its content is returned.
     is_fitting: bool,
 }
 
 impl Files {
-    /// The files in the order of `ids`; why there is none where there is none. A content above `most_bytes` is left out,
-    /// and one that does not fit beside those before it.
+    /// The files in the order of `ids`, each with its own error. Contents above `max_bytes`, and those that do not
+    /// fit into the response, are left out.
     pub(crate) async fn get_many(
         &self,
         caller: &Caller,
         ids: &[String],
-        most_bytes: Option<u64>,
+        max_bytes: Option<u64>,
     ) -> Result<Vec<Result<FoundFile, Error>>, Error> {
         check_count(ids)?;
         let parsed: Vec<FileId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         let files = store::files::get_many(&self.context.db, caller.workspace, &parsed).await?;
         let files: HashMap<FileId, File> = files.into_iter().map(|file| (file.id, file)).collect();
 
-        let mut room = Room::new(most_bytes);
-        let chosen: Vec<Result<Chosen, Error>> =
+        let mut room = Room::new(max_bytes);
+        let chosen: Vec<Result<Selected, Error>> =
             ids.iter().map(|id| Ok(choose(readable(caller, &files, id)?, &mut room))).collect();
         let bodies = self.bodies(caller, &chosen).await?;
         let mut found = Vec::with_capacity(ids.len());
         for one in chosen {
             found.push(match one {
-                Ok(Chosen { file, is_fitting: true }) => self.with_content(caller, file, &bodies).await,
-                Ok(Chosen { file, is_fitting: false }) => Ok((file, None)),
+                Ok(Selected { file, is_fitting: true }) => self.with_content(caller, file, &bodies).await,
+                Ok(Selected { file, is_fitting: false }) => Ok((file, None)),
                 Err(error) => Err(error),
             });
         }
@@ -90,7 +90,7 @@ impl Files {
     async fn bodies(
         &self,
         caller: &Caller,
-        chosen: &[Result<Chosen, Error>],
+        chosen: &[Result<Selected, Error>],
     ) -> Result<HashMap<String, Body>, Error> {
         let fitting = chosen.iter().flatten().filter(|one| one.is_fitting);
         let hashes: Vec<&str> = fitting.map(|one| one.file.content_hash.as_str()).collect();
@@ -106,7 +106,7 @@ impl Files {
     ) -> Result<FoundFile, Error> {
         match bodies.get(&file.content_hash).cloned() {
             Some(body) => Ok((file, Some(body.into_text()?))),
-            // Its content was replaced and the old one removed between the two reads.
+            // The content was replaced and the old body deleted between the two reads.
             None => self.get(caller, &file.id.to_string()).await.map(|(file, content)| (file, Some(content))),
         }
     }
@@ -118,7 +118,7 @@ fn readable(caller: &Caller, files: &HashMap<FileId, File>, id: &str) -> Result<
     Ok(file.clone())
 }
 
-fn choose(file: File, room: &mut Room) -> Chosen {
+fn choose(file: File, room: &mut Room) -> Selected {
     let is_fitting = room.takes(file.size_bytes);
-    Chosen { file, is_fitting }
+    Selected { file, is_fitting }
 }

@@ -1,10 +1,10 @@
-//! Files by a part of their names, from the names in memory: who reads them, how they follow the feed, and when they may
-//! answer.
+//! Files by a part of their names, from the in-memory index of names: who builds it, how it follows the feed, and
+//! when it may answer.
 //!
-//! A question is asked in a transaction, and names answer for the very position of the feed that it sees. Those that are
-//! behind are told first what has changed since, from the same transaction, so that whoever has written finds what was
-//! written, through whichever process. Those that are ahead answer a transaction that begins later. Where there are none,
-//! the engine answers.
+//! A search runs in a transaction, and the index must answer for exactly the feed position of its snapshot. An index
+//! that is behind first applies the changes in between, read in the same transaction, so that callers read their own
+//! writes, made through any process. An index that is ahead requires a later transaction. Without an index, the SQL
+//! engine answers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,38 +17,38 @@ use crate::context::Context;
 use crate::model::File;
 use crate::{Error, store};
 
-/// Of no more files than this, the request that wants the names reads them itself: it takes about as long as its answer.
-const READ_AT_ONCE: u64 = 1_000;
-/// Files that are read in one statement in the background.
-const PART: u32 = 5_000;
-/// Changes of a workspace that names are told one by one; with more than these, they are read anew.
-const MAX_FOLLOWED: u64 = 5_000;
-/// With more names, or changes, the work is done off the async threads.
-const MUCH: usize = 20_000;
+/// Up to this number of files, the request itself builds the index: it takes about as long as answering.
+const INLINE_BUILD_LIMIT: u64 = 1_000;
+/// The batch size of the background build.
+const BATCH: u32 = 5_000;
+/// The maximum number of feed entries that are applied to an index; beyond it the index is rebuilt.
+const MAX_CATCH_UP: u64 = 5_000;
+/// With more names or changes, the work runs off the async threads.
+const OFFLOAD_THRESHOLD: usize = 20_000;
 const MANY_CHANGES: usize = 256;
-/// How often a question is asked anew since names were moved on meanwhile.
+/// Retries of a search when the index is ahead of its snapshot.
 const MAX_TRIES: usize = 3;
 
-/// What names say to a question.
+/// The answer of an index.
 #[derive(Debug)]
 enum Answer {
-    /// Ask the engine.
+    /// There is none: the SQL engine answers.
     Absent,
-    /// They know more than the transaction sees: ask in a later one.
+    /// It is ahead of the snapshot: retry in a later transaction.
     Ahead,
-    Told(Found),
+    Found(Found),
 }
 
-/// A question, and what names are to know before they answer it.
-struct Question {
+/// A search, and the changes to apply before it.
+struct Search {
     workspace: WorkspaceId,
     wanted: NamesWanted,
     position: u64,
     changes: Vec<NameChange>,
 }
 
-/// The files below some folders, or anywhere, whose folded names hold a folded text: the first ones and how many there are.
-/// `None` where the engine is to be asked.
+/// The files whose folded names contain a folded text, below some folders or anywhere: the first ones and the number
+/// of all. `None` when the SQL engine has to answer.
 pub(super) async fn search(
     context: &Context,
     workspace: WorkspaceId,
@@ -62,21 +62,21 @@ pub(super) async fn search(
     let mut tries = 0;
     loop {
         let mut tx = context.db.begin_read().await?;
-        let answer = in_names(context, &mut tx, workspace, (folded, below, limit)).await?;
+        let answer = search_index(context, &mut tx, workspace, (folded, below, limit)).await?;
         let files = match &answer {
-            Answer::Told(found) => files_of(context, &mut tx, workspace, found).await?,
+            Answer::Found(found) => files_of(context, &mut tx, workspace, found).await?,
             Answer::Absent | Answer::Ahead => None,
         };
         tx.rollback().await?;
         match answer {
-            Answer::Told(found) => return Ok(files.map(|files| (files, found.total))),
+            Answer::Found(found) => return Ok(files.map(|files| (files, found.total))),
             Answer::Ahead if tries < MAX_TRIES => tries += 1,
             Answer::Absent | Answer::Ahead => return Ok(None),
         }
     }
 }
 
-async fn in_names(
+async fn search_index(
     context: &Context,
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -87,10 +87,10 @@ async fn in_names(
     let held = match shelf.ask(workspace, files, context.clock.now()) {
         Standing::Absent => return Ok(Answer::Absent),
         Standing::Held(held) => held,
-        Standing::Wanted(builder) if files <= READ_AT_ONCE => {
-            let read = store::names::part(tx.engine(), workspace, None, PART).await?;
-            // One that was counted wrong is read in the background.
-            if read.len() >= PART as usize {
+        Standing::Wanted(builder) if files <= INLINE_BUILD_LIMIT => {
+            let read = store::names::part(tx.engine(), workspace, None, BATCH).await?;
+            // The count was too low: the index is built in the background.
+            if read.len() >= BATCH as usize {
                 tokio::spawn(build(context.clone(), builder, workspace));
                 return Ok(Answer::Absent);
             }
@@ -111,7 +111,7 @@ async fn in_names(
     if then > position {
         return Ok(Answer::Ahead);
     }
-    if position - then > MAX_FOLLOWED {
+    if position - then > MAX_CATCH_UP {
         shelf.forget(workspace);
         return Ok(Answer::Absent);
     }
@@ -123,49 +123,49 @@ async fn in_names(
         Some(folders) => Some(store::folders::ids_below(tx.engine(), workspace, folders).await?),
         None => None,
     };
-    let is_much = len > MUCH || changes.len() > MANY_CHANGES;
+    let is_much = len > OFFLOAD_THRESHOLD || changes.len() > MANY_CHANGES;
     let wanted = NamesWanted { folded: folded.to_owned(), folders, limit: limit as usize };
-    let question = Question { workspace, wanted, position, changes };
+    let search = Search { workspace, wanted, position, changes };
     if !is_much {
-        return Ok(answer(context, &held, &question));
+        return Ok(answer(context, &held, &search));
     }
     let context = context.clone();
-    let answered = tokio::task::spawn_blocking(move || answer(&context, &held, &question)).await;
+    let answered = tokio::task::spawn_blocking(move || answer(&context, &held, &search)).await;
     Ok(answered.unwrap_or(Answer::Absent))
 }
 
-/// Has names answer for one position, after they were told what has changed up to it.
-fn answer(context: &Context, held: &Held<Names>, question: &Question) -> Answer {
+/// Searches an index at one position, after applying the changes up to it.
+fn answer(context: &Context, held: &Held<Names>, search: &Search) -> Answer {
     let spoilt = || {
-        context.names.forget(question.workspace);
+        context.names.forget(search.workspace);
         Answer::Absent
     };
     {
         let Ok(names) = held.read() else { return spoilt() };
-        if names.position() >= question.position {
-            return told(&names, question);
+        if names.position() >= search.position {
+            return search_at(&names, search);
         }
     }
     let Ok(mut names) = held.write() else { return spoilt() };
-    // Another request may have told them some of it meanwhile; to be told twice does no harm.
-    if names.position() < question.position {
-        names.follow(&question.changes, question.position);
-        context.names.followed(question.workspace, &names);
+    // A concurrent request may have applied some of them; applying is idempotent.
+    if names.position() < search.position {
+        names.follow(&search.changes, search.position);
+        context.names.followed(search.workspace, &names);
     }
-    // Under the lock, so that no other request moves them on before this one is answered.
-    told(&names, question)
+    // Under the lock, so that no concurrent request advances the index before this one is answered.
+    search_at(&names, search)
 }
 
-/// What names answer for a position; those that are ahead of it answer nothing.
-fn told(names: &Names, question: &Question) -> Answer {
-    match names.position() == question.position {
-        true => Answer::Told(names.search(&question.wanted)),
+/// Searches an index that is at the position of the search; one that is ahead does not answer.
+fn search_at(names: &Names, search: &Search) -> Answer {
+    match names.position() == search.position {
+        true => Answer::Found(names.search(&search.wanted)),
         false => Answer::Ahead,
     }
 }
 
-/// The files that were found, in that order. Should one of them be gone, the names are not those of the transaction: they
-/// are forgotten.
+/// The files that were found, in that order. If one of them does not exist, the index disagrees with the snapshot and
+/// is evicted.
 async fn files_of(
     context: &Context,
     tx: &mut Tx,
@@ -186,7 +186,7 @@ async fn files_of(
     Ok(None)
 }
 
-/// Reads the names of a workspace, a part at a time, while others write.
+/// Builds the index of a workspace in batches, while others write.
 async fn build(context: Context, builder: Builder<Names>, workspace: WorkspaceId) {
     let Ok(_permit) = Arc::clone(context.names.builds()).acquire_owned().await else { return };
     if let Err(error) = try_to_build(&context, builder, workspace).await {
@@ -202,8 +202,8 @@ async fn try_to_build(
     let (position, files) = store::names::standing(context.db.engine(), workspace).await?;
     let (mut names, mut last) = (Names::new(position), None);
     loop {
-        let read = store::names::part_of(&context.db, workspace, last, PART).await?;
-        let is_last = read.len() < PART as usize;
+        let read = store::names::part_of(&context.db, workspace, last, BATCH).await?;
+        let is_last = read.len() < BATCH as usize;
         last = read.last().map(|file| file.id);
         names = off_threads(names, move |names| names.fill(&read)).await?;
         if names.bytes() > context.names.budget() {
@@ -219,12 +219,12 @@ async fn try_to_build(
     Ok(())
 }
 
-/// Tells names of what was written while they were read: parts of them were read later than others.
+/// Applies what was written during the build: the batches were read at different positions.
 async fn catch_up(context: &Context, workspace: WorkspaceId, mut names: Names) -> Result<Names, Error> {
     let mut tx = context.db.begin_read().await?;
     let (position, _) = store::names::standing(tx.engine(), workspace).await?;
     while names.position() < position {
-        let until = position.min(names.position().saturating_add(MAX_FOLLOWED));
+        let until = position.min(names.position().saturating_add(MAX_CATCH_UP));
         let changed = store::names::changed(&mut tx, workspace, names.position(), until).await?;
         names = off_threads(names, move |names| names.follow(&changed, until)).await?;
     }

@@ -1,4 +1,4 @@
-//! Tags that come and go, whatever others a file bears.
+//! Additions and removals of tags that leave the other tags of a file alone.
 
 use cairn_chassis::status::Violation;
 use cairn_proto::ids::FileId;
@@ -9,7 +9,7 @@ use crate::change::Change;
 use crate::model::File;
 use crate::scope::Caller;
 
-/// Tags to add and to remove; the others stay.
+/// Tags to add and to remove; other tags stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TagChange {
     pub(crate) add: Vec<String>,
@@ -17,7 +17,7 @@ pub(crate) struct TagChange {
 }
 
 impl TagChange {
-    /// The same, if files may bear such tags and it says one thing of each.
+    /// Validates the tags; none may be both added and removed.
     pub(crate) fn checked(self) -> Result<Self, Error> {
         let (add, remove) = (checked_as("add", self.add)?, checked_as("remove", self.remove)?);
         if add.is_empty() && remove.is_empty() {
@@ -30,7 +30,7 @@ impl TagChange {
         Ok(Self { add, remove })
     }
 
-    /// What a file with these tags bears then.
+    /// The tags of a file after the change.
     fn of(&self, tags: &[String]) -> Vec<String> {
         let kept = tags.iter().filter(|tag| !self.remove.contains(tag));
         let new = self.add.iter().filter(|tag| !tags.contains(tag));
@@ -38,7 +38,7 @@ impl TagChange {
     }
 }
 
-/// Tags of a field of that name.
+/// Validates the tags of a field.
 fn checked_as(field: &str, tags: Vec<String>) -> Result<Vec<String>, Error> {
     match checked_tags(tags) {
         Err(Error::Invalid(violations)) => {
@@ -50,7 +50,7 @@ fn checked_as(field: &str, tags: Vec<String>) -> Result<Vec<String>, Error> {
 }
 
 impl Files {
-    /// Changes a file's tags as part of a larger change.
+    /// Changes the tags of a file as part of a larger change.
     pub(crate) async fn retag_in(
         &self,
         change: &mut Change,

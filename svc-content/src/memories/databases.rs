@@ -1,5 +1,4 @@
-//! Database members: which records they ask for, and what these are now. All of it is asked of the databases' own
-//! rules.
+//! Database members: their queries and the current results of these, by the rules of records.
 
 use std::collections::HashMap;
 
@@ -33,18 +32,18 @@ pub(crate) struct RecordEntry {
 /// The fields of each database member, in their order.
 pub(crate) type FieldsOf = HashMap<MemberId, Vec<Property>>;
 
-/// What a database member stands for now.
+/// The current contents of a database member.
 #[derive(Debug, Default)]
 pub(super) struct MemberRecords {
     pub(super) entries: Vec<RecordEntry>,
-    /// How many the query finds.
+    /// The number of records that match the query.
     pub(super) total: u64,
-    /// The database's, so that one without records says what it is.
+    /// The fields of the database, so that an empty result still describes it.
     pub(super) fields: Vec<Property>,
 }
 
 impl DatabaseQuery {
-    /// The list of records that it means.
+    /// The query as a request for a list of records.
     fn list_request(&self) -> Result<RecordListRequest, Error> {
         let order = self.sort_direction.unwrap_or_default();
         let sort = SortDraft { field_id: self.sort_field_id.clone(), order };
@@ -71,7 +70,7 @@ impl DatabaseQuery {
 }
 
 impl Memories {
-    /// The violations of a query at `path` against the database as it is.
+    /// The violations of the query at `path` against the current database.
     pub(super) async fn check_query(
         &self,
         caller: &Caller,
@@ -94,17 +93,18 @@ impl Memories {
         }
     }
 
-    /// The records that a member stands for, with at most so many bytes of bodies; an answer without any where its query no longer fits the database.
+    /// The records of a member, with a byte limit for their bodies; an answer without records when the query no
+    /// longer fits the database.
     pub(super) async fn records(
         &self,
         caller: &Caller,
         id: DatabaseId,
         query: Option<&DatabaseQuery>,
-        most_bytes: u64,
+        max_bytes: u64,
     ) -> Result<Option<MemberRecords>, Error> {
         let database = match databases::readable(&self.context.db, caller, &id.to_string()).await {
             Ok(database) => database,
-            // Gone or moved since the memory was read.
+            // Deleted or moved since the memory was read.
             Err(Error::NotFound { .. } | Error::OutOfScope(_)) => return Ok(None),
             Err(other) => return Err(other),
         };
@@ -117,13 +117,13 @@ impl Memories {
             Err(other) => return Err(other),
         };
         let ids: Vec<RecordId> = listed.records.iter().map(|record| record.id).collect();
-        let rendered = readable(&self.context, caller, &database, &ids, most_bytes).await?;
+        let rendered = readable(&self.context, caller, &database, &ids, max_bytes).await?;
         let entries = rendered.into_iter().map(|rendered| entry(&database, rendered)).collect();
         Ok(Some(MemberRecords { entries, total: listed.total, fields: database.properties }))
     }
 }
 
-/// As it is indexed, so that whoever cites it names the same document.
+/// Titled as in the search index, so that citations name the same document.
 fn entry(database: &Database, rendered: Rendered) -> RecordEntry {
     let document = rendered.document;
     RecordEntry {
@@ -137,7 +137,7 @@ fn entry(database: &Database, rendered: Rendered) -> RecordEntry {
     }
 }
 
-/// The list of records names its own parameters; a member's query has them under its own names.
+/// Maps the parameter names of a list of records to those of a member query.
 fn at_query(violation: Violation, path: &str) -> Violation {
     let field = match violation.path.as_str() {
         sort if sort.starts_with("sorts") => "sortFieldId".to_owned(),

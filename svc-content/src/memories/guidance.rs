@@ -1,11 +1,11 @@
-//! A memory's guidance as a document, so that a search finds which memory to load.
+//! The guidance of a memory as a document, so that a search finds which memory to load.
 
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::DocumentId;
 
 use crate::model::{Document, FileType, Memory, content_hash};
 
-/// The document and its text. It stands in no folder: only callers of the whole workspace find it.
+/// The document and its text. It is in no folder: only callers of the whole workspace find it.
 pub(crate) fn document(memory: Memory) -> (Document, String) {
     let mut text = format!("# {}\n", memory.name);
     if let Some(description) = &memory.description {

@@ -1,4 +1,4 @@
-//! What callers send of memories, checked: every violation at once, with its place.
+//! The validation of memory requests: every violation at once, with its path.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::limits::{GUIDANCE_CHARS, MEMBERS_A_CALL, NAME_CHARS, SLUG_CHARS};
 use cairn_proto::ids::{DocumentId, FileId, FolderId, MemberId};
 
-use super::outside::{self, Known};
+use super::outside::{self, SourceDocuments};
 use super::{Memories, slug};
 use crate::Error;
 use crate::checks::Checks;
@@ -15,13 +15,13 @@ use crate::model::{DatabaseQuery, Member, MemberKind, MemberTarget, Memory};
 use crate::scope::Caller;
 use crate::{databases, store};
 
-/// Members of one memory, which an agent loads whole.
+/// The maximum number of members: an agent loads a memory whole.
 const MAX_MEMBERS: usize = 1_000;
 
-/// A member to be added.
+/// The fields of a new member.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemberDraft {
-    /// Absent when the caller named none that there is.
+    /// Absent when the caller gave no valid kind.
     pub(crate) kind: Option<MemberKind>,
     pub(crate) file_id: Option<String>,
     pub(crate) folder_id: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) struct MemberDraft {
     pub(crate) query: Option<DatabaseQuery>,
 }
 
-/// A memory to be made.
+/// The fields of a new memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryDraft {
     pub(crate) name: String,
@@ -42,7 +42,7 @@ pub(crate) struct MemoryDraft {
     pub(crate) members: Vec<MemberDraft>,
 }
 
-/// Changes to a memory: what is absent stays.
+/// An update of a memory: absent fields stay as they are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MemoryPatch {
     pub(crate) name: Option<String>,
@@ -55,21 +55,21 @@ pub(crate) struct MemoryPatch {
     pub(crate) is_listed: Option<bool>,
     pub(crate) add: Vec<MemberDraft>,
     pub(crate) remove: Vec<String>,
-    /// What is to be said of names in the mask that are no field.
+    /// Names in the mask that are no field.
     pub(crate) unknown_fields: Vec<String>,
 }
 
-/// A draft whose fields obey their rules.
+/// A validated draft.
 pub(super) struct CheckedMemoryDraft {
     pub(super) name: String,
     pub(super) slug: Option<String>,
     pub(super) description: Option<String>,
     pub(super) use_when: Option<String>,
     pub(super) is_public: bool,
-    pub(super) members: Vec<WantedMember>,
+    pub(super) members: Vec<ParsedMember>,
 }
 
-/// A patch whose fields obey their rules.
+/// A validated patch.
 pub(super) struct CheckedMemoryPatch {
     pub(super) name: Option<String>,
     pub(super) slug: Option<String>,
@@ -77,21 +77,21 @@ pub(super) struct CheckedMemoryPatch {
     pub(super) use_when: Option<Option<String>>,
     pub(super) is_public: Option<bool>,
     pub(super) is_listed: Option<bool>,
-    pub(super) add: Vec<WantedMember>,
+    pub(super) add: Vec<ParsedMember>,
     pub(super) remove: Vec<String>,
 }
 
-/// A reference that is well formed, and the field that it stood in.
+/// A well-formed reference, and the field that it is from.
 #[derive(Debug)]
-pub(super) struct WantedMember {
+pub(super) struct ParsedMember {
     path: String,
     target: MemberTarget,
     query: Option<DatabaseQuery>,
 }
 
-/// A target that lives within the caller's reach.
+/// A live target in the scope of the caller.
 #[derive(Debug)]
-pub(super) struct FoundTarget {
+pub(super) struct ResolvedTarget {
     pub(super) target: MemberTarget,
     pub(super) query: Option<DatabaseQuery>,
     pub(super) title: String,
@@ -135,7 +135,7 @@ pub(super) fn check_patch(patch: MemoryPatch) -> Result<CheckedMemoryPatch, Erro
     Ok(CheckedMemoryPatch { name, slug, description, use_when, is_public, is_listed, add, remove })
 }
 
-/// Whether the memory is listed with the change: what is not public is not, and cannot be asked to be.
+/// Whether the memory is listed after the change: only a public memory can be.
 pub(super) fn listed(memory: &Memory, wanted: Option<bool>) -> Result<bool, Error> {
     match wanted {
         Some(true) if !memory.is_public => {
@@ -146,7 +146,7 @@ pub(super) fn listed(memory: &Memory, wanted: Option<bool>) -> Result<bool, Erro
     }
 }
 
-pub(super) fn check_added(members: Vec<MemberDraft>) -> Result<Vec<WantedMember>, Error> {
+pub(super) fn check_added(members: Vec<MemberDraft>) -> Result<Vec<ParsedMember>, Error> {
     let mut checks = Checks::default();
     if members.is_empty() {
         checks.violation("members", "too_few", wording::EMPTY);
@@ -163,7 +163,7 @@ pub(super) fn check_total(members: usize) -> Result<(), Error> {
     Err(Error::invalid("members", "too_many", wording::at_most(MAX_MEMBERS, Unit::Members)))
 }
 
-/// The members of a memory that ids name, each once.
+/// The members with these ids, each once.
 pub(super) fn removed(memory: &Memory, ids: &[String]) -> Result<Vec<Member>, Error> {
     let mut found: Vec<Member> = Vec::with_capacity(ids.len());
     let mut missing = Vec::new();
@@ -183,13 +183,12 @@ pub(super) fn removed(memory: &Memory, ids: &[String]) -> Result<Vec<Member>, Er
 }
 
 impl Memories {
-    /// The targets of references; all that name nothing in the workspace are said at once, before any that is out
-    /// of scope.
+    /// The targets of references; all missing ones are reported at once, before any that is out of scope.
     pub(super) async fn targets(
         &self,
         caller: &Caller,
-        wanted: Vec<WantedMember>,
-    ) -> Result<Vec<FoundTarget>, Error> {
+        wanted: Vec<ParsedMember>,
+    ) -> Result<Vec<ResolvedTarget>, Error> {
         let all: Vec<MemberTarget> = wanted.iter().map(|one| one.target).collect();
         let live = self.live(caller, &all).await?;
         let mut found = Vec::with_capacity(wanted.len());
@@ -197,7 +196,7 @@ impl Memories {
         let mut outside = Vec::new();
         let mut broken = Vec::new();
         let is_hidden = |target| {
-            // Sources belong to the whole workspace: a caller of some folders is not told which documents there are.
+            // Sources belong to the whole workspace: a scoped caller must not learn which documents exist.
             caller.listed().is_some() && matches!(target, MemberTarget::SourceDocument(_))
         };
         for one in wanted {
@@ -214,7 +213,7 @@ impl Memories {
                         let path = one.path.replace(".databaseId", ".databaseQuery");
                         broken.extend(self.check_query(caller, id, query, &path).await?);
                     }
-                    found.push(FoundTarget { target, query: one.query, title: title.clone() });
+                    found.push(ResolvedTarget { target, query: one.query, title: title.clone() });
                 }
             }
         }
@@ -231,7 +230,7 @@ impl Memories {
         Ok(found)
     }
 
-    /// The names of the live ones, and the folders that they stand in.
+    /// The names of the live ones, and their folders.
     pub(super) async fn live(
         &self,
         caller: &Caller,
@@ -262,10 +261,10 @@ impl Memories {
         }
         let documents = outside::documents(wanted.iter());
         if !documents.is_empty() {
-            match self.known(caller, &documents).await {
-                Known::Hidden => {}
-                Known::Unanswered => return Err(Error::Unanswered),
-                Known::Live(found) => live.extend(found.into_values().map(|document| {
+            match self.source_documents(caller, &documents).await {
+                SourceDocuments::Hidden => {}
+                SourceDocuments::Unanswered => return Err(Error::Unanswered),
+                SourceDocuments::Live(found) => live.extend(found.into_values().map(|document| {
                     (MemberTarget::SourceDocument(document.id), (document.title, Vec::new()))
                 })),
             }
@@ -319,7 +318,7 @@ fn check_guidance(checks: &mut Checks, path: &str, text: Option<&str>) {
     }
 }
 
-fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) -> Vec<WantedMember> {
+fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) -> Vec<ParsedMember> {
     if members.len() > MEMBERS_A_CALL {
         checks.violation(field, "too_many", wording::at_most(MEMBERS_A_CALL, Unit::Members));
         return Vec::new();
@@ -328,7 +327,7 @@ fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) ->
     members.into_iter().enumerate().filter_map(check).collect()
 }
 
-fn check_member(checks: &mut Checks, at: &str, member: &MemberDraft) -> Option<WantedMember> {
+fn check_member(checks: &mut Checks, at: &str, member: &MemberDraft) -> Option<ParsedMember> {
     let references = [
         (MemberKind::File, "fileId", &member.file_id),
         (MemberKind::Folder, "folderId", &member.folder_id),
@@ -363,7 +362,7 @@ fn reference_of(
     path: String,
     text: &str,
     query: Option<DatabaseQuery>,
-) -> Option<WantedMember> {
+) -> Option<ParsedMember> {
     let id: DocumentId = checks.id(&path, text)?;
-    Some(WantedMember { path, target: MemberTarget::of(kind, id), query })
+    Some(ParsedMember { path, target: MemberTarget::of(kind, id), query })
 }

@@ -1,5 +1,5 @@
-//! Members that are documents of connected sources: what they are called, and what is retained of them. Their owner says
-//! so each time; nothing of it is kept here.
+//! Members that are documents of connected sources: their names and retained texts. Both are fetched from their owner
+//! each time, and not stored here.
 
 use std::collections::HashMap;
 
@@ -7,37 +7,37 @@ use cairn_proto::ids::{DocumentId, MemberId};
 
 use super::Memories;
 use crate::model::{Member, MemberTarget, Memory};
-use crate::outside::{OutsideDocument, OutsideTexts, Silent};
+use crate::outside::{OutsideDocument, OutsideTexts, Unavailable};
 use crate::scope::Caller;
 
-/// A document with the text that is retained of it.
+/// A document with its retained text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocumentEntry {
     pub(crate) document: OutsideDocument,
     pub(crate) content: String,
 }
 
-/// The documents of a memory, by their members.
+/// The documents of a memory, by member.
 pub(crate) type DocumentsOf = HashMap<MemberId, DocumentEntry>;
 
-/// Why a member stands for nothing: the code of a coverage note, and what it says.
+/// Why a member has no content: the code and the message of a coverage note.
 type LeftOut = (&'static str, &'static str);
 
-/// What the members of a memory that are documents stand for.
+/// The contents of the members that are documents.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) documents: DocumentsOf,
     pub(super) left_out: Vec<(Member, &'static str, &'static str)>,
 }
 
-/// What there is of the documents that memories refer to.
+/// The state of the documents that memories refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Known {
-    /// The caller may see none of them.
+pub(super) enum SourceDocuments {
+    /// The caller may not see them.
     Hidden,
-    /// Their owner does not answer.
+    /// Their owner is unavailable.
     Unanswered,
-    /// Those that live.
+    /// The live ones.
     Live(HashMap<DocumentId, OutsideDocument>),
 }
 
@@ -51,19 +51,19 @@ pub(super) fn documents<'a>(targets: impl Iterator<Item = &'a MemberTarget>) -> 
 }
 
 impl Memories {
-    /// What there is of these documents. Sources belong to the whole workspace: a caller of some folders sees nothing of
-    /// them, and neither does somebody without an identity.
-    pub(super) async fn known(&self, caller: &Caller, ids: &[DocumentId]) -> Known {
+    /// The state of these documents. Sources belong to the whole workspace: a scoped caller sees none of them, nor
+    /// does an anonymous one.
+    pub(super) async fn source_documents(&self, caller: &Caller, ids: &[DocumentId]) -> SourceDocuments {
         let Some(call) = caller.call.as_ref().filter(|_| caller.listed().is_none()) else {
-            return Known::Hidden;
+            return SourceDocuments::Hidden;
         };
         match self.context.outside.confirm(call, ids).await {
-            Ok(live) => Known::Live(live),
-            Err(Silent) => Known::Unanswered,
+            Ok(live) => SourceDocuments::Live(live),
+            Err(Unavailable) => SourceDocuments::Unanswered,
         }
     }
 
-    /// Memories with the names of the documents that they refer to.
+    /// Sets the names of the documents that memories refer to.
     pub(super) async fn named<'a>(&self, caller: &Caller, memories: impl Iterator<Item = &'a mut Memory>) {
         let mut members: Vec<&mut Member> = memories
             .flat_map(|memory| &mut memory.members)
@@ -73,34 +73,34 @@ impl Memories {
             return;
         }
         let ids = documents(members.iter().map(|member| &member.target));
-        let known = self.known(caller, &ids).await;
+        let source_documents = self.source_documents(caller, &ids).await;
         for member in &mut members {
-            name(member, &known);
+            name(member, &source_documents);
         }
     }
 
-    /// Names the members of a memory that are documents, and answers their texts, with at most so many bytes, and what is
-    /// left out of them.
-    pub(super) async fn documents_of(&self, caller: &Caller, memory: &mut Memory, most_bytes: u64) -> Found {
+    /// Sets the names of members that are documents; returns their texts, up to a byte limit, and notes for what is
+    /// left out.
+    pub(super) async fn documents_of(&self, caller: &Caller, memory: &mut Memory, max_bytes: u64) -> Found {
         let ids = documents(memory.members.iter().map(|member| &member.target));
         let mut found = Found::default();
         if ids.is_empty() {
             return found;
         }
-        let known = self.known(caller, &ids).await;
-        let texts = match &known {
-            Known::Live(live) => {
+        let source_documents = self.source_documents(caller, &ids).await;
+        let texts = match &source_documents {
+            SourceDocuments::Live(live) => {
                 let is_retained = |id: &DocumentId| live.get(id).is_some_and(|live| !live.catalog_only);
                 let retained: Vec<DocumentId> = ids.iter().copied().filter(is_retained).collect();
-                self.context.outside.read(caller.workspace, &retained, most_bytes).await
+                self.context.outside.read(caller.workspace, &retained, max_bytes).await
             }
-            Known::Hidden | Known::Unanswered => Ok(OutsideTexts::default()),
+            SourceDocuments::Hidden | SourceDocuments::Unanswered => Ok(OutsideTexts::default()),
         };
-        let mut left = most_bytes;
+        let mut left = max_bytes;
         for member in &mut memory.members {
             let MemberTarget::SourceDocument(id) = member.target else { continue };
-            name(member, &known);
-            match entry(id, &known, &texts, &mut left, caller.call.is_some()) {
+            name(member, &source_documents);
+            match entry(id, &source_documents, &texts, &mut left, caller.call.is_some()) {
                 Ok(entry) => _ = found.documents.insert(member.id, entry),
                 Err((code, message)) => found.left_out.push((member.clone(), code, message)),
             }
@@ -109,24 +109,24 @@ impl Memories {
     }
 }
 
-/// What a member that is a document stands for, or why it stands for nothing.
+/// The content of a member that is a document, or why it has none.
 fn entry(
     id: DocumentId,
-    known: &Known,
-    read: &Result<OutsideTexts, Silent>,
+    source_documents: &SourceDocuments,
+    read: &Result<OutsideTexts, Unavailable>,
     left: &mut u64,
     has_identity: bool,
 ) -> Result<DocumentEntry, LeftOut> {
-    let live = match known {
-        Known::Live(live) => live,
-        Known::Hidden if has_identity => {
+    let live = match source_documents {
+        SourceDocuments::Live(live) => live,
+        SourceDocuments::Hidden if has_identity => {
             return Err(("out_of_scope", "connected sources are outside the folders of this token"));
         }
-        Known::Hidden => {
+        SourceDocuments::Hidden => {
             let message = "documents of connected sources are shown to callers with a token only";
             return Err(("source_excluded", message));
         }
-        Known::Unanswered => return Err(("source_excluded", UNANSWERED)),
+        SourceDocuments::Unanswered => return Err(("source_excluded", UNANSWERED)),
     };
     let document = live.get(&id).ok_or((
         "target_deleted",
@@ -136,7 +136,7 @@ fn entry(
         let message = "only the name of this document is kept here: fetch_source_document asks its provider for the text";
         return Err(("catalog_only", message));
     }
-    let read = read.as_ref().map_err(|Silent| ("source_excluded", UNANSWERED))?;
+    let read = read.as_ref().map_err(|Unavailable| ("source_excluded", UNANSWERED))?;
     let beyond = ("budget_exhausted", "this document is beyond the bytes that a resolved memory holds");
     if read.unread.contains(&id) {
         return Err(beyond);
@@ -150,13 +150,13 @@ fn entry(
 
 const UNANSWERED: &str = "the service that keeps documents of sources does not answer now";
 
-/// Says of a member what is known of its document.
-fn name(member: &mut Member, known: &Known) {
-    let document = match known {
-        Known::Live(live) => live.get(&member.target.id()),
-        Known::Hidden | Known::Unanswered => None,
+/// Sets the title of a member from the state of its document.
+fn name(member: &mut Member, source_documents: &SourceDocuments) {
+    let document = match source_documents {
+        SourceDocuments::Live(live) => live.get(&member.target.id()),
+        SourceDocuments::Hidden | SourceDocuments::Unanswered => None,
     };
-    member.is_live = document.is_some() || !matches!(known, Known::Live(_));
+    member.is_live = document.is_some() || !matches!(source_documents, SourceDocuments::Live(_));
     member.is_covered = document.is_some();
     member.title = document.map(|document| document.title.clone());
 }

@@ -1,7 +1,7 @@
-//! Memories as they were (ADR 96): the version of then, with its files as they stood then.
+//! Past states of memories (ADR 96): the version of that time, with its files as of that time.
 //!
-//! What is known of then is told, and for the rest there is a note: of what has left a folder since, of records, and of documents
-//! of sources, nothing is kept that could be asked.
+//! Whatever is no longer known has a note: files that have left a folder since, records, and documents of sources
+//! have no history here.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use crate::scope::Caller;
 use crate::store::page::ListScope;
 use crate::{Error, store};
 
-/// More than are kept of a memory.
+/// Above the number of versions kept.
 const ALL_VERSIONS: i64 = 1_000;
 
-/// What one member stood for.
+/// The content of one member.
 #[derive(Debug, Default)]
 struct Found {
     files: Vec<(File, String)>,
@@ -27,7 +27,7 @@ struct Found {
 }
 
 impl Memories {
-    /// A memory as it stood then, with the contents of then of what the caller's scope covers.
+    /// A memory as of a time, with the contents of that time in the scope of the caller.
     pub(crate) async fn resolve_past(
         &self,
         caller: &Caller,
@@ -43,7 +43,7 @@ impl Memories {
         self.named(caller, std::iter::once(&mut was)).await;
         let (mut entries, mut coverage, mut left) = (Vec::new(), Vec::new(), MAX_BYTES);
         for member in &was.members {
-            let mut found = self.stood_for(&past, caller, member, moment).await?;
+            let mut found = self.contents_then(&past, caller, member, moment).await?;
             let whole = found.files.len();
             found.files.retain(|(file, _)| match left.checked_sub(file.size_bytes) {
                 Some(rest) => {
@@ -63,7 +63,7 @@ impl Memories {
         Ok(Resolved { memory: was, entries, records, fields, documents, coverage })
     }
 
-    /// The version that a memory had at a time.
+    /// The version of a memory as of a time.
     async fn version_at(&self, memory: &Memory, time: Timestamp) -> Result<MemoryVersion, Error> {
         let (db, workspace) = (&self.context.db, memory.workspace_id);
         if memory.created_at > time {
@@ -74,7 +74,7 @@ impl Memories {
         found.ok_or_else(|| Error::Gone(format!("what the memory {} held then is not kept", memory.id)))
     }
 
-    async fn stood_for(
+    async fn contents_then(
         &self,
         past: &Past,
         caller: &Caller,
@@ -108,12 +108,12 @@ impl Memories {
                     Err((code, message)) => Ok(only(code, &message)),
                 }
             }
-            MemberTarget::Folder(id) => self.folder_then(past, caller, (member, *id), moment).await,
+            MemberTarget::Folder(id) => self.folder_as_of(past, caller, (member, *id), moment).await,
         }
     }
 
-    /// The files that are in a folder now and were then, as they stood then.
-    async fn folder_then(
+    /// The files that are in a folder now and were in it then, as of that time.
+    async fn folder_as_of(
         &self,
         past: &Past,
         caller: &Caller,
@@ -121,12 +121,12 @@ impl Memories {
         moment: Moment,
     ) -> Result<Found, Error> {
         let (db, scope) = (&self.context.db, ListScope::Below(vec![folder]));
-        let most = i64::try_from(MAX_FILES).unwrap_or(i64::MAX);
-        let files = store::files::list(db, caller.workspace, &scope, &[], None, most).await?;
+        let limit = i64::try_from(MAX_FILES).unwrap_or(i64::MAX);
+        let files = store::files::list(db, caller.workspace, &scope, &[], None, limit).await?;
         let total = store::files::count(db, caller.workspace, &scope, &[]).await?;
         let mut found = Found::default();
         for file in files {
-            // What was elsewhere then, or nowhere, is no part of what the folder was.
+            // A file that was elsewhere, or did not exist, was no part of the folder.
             if let Ok(stood) = unknown(past.file(caller, &file.id.to_string(), moment).await)?
                 && stood.0.folders.contains(&folder)
             {
@@ -143,7 +143,7 @@ impl Memories {
     }
 }
 
-/// What is not known of one file is a note, and no end of the answer.
+/// A missing file becomes a note; other errors fail the call.
 fn unknown<T>(stood: Result<T, Error>) -> Result<Result<T, (&'static str, String)>, Error> {
     match stood {
         Ok(stood) => Ok(Ok(stood)),

@@ -13,15 +13,15 @@ use crate::scope::Caller;
 use crate::store;
 use crate::store::memories::Contents;
 
-/// Files of one folder member (spec 2.3).
+/// The maximum number of files of a folder member (spec 2.3).
 pub(super) const MAX_FILES: u64 = 50;
-/// Contents of one answer, so that it fits a message and the memory of who reads it.
+/// The size limit of the contents of one response: it has to fit into a message and into the memory of the reader.
 pub(super) const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What a resolved memory leaves out.
+/// A note on content that a resolved memory leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CoverageNote {
-    /// The contract's spelling.
+    /// As spelled in the contract.
     pub(crate) code: &'static str,
     pub(crate) message: String,
     pub(crate) member: MemberId,
@@ -32,7 +32,7 @@ pub(crate) struct CoverageNote {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resolved {
     pub(crate) memory: Memory,
-    /// What each member stands for, in the order of the members.
+    /// The files of each member, in the order of the members.
     pub(crate) entries: Vec<Vec<(File, String)>>,
     /// The records of database members.
     pub(crate) records: HashMap<MemberId, Vec<RecordEntry>>,
@@ -44,7 +44,7 @@ pub(crate) struct Resolved {
 }
 
 impl Memories {
-    /// A memory with the current contents of what the caller's scope covers.
+    /// A memory with the current contents in the scope of the caller.
     pub(crate) async fn resolve(&self, caller: &Caller, named: &str) -> Result<Resolved, Error> {
         let mut resolved = self.resolve_files(caller, named).await?;
         let left = self.add_records(caller, &mut resolved).await?;
@@ -52,8 +52,8 @@ impl Memories {
         Ok(resolved)
     }
 
-    /// One statement, and one more for what folders hold. What a member stands for is of one moment, so a reader may see
-    /// two members before and after a change, as with two calls.
+    /// Two statements: the second one for folder members. Each reads its own snapshot, so a reader may see one member
+    /// before and another after a change, as with two calls.
     async fn resolve_files(&self, caller: &Caller, named: &str) -> Result<Resolved, Error> {
         let named = parse(named)?;
         let (db, workspace, scope) = (&self.context.db, caller.workspace, caller.listed());
@@ -64,10 +64,10 @@ impl Memories {
             let limits = (MAX_BYTES, MAX_FILES);
             contents.extend(store::memories::read_folders(db, workspace, memory.id, scope, limits).await?);
         }
-        put_together(memory, contents)
+        assemble(memory, contents)
     }
 
-    /// A public memory, for somebody without an identity. What is not public does not exist for them.
+    /// A public memory for an anonymous caller; one that is not public is not found.
     pub(crate) async fn resolve_public(
         &self,
         named: &str,
@@ -79,7 +79,7 @@ impl Memories {
             (None, Err(_)) => None,
         };
         let workspace: WorkspaceId = home.ok_or_else(|| Error::no_memory(named))?;
-        // Of a workspace that was deleted nothing is public.
+        // A deleted workspace has no public memories.
         if self.context.suspensions.is_suspended_now(workspace).await? {
             return Err(Error::no_memory(named));
         }
@@ -101,17 +101,17 @@ impl Memories {
         Ok(resolved)
     }
 
-    /// The documents of connected sources among the members, with at most so many bytes.
-    async fn add_documents(&self, caller: &Caller, resolved: &mut Resolved, most_bytes: u64) {
-        let found = self.documents_of(caller, &mut resolved.memory, most_bytes).await;
+    /// Adds the documents of connected sources among the members, up to a byte limit.
+    async fn add_documents(&self, caller: &Caller, resolved: &mut Resolved, max_bytes: u64) {
+        let found = self.documents_of(caller, &mut resolved.memory, max_bytes).await;
         resolved.documents = found.documents;
         let left_out = found.left_out.iter();
         let notes = left_out.map(|(member, code, message)| note(member, code, (*message).to_owned()));
         resolved.coverage.extend(notes);
     }
 
-    /// The records of the database members that the caller's scope covers, each asked of the rules of records, within
-    /// what the files left of the bytes. Answers what they leave of them.
+    /// Adds the records of the database members in the scope of the caller, by the rules of records, up to the bytes
+    /// that the files left. Returns the bytes that remain.
     async fn add_records(&self, caller: &Caller, resolved: &mut Resolved) -> Result<u64, Error> {
         let files = resolved.entries.iter().flatten().map(|(file, _)| file.size_bytes);
         let mut left = MAX_BYTES.saturating_sub(files.sum());
@@ -140,7 +140,7 @@ impl Memories {
     }
 }
 
-fn put_together(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Result<Resolved, Error> {
+fn assemble(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Result<Resolved, Error> {
     let mut entries = Vec::with_capacity(memory.members.len());
     let mut coverage = Vec::new();
     let mut bytes = 0_u64;
@@ -159,7 +159,7 @@ fn put_together(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Re
     Ok(Resolved { memory, entries, records, fields, documents, coverage })
 }
 
-/// The database members whose targets live and are covered.
+/// The database members whose targets are live and in scope.
 fn databases(memory: &Memory) -> Vec<Member> {
     let is_database =
         |member: &&Member| member.is_covered && matches!(member.target, MemberTarget::Database(_));
@@ -170,12 +170,12 @@ pub(super) fn note(member: &Member, code: &'static str, message: String) -> Cove
     CoverageNote { code, message, member: member.id, target: member.target.id() }
 }
 
-/// What is left out of one member. Nothing here names what the caller may not see.
+/// The notes for a member. They must not name anything outside of the scope.
 fn notes(member: &Member, found: &Contents) -> Vec<CoverageNote> {
     let note = |code, message: String| note(member, code, message);
     let noun = member.target.kind();
     if matches!(member.target, MemberTarget::SourceDocument(_)) {
-        // Its owner says what there is of it.
+        // Notes for it come from its owner.
         return Vec::new();
     }
     if !member.is_live {

@@ -1,16 +1,17 @@
-//! Slugs: names of memories for addresses and paths.
+//! Slugs: names of memories for URLs and paths.
 
 use cairn_proto::domain::limits::SLUG_CHARS;
 use cairn_proto::ids::MemoryId;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// Room for a number behind a derived one.
+/// Leaves room for a numeric suffix.
 const MAX_DERIVED: usize = 80;
-/// For a name without a letter or digit that a slug can hold.
+/// For a name without any character that a slug can contain.
 const FALLBACK: &str = "memory";
 
-/// Small letters and digits, in groups with one hyphen between. What is spelled like an id would name two things.
+/// Lowercase letters and digits, in groups separated by single hyphens. Text in the form of an id is rejected as
+/// ambiguous.
 pub(super) fn is_valid(slug: &str) -> bool {
     let is_group = |group: &str| {
         !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
@@ -18,7 +19,7 @@ pub(super) fn is_valid(slug: &str) -> bool {
     slug.len() <= SLUG_CHARS && slug.split('-').all(is_group) && slug.parse::<MemoryId>().is_err()
 }
 
-/// The slug that a name suggests.
+/// The slug derived from a name.
 pub(super) fn derive(name: &str) -> String {
     let plain = name.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase);
     let mut slug = String::new();
@@ -36,13 +37,13 @@ pub(super) fn derive(name: &str) -> String {
     if slug.is_empty() { FALLBACK.to_owned() } else { slug.to_owned() }
 }
 
-/// The slug itself, or with the first number from 2 on that none of the taken ones has.
+/// The slug itself, or with the first free numeric suffix from 2 on.
 pub(super) fn first_free(base: &str, taken: &[String]) -> String {
     let is_free = |slug: &str| is_valid(slug) && !taken.iter().any(|one| one == slug);
     if is_free(base) {
         return base.to_owned();
     }
-    // One more than are taken is enough to find a gap.
+    // One candidate more than there are taken slugs always includes a free one.
     let numbered = (2..).take(taken.len() + 1).map(|number| format!("{base}-{number}"));
     let mut free = numbered.filter(|slug| is_free(slug));
     free.next().unwrap_or_else(|| base.to_owned())

@@ -1,4 +1,4 @@
-//! Memories in trash. Nobody reads one there, an export without a token neither; what its members refer to stays as it is.
+//! Memories in trash. They cannot be read there, and references of their members stay.
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::Tx;
@@ -11,7 +11,7 @@ use crate::scope::Caller;
 use crate::{Error, store};
 
 impl Memories {
-    /// Moves a memory to trash. Its slug is free for others from then on.
+    /// Moves a memory to trash; its slug becomes free.
     pub(crate) async fn delete(&self, caller: &Caller, named: &str) -> Result<u64, Error> {
         let mut change = Change::begin(&self.context, caller).await?;
         let memory = locked(&mut change, caller, &parse(named)?).await?;
@@ -22,7 +22,7 @@ impl Memories {
     }
 }
 
-/// Checks that the scope covers what the members of a memory in trash refer to, as for its deletion.
+/// Checks that the scope covers the targets of the members of a memory in trash, as its deletion did.
 pub(crate) async fn require_trashed(
     tx: &mut Tx,
     caller: &Caller,
@@ -33,7 +33,8 @@ pub(crate) async fn require_trashed(
     require_all(caller, &memory.members, action)
 }
 
-/// Gives a memory that comes back a slug that no live one has: its own, or with a number behind. Answers its path.
+/// Gives a restored memory a slug that no live one has: its own, if necessary with a numeric suffix. Returns its
+/// path.
 pub(crate) async fn revive(tx: &mut Tx, caller: &Caller, deletion: &Deletion) -> Result<String, Error> {
     store::memories::lock_slugs(tx, deletion.workspace).await?;
     let mut memory = trashed(tx, deletion.workspace, caller, &deletion.item_id).await?;
@@ -54,7 +55,7 @@ async fn trashed(tx: &mut Tx, workspace: WorkspaceId, caller: &Caller, id: &str)
     found.ok_or_else(|| Error::no_memory(id))
 }
 
-/// Where scripts see it.
+/// The path in the virtual filesystem.
 pub(super) fn path(slug: &str) -> String {
     format!("/memories/{slug}")
 }

@@ -1,8 +1,10 @@
-//! Versions of memories (ADR 81): what a memory was can be read, and be made what it is again.
+//! Versions of memories (ADR 81): former states can be read and restored.
 
 use cairn_proto::ids::MemberId;
 
-use super::{Memories, former, input, locked, members_removed, parse, renumber, require_all, save, take_out};
+use super::{
+    Memories, former, input, locked, members_removed, parse, remove_members, renumber, require_all, save,
+};
 use crate::change::Change;
 use crate::model::{
     Author, Former, FormerMember, Member, MemberTarget, Memory, MemoryState, MemoryVersion, Page,
@@ -11,7 +13,7 @@ use crate::model::{
 use crate::scope::Caller;
 use crate::{Error, store};
 
-/// Versions of one memory; the oldest of more are forgotten. Each has the whole list of members.
+/// The maximum number of versions of a memory; older ones are deleted. Each has the whole list of members.
 const MOST_VERSIONS: u64 = 100;
 
 impl Memories {
@@ -36,7 +38,7 @@ impl Memories {
         Ok(request.page(found, total, |version| (version.version.to_string(), String::new())))
     }
 
-    /// A version with what the memory was, as the caller may see it: with the present names of what its members refer to.
+    /// A version with the state of the memory as the caller may see it, with the current names of the targets.
     pub(crate) async fn version(
         &self,
         caller: &Caller,
@@ -50,8 +52,8 @@ impl Memories {
         Ok((found, was))
     }
 
-    /// Makes a memory what agents read of it at a version, as a new version: its name, its guidance, its members and their
-    /// order. By what address it is known and who else reads it stays as it is. What is so already changes nothing.
+    /// Restores the content of a version as a new version: name, guidance, members and their order. Slug and
+    /// visibility stay. A version equal to the current state changes nothing.
     pub(crate) async fn restore_version(
         &self,
         caller: &Caller,
@@ -61,7 +63,7 @@ impl Memories {
     ) -> Result<Written<Memory>, Error> {
         let seen = self.readable(caller, named).await?;
         let (found, state) = self.kept(&seen, version).await?;
-        // Before the transaction: a second connection within one could wait for ever in a small pool.
+        // Before the transaction: acquiring a second connection inside one can deadlock on a small pool.
         let was = self.shown(caller, &seen, &found, state).await?;
         let mut change = Change::begin(&self.context, caller).await?;
         let before = locked(&mut change, caller, &seen.id.to_string()).await?;
@@ -76,7 +78,7 @@ impl Memories {
         let mut changed = former(&before, &memory);
         changed.extend(matched.former());
         let Matched { members, removed, added, is_moved } = matched;
-        take_out(&mut change, caller, &mut memory, removed).await?;
+        remove_members(&mut change, caller, &mut memory, removed).await?;
         let (now, kept) = (change.now(), memory.members.len());
         let added = added
             .into_iter()
@@ -116,7 +118,7 @@ impl Memories {
         })
     }
 
-    /// What a memory was, as far as a caller may see it. Documents of sources are not named yet.
+    /// The state of a version as the caller may see it, without the names of documents of sources.
     pub(super) async fn shown(
         &self,
         caller: &Caller,
@@ -131,7 +133,7 @@ impl Memories {
             let target = MemberTarget::of(one.kind, one.id);
             let found = live.get(&target);
             let covered = found.filter(|(_, folders)| caller.covers(folders));
-            // What is asked of a database is hidden with it.
+            // The query of a database outside of the scope is hidden with the database.
             let query = one.query.filter(|_| covered.is_some() || caller.listed().is_none());
             Member {
                 id: one.member,
@@ -162,19 +164,19 @@ impl Memories {
     }
 }
 
-/// The members of a memory beside those that it is to have.
+/// The current members of a memory matched with those of a version.
 #[derive(Debug)]
 struct Matched {
-    /// All that it will have, in their order.
+    /// The resulting members, in their order.
     members: Vec<Member>,
     removed: Vec<Member>,
     added: Vec<Member>,
-    /// Whether those that stay stand in another order.
+    /// Whether the remaining members change their order.
     is_moved: bool,
 }
 
 impl Matched {
-    /// A member is known by its id, and one that came back since by what it refers to.
+    /// Members match by id, and members that were removed and added again by target.
     fn of(there: &[Member], wanted: Vec<Member>) -> Self {
         let ids: Vec<MemberId> = wanted.iter().map(|one| one.id).collect();
         let mut left = there.to_vec();
@@ -202,7 +204,7 @@ impl Matched {
         self.removed.is_empty() && self.added.is_empty() && !self.is_moved
     }
 
-    /// What the list of activity is told.
+    /// The changes for the activity.
     fn former(&self) -> Vec<Former> {
         let added = self.added.iter().map(FormerMember::from).collect();
         let changes = [
@@ -213,7 +215,7 @@ impl Matched {
         changes.into_iter().flatten().collect()
     }
 
-    /// Checks that the caller may do that to a memory.
+    /// Checks that the caller may restore.
     fn check(&self, caller: &Caller, memory: &Memory, may_remove: bool) -> Result<(), Error> {
         input::check_total(self.members.len())?;
         if !self.removed.is_empty() && !may_remove {
@@ -230,11 +232,11 @@ impl Matched {
     }
 }
 
-/// Keeps what a memory is now as its version.
+/// Stores the current state of a memory as a version.
 pub(super) async fn keep(change: &mut Change, caller: &Caller, memory: &Memory) -> Result<(), Error> {
     let whole = match caller.listed() {
         None => None,
-        // A caller of some folders is not shown everything of it.
+        // A scoped caller was not shown all of it.
         Some(_) => {
             let engine = change.tx().engine();
             store::memories::get(engine, caller.workspace, &memory.id.to_string(), None).await?
@@ -252,7 +254,7 @@ pub(super) async fn keep(change: &mut Change, caller: &Caller, memory: &Memory) 
     match memory.version.checked_sub(MOST_VERSIONS) {
         None | Some(0) => Ok(()),
         Some(last) => {
-            Ok(store::memory_versions::forget(change.tx(), caller.workspace, memory.id, last).await?)
+            Ok(store::memory_versions::delete_up_to(change.tx(), caller.workspace, memory.id, last).await?)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who did what.
+//! The activity log: who did what.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,26 +12,26 @@ use serde::{Deserialize, Serialize};
 
 use super::{Author, FormerMember};
 
-/// How long entries are kept.
+/// The retention of entries.
 pub(crate) const ACTIVITY_KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 
-/// Which entry. They sort as they happened; entries of one item as they were written, whatever the clocks say.
+/// The id of an entry. Ids sort by time; for entries of one item in the order of the writes, even when clocks jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ActivityId {
     pub(crate) at: Timestamp,
-    /// Where the write ended in the feed.
+    /// The last feed position of the write.
     pub(crate) position: u64,
-    /// Among the entries of the write.
+    /// The index among the entries of the write.
     pub(crate) place: u64,
 }
 
 impl ActivityId {
-    /// Behind every entry of that time and later ones.
+    /// An upper bound of the entries before that time.
     pub(crate) const fn before(at: Timestamp) -> Self {
         Self { at, position: 0, place: 0 }
     }
 
-    /// The write that it is of.
+    /// The write of the entry.
     pub(crate) const fn write(self) -> WriteId {
         WriteId { at: self.at, position: self.position }
     }
@@ -45,28 +45,28 @@ impl fmt::Display for ActivityId {
 
 /// The text is no id of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NoActivityId;
+pub(crate) struct InvalidActivityId;
 
 impl FromStr for ActivityId {
-    type Err = NoActivityId;
+    type Err = InvalidActivityId;
 
-    fn from_str(text: &str) -> Result<Self, NoActivityId> {
+    fn from_str(text: &str) -> Result<Self, InvalidActivityId> {
         let mut parts = text.split('.');
         let (at, position, place) = (parts.next(), parts.next(), parts.next());
         if parts.next().is_some() {
-            return Err(NoActivityId);
+            return Err(InvalidActivityId);
         }
-        let number = |part: Option<&str>| part.and_then(|part| part.parse().ok()).ok_or(NoActivityId);
-        let at = at.and_then(|at| at.parse().ok()).ok_or(NoActivityId)?;
+        let number = |part: Option<&str>| part.and_then(|part| part.parse().ok()).ok_or(InvalidActivityId);
+        let at = at.and_then(|at| at.parse().ok()).ok_or(InvalidActivityId)?;
         Ok(Self { at: Timestamp::from_micros(at), position: number(position)?, place: number(place)? })
     }
 }
 
-/// Which write: what its entries have in common.
+/// The id of a write, shared by its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WriteId {
     pub(crate) at: Timestamp,
-    /// Where it ended in the feed.
+    /// The last feed position of the write.
     pub(crate) position: u64,
 }
 
@@ -77,26 +77,26 @@ impl fmt::Display for WriteId {
 }
 
 impl FromStr for WriteId {
-    type Err = NoActivityId;
+    type Err = InvalidActivityId;
 
-    fn from_str(text: &str) -> Result<Self, NoActivityId> {
-        let (at, position) = text.split_once('.').ok_or(NoActivityId)?;
-        let at = at.parse().map_err(|_| NoActivityId)?;
-        let position = position.parse().map_err(|_| NoActivityId)?;
+    fn from_str(text: &str) -> Result<Self, InvalidActivityId> {
+        let (at, position) = text.split_once('.').ok_or(InvalidActivityId)?;
+        let at = at.parse().map_err(|_| InvalidActivityId)?;
+        let position = position.parse().map_err(|_| InvalidActivityId)?;
         Ok(Self { at: Timestamp::from_micros(at), position })
     }
 }
 
-/// What a write did to an item.
+/// An operation on an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
     Update,
-    /// To trash.
+    /// Moves to trash.
     Trash,
-    /// Out of trash.
+    /// Restores from trash.
     Restore,
-    /// For good.
+    /// Deletes permanently.
     Remove,
 }
 
@@ -109,24 +109,24 @@ impl Operation {
         (Self::Remove, "remove"),
     ];
 
-    /// The spelling in the table.
+    /// As stored in the table.
     pub(crate) fn as_str(self) -> &'static str {
         Self::ALL.into_iter().find(|(one, _)| *one == self).map(|(_, text)| text).unwrap_or_default()
     }
 
-    /// What is spelled so.
+    /// Parses the stored spelling.
     pub(crate) fn read(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, spelled)| *spelled == text).map(|(one, _)| one)
     }
 }
 
-/// One thing that an update changed, with what it was before where that is kept nowhere else.
+/// A change by an update, with the previous value where it is stored nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Former {
-    /// Of a file; versions keep it.
+    /// Of a file; the versions have it.
     Content,
-    /// Of a record; versions keep them.
+    /// Of a record; the versions have them.
     Values,
     Name(String),
     /// Absent: the root.
@@ -137,13 +137,13 @@ pub(crate) enum Former {
     Slug(String),
     UseWhen(Option<String>),
     Public(bool),
-    /// Whether search engines list it.
+    /// Whether search engines may index it.
     Listed(bool),
-    /// Members that the memory had not.
+    /// Members that were added.
     MembersAdded(Vec<FormerMember>),
-    /// Members that it had.
+    /// Members that were removed.
     MembersRemoved(Vec<FormerMember>),
-    /// Members stood in another order.
+    /// Members that changed their order.
     MembersMoved,
     /// Of a database: its properties and their options.
     Fields,
@@ -151,7 +151,7 @@ pub(crate) enum Former {
 }
 
 impl Former {
-    /// What was changed, as callers are told.
+    /// The name of the change in the contract.
     pub(crate) const fn as_str(&self) -> &'static str {
         match self {
             Self::Content => "content",
@@ -172,28 +172,28 @@ impl Former {
     }
 }
 
-/// What a write did to one item.
+/// An operation of a write on one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Activity {
     pub(crate) operation: Operation,
     pub(crate) kind: Kind,
     pub(crate) item_id: String,
-    /// The folder that holds it, or its database; absent for the root.
+    /// The folder or the database that the item is in; absent for the root.
     pub(crate) folder_id: Option<FolderId>,
-    /// Of a record.
+    /// For a record.
     pub(crate) database_id: Option<DatabaseId>,
     pub(crate) name: String,
     pub(crate) path: String,
     pub(crate) version_before: Option<u64>,
     pub(crate) version_after: Option<u64>,
-    /// How many items went or came back, this one included.
+    /// The number of items that were deleted or restored, including this one.
     pub(crate) items: u64,
-    /// What an update changed.
+    /// The changes by an update.
     pub(crate) former: Vec<Former>,
 }
 
 impl Activity {
-    /// What was done to an item of that name, of which the rest is to be said.
+    /// An operation on an item with that name; the other fields are set by the methods below.
     pub(crate) fn of(operation: Operation, kind: Kind, item_id: impl ToString, name: &str) -> Self {
         Self {
             operation,
@@ -210,17 +210,17 @@ impl Activity {
         }
     }
 
-    /// The same of what stands there.
+    /// Sets the location.
     pub(crate) fn at(self, path: &str, folder_id: Option<FolderId>) -> Self {
         Self { path: path.to_owned(), folder_id, ..self }
     }
 
-    /// The same that made one version of another; absent where there was or is none.
+    /// Sets the versions before and after; absent where there is none.
     pub(crate) fn versions(self, before: Option<u64>, after: Option<u64>) -> Self {
         Self { version_before: before, version_after: after, ..self }
     }
 
-    /// What it is called.
+    /// The operation in the contract.
     pub(crate) fn action(&self) -> ActivityAction {
         match self.operation {
             Operation::Create => ActivityAction::Created,
@@ -236,14 +236,14 @@ impl Activity {
         }
     }
 
-    /// What it changed, each once.
+    /// The names of the changes, each once.
     pub(crate) fn changed(&self) -> Vec<&'static str> {
         let mut changed: Vec<&str> = self.former.iter().map(Former::as_str).collect();
         changed.dedup();
         changed
     }
 
-    /// The name before, where that was changed.
+    /// The name before, if it was changed.
     pub(crate) fn former_name(&self) -> Option<&str> {
         self.former.iter().find_map(
             |former| {
@@ -252,7 +252,7 @@ impl Activity {
         )
     }
 
-    /// Takes a later update of the same item, by the same write, as a part of this; `Err` gives back what is none.
+    /// Merges a later update of the same item by the same write; `Err` returns one that cannot be merged.
     pub(crate) fn absorb(&mut self, later: Self) -> Result<(), Self> {
         let is_same = (self.kind, &self.item_id) == (later.kind, &later.item_id);
         let grows = matches!(self.operation, Operation::Create | Operation::Update | Operation::Restore);
@@ -261,10 +261,10 @@ impl Activity {
         }
         let mut former = later.former;
         if self.operation == Operation::Create {
-            // What is new had nothing before.
+            // A new item has no previous values.
             former.clear();
         }
-        // What the first of two changes says of before holds.
+        // Of two changes of the same field, the previous value of the first counts.
         former.retain(|one| {
             !self.former.iter().any(|known| known.as_str() == one.as_str()) || one.as_str() == "members"
         });
@@ -276,23 +276,23 @@ impl Activity {
     }
 }
 
-/// Who writes, by which door.
+/// The author of a write, and its channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Actor {
     pub(crate) author: Author,
-    /// Empty for what the service does by itself.
+    /// Empty for writes by the service itself.
     pub(crate) channel: &'static str,
     /// The entry that the write undoes.
     pub(crate) undoes: Option<ActivityId>,
 }
 
-/// An entry of the list.
+/// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActivityEntry {
     pub(crate) id: ActivityId,
     pub(crate) author: Author,
     pub(crate) channel: String,
-    /// Of an undo: the entry before which the item stood as it stands after this one.
+    /// For an undo: the entry whose previous state the item has after this one.
     pub(crate) undoes: Option<ActivityId>,
     pub(crate) what: Activity,
 }
@@ -306,11 +306,11 @@ mod tests {
         let id = ActivityId { at: Timestamp::from_micros(5), position: 7, place: 2 };
         assert_eq!((id.to_string().as_str(), "5.7.2".parse()), ("5.7.2", Ok(id)));
         for odd in ["", "5", "5.7", "5.7.2.1", "5.-7.2", "x.7.2", "5.7.", "99999999999999999999.1.1"] {
-            assert_eq!(odd.parse::<ActivityId>(), Err(NoActivityId), "{odd}");
+            assert_eq!(odd.parse::<ActivityId>(), Err(InvalidActivityId), "{odd}");
         }
         assert_eq!((id.write().to_string().as_str(), "5.7".parse()), ("5.7", Ok(id.write())));
         for odd in ["", "5", "5.7.2", "5.-7", "x.7", "5."] {
-            assert_eq!(odd.parse::<WriteId>(), Err(NoActivityId), "{odd}");
+            assert_eq!(odd.parse::<WriteId>(), Err(InvalidActivityId), "{odd}");
         }
     }
 

@@ -5,7 +5,7 @@ use cairn_proto::ids::{AssetId, ObjectId, WorkspaceId};
 
 use super::Author;
 
-/// Where the bytes of an asset are.
+/// The object with the bytes of an asset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredObject {
     pub(crate) object: ObjectId,

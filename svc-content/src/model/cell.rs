@@ -1,4 +1,4 @@
-//! Values in the form in which the engines compare, sort and count them.
+//! Cells: values in the form in which the engines compare, sort and count them.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::PropertyId;
@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use super::{Database, Property, PropertyType, Values, fold};
 
-/// Keys stay below what a page of an index holds, whatever the script.
+/// Keeps keys below the page size of an index, in any script.
 pub(crate) const MAX_KEY_CHARS: usize = 200;
 
 pub(crate) const MICROS_A_DAY: i64 = 86_400_000_000;
 
-/// A date, or a moment.
+/// A date, or a point in time, as a half-open interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Day {
     pub(crate) start: i64,
-    /// What follows it: the next day, or the next microsecond.
+    /// The exclusive end: the next day, or the next microsecond.
     pub(crate) end: i64,
 }
 
 impl Day {
-    /// Reads `YYYY-MM-DD` (in UTC) or RFC 3339.
+    /// Parses `YYYY-MM-DD` (in UTC) or RFC 3339.
     pub(crate) fn read(text: &str) -> Option<Self> {
         const DATE_LENGTH: usize = 10;
         if text.len() == DATE_LENGTH {
@@ -32,19 +32,19 @@ impl Day {
     }
 }
 
-/// One element of a value as the engine compares it.
+/// One element of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) property: PropertyId,
     pub(crate) place: usize,
     pub(crate) number: Option<f64>,
     pub(crate) text: Option<String>,
-    /// The whole where the key is only its beginning, and what a search reads where there is no such key.
+    /// The whole text where the key is only a prefix, or the searched text where there is no text key.
     pub(crate) rest: Option<String>,
     pub(crate) target: Option<String>,
 }
 
-/// A text's key, and the whole text where the key is only its beginning.
+/// The key of a text, and the whole text where the key is only a prefix.
 pub(crate) fn text_key(folded: &str) -> (String, Option<String>) {
     match folded.char_indices().nth(MAX_KEY_CHARS) {
         None => (folded.to_owned(), None),
@@ -52,7 +52,7 @@ pub(crate) fn text_key(folded: &str) -> (String, Option<String>) {
     }
 }
 
-/// Micros of a date as a key: exact up to the year 2255, and in order for ever.
+/// The microseconds of a date as a key: exact up to the year 2255, and monotonic beyond.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a key; see above")]
 pub(crate) fn micros_key(micros: i64) -> f64 {
     micros as f64
@@ -63,7 +63,7 @@ pub(crate) fn place_key(place: usize) -> f64 {
     place as f64
 }
 
-/// The cells of a record's values.
+/// The cells of the values of a record.
 pub(crate) fn cells(database: &Database, values: &Values) -> Vec<Cell> {
     let mut cells = Vec::new();
     for property in &database.properties {
@@ -109,7 +109,7 @@ fn cell(property: &Property, element: &Value) -> Option<Cell> {
     Some(cell)
 }
 
-/// The texts of a record's values that a free-text search reads, folded; options are found by their ids.
+/// The folded texts of the values of a record for free-text search; options are matched by their ids.
 pub(crate) fn searched(cells: &[Cell]) -> String {
     let texts =
         cells.iter().filter(|cell| cell.target.is_none() && !(cell.number.is_some() && cell.text.is_some()));

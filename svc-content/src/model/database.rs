@@ -11,7 +11,7 @@ use super::{Property, Values, View};
 pub(crate) struct Database {
     pub(crate) id: DatabaseId,
     pub(crate) workspace_id: WorkspaceId,
-    /// The folder that holds it, or held it before the trash.
+    /// The folder it is in, or was in before it went to trash.
     pub(crate) folder_id: Option<FolderId>,
     /// From the root to that folder, while it is live.
     pub(crate) folders: Vec<FolderId>,
@@ -35,7 +35,7 @@ impl Database {
         self.properties.iter().find(|property| property.id == id)
     }
 
-    /// The property that titles the records.
+    /// The property that is the title of records.
     pub(crate) fn primary(&self) -> Option<&Property> {
         self.properties.iter().find(|property| property.is_primary)
     }

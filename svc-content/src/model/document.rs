@@ -1,4 +1,4 @@
-//! What search knows of an item.
+//! Documents for the search index.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
@@ -6,21 +6,21 @@ use cairn_proto::ids::{DatabaseId, DocumentId, FolderId};
 
 use super::{File, FileType};
 
-/// What retrieval learns of a live document besides its content.
+/// A live document without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document {
     pub(crate) kind: Kind,
     pub(crate) id: DocumentId,
-    /// From the root to the folder that holds it; none in the root, which is outside every folder scope.
+    /// From the root to its folder; empty in the root, which is outside of every folder scope.
     pub(crate) folders: Vec<FolderId>,
     pub(crate) title: String,
     pub(crate) path: String,
-    /// Of a file.
+    /// For a file.
     pub(crate) tags: Vec<String>,
     pub(crate) format: FileType,
     pub(crate) content_hash: String,
     pub(crate) updated_at: Timestamp,
-    /// Of a record.
+    /// For a record.
     pub(crate) database_id: Option<DatabaseId>,
 }
 

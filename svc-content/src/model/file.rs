@@ -10,10 +10,10 @@ use super::{Author, FileType};
 pub(crate) struct File {
     pub(crate) id: FileId,
     pub(crate) workspace_id: WorkspaceId,
-    /// From the root to the folder that holds it; none for a file in the root.
+    /// From the root to its folder; empty for a file in the root.
     pub(crate) folders: Vec<FolderId>,
     pub(crate) name: String,
-    /// What it is for.
+    /// What the file is for.
     pub(crate) description: Option<String>,
     pub(crate) path: String,
     pub(crate) file_type: FileType,
@@ -26,21 +26,21 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// The folder that holds it.
+    /// The folder it is in.
     pub(crate) fn folder_id(&self) -> Option<FolderId> {
         self.folders.last().copied()
     }
 }
 
-/// A content that a file has or had.
+/// A current or former content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileVersion {
     pub(crate) file_id: FileId,
-    /// The file's version when it got the content.
+    /// The version of the file that introduced the content.
     pub(crate) version: u64,
     pub(crate) content_hash: String,
     pub(crate) size_bytes: u64,
     pub(crate) created_at: Timestamp,
-    /// Absent when nobody knows.
+    /// Absent when unknown.
     pub(crate) author: Option<Author>,
 }

@@ -12,39 +12,39 @@ pub(crate) enum Filter {
     Is(Condition),
 }
 
-/// What a record's values of one property must be like.
+/// A condition on the values of one property.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition {
     pub(crate) property: PropertyId,
     pub(crate) test: Test,
-    /// Whether no value may pass the test; records without a value do then.
+    /// Whether no value may pass the test; records without a value match then.
     pub(crate) is_negated: bool,
     /// Whether a record has at most one value of the property.
     pub(crate) is_single: bool,
 }
 
-/// What one element of a value must be like.
+/// A test of one element of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test {
-    /// There is one; whether its key is a number.
+    /// It exists; whether its key is a number.
     Present { by_number: bool },
-    /// One of these texts: key, and the whole where the key is only its beginning.
+    /// One of these texts: the key, and the whole text where the key is a prefix.
     TextIs(Vec<(String, Option<String>)>),
-    /// It holds this folded text.
+    /// It contains this folded text.
     TextHas(String),
-    /// It names something that lives in these folders or below them; the type says what. Asked for callers whose scope
-    /// hides the rest.
+    /// Its target is live and in these folders or below them; the type is that of the property. For callers whose
+    /// scope hides other targets.
     Visible { kind: PropertyType, folders: Vec<FolderId> },
     /// Its text key is one of these.
     KeyIs(Vec<String>),
     /// One of these numbers.
     NumberIs(Vec<f64>),
-    /// Within bounds, the lower inclusive or not, the upper inclusive or not.
+    /// Within bounds, each with whether it is inclusive.
     Between { from: Option<(f64, bool)>, to: Option<(f64, bool)> },
 }
 
 impl Condition {
-    /// Whether the cells that pass the test are those of the records that fulfil the condition.
+    /// Whether the cells that pass the test are exactly those of the matching records.
     pub(crate) const fn is_plain(&self) -> bool {
         !self.is_negated
     }

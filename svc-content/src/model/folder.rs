@@ -8,7 +8,7 @@ use cairn_proto::ids::{FolderId, WorkspaceId};
 pub(crate) struct Folder {
     pub(crate) id: FolderId,
     pub(crate) workspace_id: WorkspaceId,
-    /// From the root to the folder that holds it.
+    /// From the root to its parent.
     pub(crate) folders_above: Vec<FolderId>,
     pub(crate) name: String,
     pub(crate) path: String,
@@ -17,7 +17,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// The folder that holds it.
+    /// The parent.
     pub(crate) fn parent_id(&self) -> Option<FolderId> {
         self.folders_above.last().copied()
     }

@@ -1,4 +1,4 @@
-//! Records in groups by the values of a property: what both the engine and the columns in memory answer.
+//! Records grouped by the values of a property, as both the SQL engine and the in-memory columns return them.
 
 use cairn_proto::domain::limits::RECORD_GROUPS;
 use cairn_proto::domain::{DateUnit, GroupOrder};
@@ -6,7 +6,7 @@ use cairn_proto::ids::{FolderId, PropertyId, RecordId};
 
 use super::{MICROS_A_DAY, PropertyType, Tally};
 
-/// By what records are grouped, and what is summed up.
+/// What records are grouped by, and what is aggregated.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Grouping {
     pub(crate) property: PropertyId,
@@ -14,14 +14,14 @@ pub(crate) struct Grouping {
     pub(crate) order: GroupOrder,
     /// Whether a record has at most one value of the property.
     pub(crate) is_single: bool,
-    /// Properties of numbers and dates.
+    /// Properties of type number and date.
     pub(crate) summed: Vec<PropertyId>,
 }
 
-/// What of a value makes its group.
+/// The part of a value that is the key of its group.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum GroupBy {
-    /// The number, or the truth value.
+    /// The number, or the boolean.
     Number,
     /// The day, month or year of the date.
     Date(DateUnit),
@@ -29,13 +29,13 @@ pub(crate) enum GroupBy {
     Option,
     /// The key of the text.
     Text,
-    /// What it names.
+    /// The target.
     Reference,
-    /// The same for a caller whose scope hides what does not live in these folders or below them.
+    /// The target, for a caller whose scope hides targets that are not live in these folders or below them.
     Visible { kind: PropertyType, folders: Vec<FolderId> },
 }
 
-/// A number in an order of its bits.
+/// A number whose bits are ordered like the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Ranked(u64);
 
@@ -43,9 +43,9 @@ impl Ranked {
     const SIGN: u64 = 1 << (u64::BITS - 1);
 
     pub(crate) fn of(number: f64) -> Self {
-        // Plus zero, so that there is one zero.
+        // Adding zero turns -0 into 0.
         let bits = (number + 0.0).to_bits();
-        // The order of the bits of positive numbers is theirs, and of negative ones the reverse.
+        // The bits of positive numbers are ordered like the numbers, those of negative ones in reverse.
         Self(if bits & Self::SIGN == 0 { bits | Self::SIGN } else { !bits })
     }
 
@@ -58,35 +58,35 @@ impl Ranked {
     }
 }
 
-/// What the values of a group have in common. The order is that of the groups.
+/// The key of a group. Groups are sorted by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum GroupKey {
-    /// A number; a truth value as 0 or 1; of a date, how many units it is after the first.
+    /// A number; a boolean as 0 or 1; for a date, its number of units since the first.
     Number(Ranked),
-    /// An option: its place, and its id.
+    /// An option: its position and its id.
     Option(u16, String),
     /// The key of a text, or an id.
     Text(String),
 }
 
-/// A group while groups are counted.
+/// A group with its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counted<K> {
     pub(crate) key: K,
     pub(crate) count: u64,
-    /// The one of its records with the least id.
+    /// The record of the group with the lowest id.
     pub(crate) example: RecordId,
 }
 
-/// Groups that no answer names.
+/// Groups beyond the limit of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Others {
     pub(crate) groups: u64,
-    /// Their records, each counted in each group that it is in.
+    /// Their records, each counted once for each of its groups.
     pub(crate) records: u64,
 }
 
-/// Puts groups in order, and keeps those that an answer names.
+/// Sorts groups and keeps those within the limit of an answer.
 pub(crate) fn keep_first<K: Ord>(groups: &mut Vec<Counted<K>>, order: GroupOrder) -> Others {
     let compare = |one: &Counted<K>, other: &Counted<K>| match order {
         GroupOrder::Asc => one.key.cmp(&other.key),
@@ -112,27 +112,27 @@ pub(crate) struct Group {
     pub(crate) key: Option<GroupKey>,
     pub(crate) count: u64,
     pub(crate) example: Option<RecordId>,
-    /// Of each property that is summed up.
+    /// For each aggregated property.
     pub(crate) tallies: Vec<Tally>,
 }
 
-/// Records in groups: the first of them in their order, and those without a value behind them.
+/// Grouped records: the first groups in their order, and the records without a value last.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Grouped {
     pub(crate) groups: Vec<Group>,
     pub(crate) others: Others,
-    /// How many records there are, each once.
+    /// The number of records, each counted once.
     pub(crate) total: u64,
     /// Of all records.
     pub(crate) tallies: Vec<Tally>,
 }
 
-/// The day of a date's key, from 1970 on.
+/// The day of a date key, since 1970.
 pub(crate) fn day_of(key: f64) -> i64 {
     (key as i64).div_euclid(MICROS_A_DAY)
 }
 
-/// How many units a day is after the first.
+/// The number of units of a day since the first.
 pub(crate) fn units_of(day: i64, unit: DateUnit) -> i64 {
     match unit {
         DateUnit::Day => day,
@@ -144,7 +144,7 @@ pub(crate) fn units_of(day: i64, unit: DateUnit) -> i64 {
     }
 }
 
-/// The text of so many units.
+/// The text of a number of units.
 pub(crate) fn text_of_units(units: i64, unit: DateUnit) -> String {
     match unit {
         DateUnit::Day => {
@@ -156,24 +156,24 @@ pub(crate) fn text_of_units(units: i64, unit: DateUnit) -> String {
     }
 }
 
-/// Year, month and day of a number of days from 1970 on, by the Gregorian calendar; years are counted from March here, so
-/// that the day of a leap year comes last (Howard Hinnant, "chrono-compatible low-level date algorithms").
+/// The year, month and day of a number of days since 1970 in the Gregorian calendar. Years start in March here, so
+/// that the leap day comes last (Howard Hinnant, "chrono-compatible low-level date algorithms").
 const fn civil(day: i64) -> (i64, i64, i64) {
     const DAYS_BEFORE_1970: i64 = 719_468;
-    const DAYS_AN_ERA: i64 = 146_097;
-    const YEARS_AN_ERA: i64 = 400;
+    const DAYS_PER_ERA: i64 = 146_097;
+    const YEARS_PER_ERA: i64 = 400;
     let day = day.saturating_add(DAYS_BEFORE_1970);
-    let (era, of_era) = (day.div_euclid(DAYS_AN_ERA), day.rem_euclid(DAYS_AN_ERA));
+    let (era, of_era) = (day.div_euclid(DAYS_PER_ERA), day.rem_euclid(DAYS_PER_ERA));
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let from_march = (5 * of_year + 2) / 153;
     let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     let next = if month <= 2 { 1 } else { 0 };
-    (era * YEARS_AN_ERA + year + next, month, of_year - (153 * from_march + 2) / 5 + 1)
+    (era * YEARS_PER_ERA + year + next, month, of_year - (153 * from_march + 2) / 5 + 1)
 }
 
 impl Grouping {
-    /// The unit of the dates that make the groups.
+    /// The unit, when grouping by dates.
     pub(crate) const fn unit(&self) -> Option<DateUnit> {
         match self.by {
             GroupBy::Date(unit) => Some(unit),

@@ -1,4 +1,5 @@
-//! Records of a page as they are kept and as they are shown: their values stay JSON text until somebody asks for one.
+//! Records of a page as they are stored and as they are returned: their values stay JSON text until one of them is
+//! needed.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A record of a page, in the text that the page was read as.
+/// A record of a page, borrowing from the text of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept<'a> {
     pub(crate) id: RecordId,
@@ -19,12 +20,12 @@ pub(crate) struct Kept<'a> {
     pub(crate) updated_at: Timestamp,
 }
 
-/// A record of a page, as a caller sees it.
+/// A record of a page, as it is returned.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Listed {
     pub(crate) id: RecordId,
     pub(crate) database_id: DatabaseId,
-    /// A JSON object, by property id; options by their names.
+    /// A JSON object by property id, with the names of options.
     pub(crate) values: String,
     pub(crate) content_file_id: Option<FileId>,
     /// The value of the primary property.
@@ -39,7 +40,7 @@ pub(crate) struct Listed {
 pub(crate) struct Fields<'a>(Vec<(&'a str, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
-    /// The JSON text of each, by the name that it has.
+    /// The name and the JSON text of each.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.0.iter().map(|(name, value)| (*name, value.get()))
     }

@@ -7,18 +7,18 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Author, MemberKind};
 
-/// What a member refers to.
+/// The target of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum MemberTarget {
     File(FileId),
     Folder(FolderId),
     Database(DatabaseId),
-    /// Of a connected source: kept by another service.
+    /// Of a connected source, owned by another service.
     SourceDocument(DocumentId),
 }
 
 impl MemberTarget {
-    /// What the id of that kind names.
+    /// The target of that kind with that id.
     pub(crate) const fn of(kind: MemberKind, id: DocumentId) -> Self {
         match kind {
             MemberKind::File => Self::File(FileId(id.0)),
@@ -28,7 +28,7 @@ impl MemberTarget {
         }
     }
 
-    /// What kind of thing it is.
+    /// The kind of the target.
     pub(crate) const fn kind(self) -> MemberKind {
         match self {
             Self::File(_) => MemberKind::File,
@@ -38,7 +38,7 @@ impl MemberTarget {
         }
     }
 
-    /// Its id, whatever it is.
+    /// The id of the target, of any kind.
     pub(crate) const fn id(self) -> DocumentId {
         match self {
             Self::File(id) => DocumentId(id.0),
@@ -49,17 +49,17 @@ impl MemberTarget {
     }
 }
 
-/// A part of a memory.
+/// A member of a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) id: MemberId,
     pub(crate) target: MemberTarget,
-    /// Of a database member: which records, when the caller's scope covers the database.
+    /// For a database member: the selection of records, when the database is in the scope of the caller.
     pub(crate) query: Option<DatabaseQuery>,
     /// From 0, without gaps.
     pub(crate) position: u32,
     pub(crate) added_at: Timestamp,
-    /// The target's name, when it lives and the caller's scope covers it.
+    /// The name of the target, when it is live and in the scope of the caller.
     pub(crate) title: Option<String>,
     pub(crate) is_live: bool,
     pub(crate) is_covered: bool,
@@ -75,7 +75,7 @@ pub(crate) struct Memory {
     pub(crate) description: Option<String>,
     pub(crate) use_when: Option<String>,
     pub(crate) is_public: bool,
-    /// Whether search engines may list its page.
+    /// Whether search engines may index its page.
     pub(crate) is_listed: bool,
     pub(crate) version: u64,
     pub(crate) members: Vec<Member>,
@@ -83,7 +83,7 @@ pub(crate) struct Memory {
     pub(crate) updated_at: Timestamp,
 }
 
-/// What a memory was at a version, as it is kept.
+/// The state of a memory at a version, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MemoryState {
@@ -97,25 +97,25 @@ pub(crate) struct MemoryState {
     pub(crate) members: Vec<FormerMember>,
 }
 
-/// A version of a memory, without what it was.
+/// A version of a memory, without its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemoryVersion {
     pub(crate) version: u64,
-    /// What the memory was called.
+    /// The name of the memory at that version.
     pub(crate) name: String,
-    /// How many members it had.
+    /// The number of its members.
     pub(crate) members: u64,
     pub(crate) created_at: Timestamp,
-    /// Absent when nobody knows.
+    /// Absent when unknown.
     pub(crate) author: Option<Author>,
 }
 
-/// A member as it was, where it is no more or as of a version.
+/// A former member, or a member as of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FormerMember {
-    /// The member itself.
+    /// The id of the member.
     pub(crate) member: MemberId,
-    /// What it refers to.
+    /// The kind of its target.
     pub(crate) kind: MemberKind,
     pub(crate) id: DocumentId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,21 +147,21 @@ impl From<&Member> for FormerMember {
     }
 }
 
-/// Which records of a database a member stands for (spec 2.3), as the list of records takes it.
+/// The selection of records of a database member (spec 2.3), with the parameters of a list of records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DatabaseQuery {
     pub(crate) search: String,
     /// A JSON tree; empty for none.
     pub(crate) filter: String,
-    /// Empty for the usual order.
+    /// Empty for the default order.
     pub(crate) sort_field_id: String,
     #[serde(deserialize_with = "order_or_none")]
     pub(crate) sort_direction: Option<SortOrder>,
-    /// 0 for the usual number.
+    /// 0 for the default.
     pub(crate) limit: u32,
 }
 
-/// Earlier queries were kept with an empty text for none.
+/// Earlier versions stored an empty text for none.
 fn order_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SortOrder>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.and_then(|text| text.parse().ok()))

@@ -1,11 +1,11 @@
-//! The properties of a database: ten types, each with what its values need to know.
+//! The properties of a database: ten types, each with its settings.
 
 use cairn_proto::ids::{DatabaseId, PropertyId};
 use serde::{Deserialize, Serialize};
 
 use super::{PropertyType, fold};
 
-/// A choice of a select.
+/// An option of a select.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PropertyOption {
     pub(crate) id: String,
@@ -14,7 +14,7 @@ pub(crate) struct PropertyOption {
     pub(crate) color: String,
 }
 
-/// What a type needs to know besides itself.
+/// The settings of a type.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PropertySettings {
     #[serde(default)]
@@ -44,7 +44,7 @@ impl Property {
         self.config.options.iter().find(|option| option.id == id)
     }
 
-    /// The option that a text names, by id or by name.
+    /// The option with that id or name.
     pub(crate) fn option_named(&self, text: &str) -> Option<&PropertyOption> {
         let by_name = || self.config.options.iter().find(|option| option.name == text);
         let folded = || {
@@ -54,12 +54,12 @@ impl Property {
         self.option(text).or_else(by_name).or_else(folded)
     }
 
-    /// Where an option stands among the options, which is how its records are ordered.
+    /// The position of an option, which orders its records.
     pub(crate) fn option_place(&self, id: &str) -> Option<usize> {
         self.config.options.iter().position(|option| option.id == id)
     }
 
-    /// The names of the options, for a caller who gave none of them.
+    /// The names of the options, for an error message.
     pub(crate) fn choices(&self) -> String {
         let names: Vec<&str> = self.config.options.iter().map(|option| option.name.as_str()).collect();
         if names.is_empty() { "there are no options yet".to_owned() } else { names.join(", ") }

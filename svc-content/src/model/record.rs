@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::Author;
 
-/// Values as they are kept: by property id, options by their ids, nothing for what has no value.
+/// Values as they are stored: by property id, options by their ids, without an entry for a missing value.
 pub(crate) type Values = Map<String, Value>;
 
-/// A record as it is kept.
+/// A record as it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
     pub(crate) id: RecordId,
@@ -21,7 +21,7 @@ pub(crate) struct Record {
     pub(crate) updated_at: Timestamp,
 }
 
-/// What a record was at one time.
+/// A version of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordVersion {
     pub(crate) version: u64,

@@ -1,10 +1,11 @@
-//! Which records of a database, in which order: what both the engine and the columns in memory answer.
+//! The selection and the order of records of a database, as both the SQL engine and the in-memory columns evaluate
+//! them.
 
 use cairn_proto::ids::{DatabaseId, PropertyId, WorkspaceId};
 
 use super::Filter;
 
-/// A word of a search, folded, and the options whose names hold it.
+/// A folded word of a search, and the options whose names contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub(crate) folded: String,
@@ -19,16 +20,16 @@ pub(crate) struct Order {
     pub(crate) is_descending: bool,
 }
 
-/// Which records of a database, in which order.
+/// The selection of records of a database, and their order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Selection {
     pub(crate) workspace: WorkspaceId,
     pub(crate) database: DatabaseId,
-    /// How many records the database has.
+    /// The number of live records of the database.
     pub(crate) everything: u64,
-    /// All hold.
+    /// All of them must match.
     pub(crate) filters: Vec<Filter>,
-    /// All are found.
+    /// All of them must be found.
     pub(crate) words: Vec<Word>,
     pub(crate) orders: Vec<Order>,
 }

@@ -1,8 +1,8 @@
-//! How items stand, for who compares them with something else.
+//! States of items, for callers that compare them with something else.
 
 use cairn_proto::ids::{AssetId, DatabaseId, FileId, FolderId, RecordId};
 
-/// How a file stands.
+/// The state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileState {
     pub(crate) id: FileId,
@@ -15,7 +15,7 @@ pub(crate) struct FileState {
     pub(crate) tags: Vec<String>,
 }
 
-/// How a folder stands.
+/// The state of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FolderState {
     pub(crate) id: FolderId,
@@ -27,7 +27,7 @@ pub(crate) struct FolderState {
     pub(crate) children: u64,
 }
 
-/// How a database stands.
+/// The state of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DatabaseState {
     pub(crate) id: DatabaseId,
@@ -37,11 +37,11 @@ pub(crate) struct DatabaseState {
     pub(crate) name: String,
     /// Microseconds since the epoch.
     pub(crate) version: u64,
-    /// Live ones.
+    /// The number of live records.
     pub(crate) records: u64,
 }
 
-/// How a record stands.
+/// The state of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecordState {
     pub(crate) id: RecordId,
@@ -51,7 +51,7 @@ pub(crate) struct RecordState {
     pub(crate) version: u64,
 }
 
-/// Items whose states are asked for.
+/// The items of a request for states.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatesAsked {
     pub(crate) files: Vec<FileId>,
@@ -67,13 +67,13 @@ impl StatesAsked {
     }
 }
 
-/// How the items stand that are there, in no order.
+/// The states of the items that exist, in no particular order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct States {
     pub(crate) files: Vec<FileState>,
     pub(crate) folders: Vec<FolderState>,
     pub(crate) databases: Vec<DatabaseState>,
     pub(crate) records: Vec<RecordState>,
-    /// Those that are there.
+    /// Those that exist.
     pub(crate) assets: Vec<AssetId>,
 }

@@ -1,17 +1,17 @@
-//! What numbers come to: how many, their sum, the least and the greatest.
+//! Aggregates of numbers: count, sum, minimum and maximum.
 
 const LIMB_BITS: usize = 32;
-/// What the least number that a double holds is a multiple of: 2 to the power of minus this.
+/// The smallest positive double is 2 to the power of minus this.
 const POINT: usize = 1_074;
-/// Bits of the greatest double before its point, and of so many of them as there can be.
+/// The bits of the largest double before the binary point, and of the maximum number of summands.
 const WHOLE_BITS: usize = 1_024 + 64;
 const LIMBS: usize = (POINT + WHOLE_BITS).div_ceil(LIMB_BITS);
 const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
-/// Whole numbers below this are told to the last digit.
+/// Integers below this are exact in a double, and are not rounded.
 const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// A sum of doubles that is the same in whichever order they come, as engines and columns do not agree on one: exact until
-/// it is read. It counts in multiples of the least double.
+/// A sum of doubles that does not depend on the order of additions, which differs between engines and in-memory
+/// columns. It is exact until it is read: a fixed-point number in multiples of the smallest double.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExactSum {
     limbs: [i64; LIMBS],
@@ -22,12 +22,12 @@ impl ExactSum {
         Self { limbs: [0; LIMBS] }
     }
 
-    /// Adds a finite number so many times.
+    /// Adds a finite number `times` times.
     fn add(&mut self, number: f64, times: u32) {
         let bits = number.to_bits();
         let exponent = (bits >> MANTISSA_BITS) as usize & 0x7FF;
         let fraction = bits & ((1 << MANTISSA_BITS) - 1);
-        // Below the least normal number, the first bit is not implied.
+        // A subnormal number has no implied leading bit.
         let (mantissa, place) = match exponent {
             0 => (fraction, 0),
             _ => (fraction | 1 << MANTISSA_BITS, exponent - 1),
@@ -45,13 +45,13 @@ impl ExactSum {
             *limb = whole & i64::from(u32::MAX);
             carry = whole >> LIMB_BITS;
         }
-        // What is left is the sign, which stands in the last limb.
+        // The remaining carry is the sign, which is in the last limb.
         if let Some(last) = self.limbs.last_mut() {
             *last += carry << LIMB_BITS;
         }
     }
 
-    /// The double next to it; infinite when none is.
+    /// The nearest double; infinite on overflow.
     fn read(&self) -> f64 {
         let is_negative = self.limbs.last().is_some_and(|last| *last < 0);
         let mut limbs = self.limbs;
@@ -67,7 +67,7 @@ impl ExactSum {
         let lowest = top.saturating_sub(2);
         let head = limbs.iter().take(top + 1).skip(lowest).rev();
         let mut mantissa = head.fold(0_u128, |sum, limb| sum << LIMB_BITS | *limb as u128);
-        // Three limbs have more bits than a double; of the rest it matters whether there is any.
+        // Three limbs have more bits than a double; for rounding it matters only whether any lower bit is set.
         mantissa |= u128::from(limbs.iter().take(lowest).any(|limb| *limb != 0));
         let power = (lowest * LIMB_BITS) as i32 - POINT as i32;
         let magnitude = mantissa as f64 * two_to(power / 2) * two_to(power - power / 2);
@@ -81,7 +81,7 @@ fn two_to(power: i32) -> f64 {
     f64::from_bits(u64::from((power + BIAS).unsigned_abs()) << MANTISSA_BITS)
 }
 
-/// What numbers come to.
+/// The aggregates of numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) count: u64,
@@ -97,9 +97,9 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Adds a finite number so many times.
+    /// Adds a finite number `times` times.
     pub(crate) fn add(&mut self, number: f64, times: u32) {
-        // Plus zero, so that there is one zero.
+        // Turns -0 into 0.
         let number = number + 0.0;
         self.count += u64::from(times);
         self.sum.add(number, times);
@@ -107,24 +107,24 @@ impl Tally {
         self.greatest = self.greatest.max(number);
     }
 
-    /// `None` when it is beyond what a double holds.
+    /// `None` on overflow.
     pub(crate) fn sum(&self) -> Option<f64> {
         Some(readable(self.sum.read())).filter(|sum| sum.is_finite())
     }
 
-    /// `None` of no numbers.
+    /// `None` without numbers.
     pub(crate) fn average(&self) -> Option<f64> {
         let average = self.sum.read() / self.count as f64;
         Some(readable(average)).filter(|average| average.is_finite())
     }
 
-    /// The least and the greatest; `None` of no numbers.
+    /// The minimum and the maximum; `None` without numbers.
     pub(crate) fn bounds(&self) -> Option<(f64, f64)> {
         (self.count > 0).then_some((self.least, self.greatest))
     }
 }
 
-/// A result without the digits that come of decimals being doubles: .1 and .2 make .3. A double keeps 15 digits of a decimal.
+/// Rounds a result to the 15 digits of a decimal that a double preserves: .1 and .2 make .3.
 fn readable(number: f64) -> f64 {
     if number.fract() == 0.0 && number.abs() < MOST_WHOLE || !number.is_finite() {
         return number + 0.0;
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(sum(&[f64::MAX, f64::MAX]), f64::INFINITY);
         assert_eq!(sum(&[f64::MIN, f64::MIN]), f64::NEG_INFINITY);
         assert_eq!(sum(&[f64::MAX]), f64::MAX);
-        // A half to even, and a little more than a half.
+        // A tie rounds to even, a little more than a tie rounds up.
         assert_eq!(sum(&[1.0, f64::EPSILON / 2.0]), 1.0);
         assert_eq!(sum(&[1.0, f64::EPSILON / 2.0, least]), 1.0 + f64::EPSILON);
         assert_eq!(sum(&[-1.0, -f64::EPSILON / 2.0, -least]), -1.0 - f64::EPSILON);

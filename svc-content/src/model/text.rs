@@ -1,9 +1,9 @@
-//! How texts are compared.
+//! The comparison of texts.
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The form in which names are compared without regard to case: upper, then lower case of each character, so that
-/// 'ß' meets 'SS' and every sigma meets every other; composed, as macOS decomposes.
+/// The case-insensitive form of names: upper case, then lower case of each character, so that 'ß' equals 'SS' and all
+/// sigmas are equal; in composed form, since macOS decomposes.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
 }

@@ -1,4 +1,4 @@
-//! What a tree of the workspace, drawn up elsewhere, is told of each item.
+//! The items of a workspace as another service builds a tree from them.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{DatabaseId, FileId, FolderId, MemoryId, RecordId};
@@ -26,7 +26,7 @@ pub(crate) struct TreeFile {
     pub(crate) updated_at: Timestamp,
 }
 
-/// Stands for a text that can be read by itself.
+/// A reference to a text, which is read separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeText {
     pub(crate) hash: String,
@@ -66,16 +66,16 @@ pub(crate) struct TreeRecord {
     pub(crate) title: String,
     pub(crate) content_file_id: Option<FileId>,
     pub(crate) front_matter: TreeText,
-    /// Where it differs.
+    /// Absent when equal.
     pub(crate) without_references: Option<TreeText>,
     pub(crate) updated_at: Timestamp,
 }
 
-/// A part of a memory.
+/// A member of a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeMember {
     pub(crate) target: MemberTarget,
-    /// Whether it stands for some of the records of a database only.
+    /// Whether it selects only some of the records of a database.
     pub(crate) is_query: bool,
 }
 

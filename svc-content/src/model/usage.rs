@@ -1,6 +1,6 @@
-//! What a workspace keeps.
+//! The usage of a workspace.
 
-/// What a write adds; negative what it takes away.
+/// The growth by a write; negative for what it removes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Growth {
     pub(crate) files: i64,
@@ -8,17 +8,17 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// More content is stored.
+    /// Of content that is added.
     pub(crate) fn more_bytes(bytes: u64) -> Self {
         Self { bytes: i64::try_from(bytes).unwrap_or(i64::MAX), ..Self::default() }
     }
 
-    /// Content is gone.
+    /// Of content that is removed.
     pub(crate) fn less_bytes(bytes: u64) -> Self {
         Self { bytes: -Self::more_bytes(bytes).bytes, ..Self::default() }
     }
 
-    /// A content was stored in the place of another one, and once more as a version.
+    /// Of a content that replaces another one and is stored once more as a version.
     pub(crate) fn of_change(before: u64, after: u64) -> Self {
         let mut growth = Self::less_bytes(before);
         growth.add_bytes(after);
@@ -26,19 +26,19 @@ impl Growth {
         growth
     }
 
-    /// What comes on top.
+    /// Adds another growth.
     pub(crate) fn add(&mut self, more: Self) {
         self.files = self.files.saturating_add(more.files);
         self.bytes = self.bytes.saturating_add(more.bytes);
     }
 
-    /// Content was stored along with what this is already.
+    /// Adds content to the growth.
     pub(crate) fn add_bytes(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(Self::more_bytes(bytes).bytes);
     }
 }
 
-/// How much there is.
+/// The usage of a workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) files: u64,

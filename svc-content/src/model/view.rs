@@ -5,7 +5,7 @@ use cairn_proto::ids::{PropertyId, ViewId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A condition of a view, as it was saved; the database may have changed since.
+/// A condition as it was saved with a view; the database may have changed since.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ViewFilter {
     pub(crate) field_id: String,

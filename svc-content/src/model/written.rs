@@ -1,6 +1,6 @@
-//! What a write answers.
+//! The result of a write.
 
-/// What was written, and its position in the change feed.
+/// A written item, and its position in the change feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Written<T> {
     pub(crate) item: T,

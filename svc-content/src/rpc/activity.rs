@@ -14,28 +14,24 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::{author, authorize};
-use crate::activity::{Activities, ActivityRequest, Doing, LeftAlone, Selection, Step, Undoing};
+use crate::activity::{Action, Activities, ActivityRequest, LeftAlone, Selection, Step, Undos};
 use crate::model::ActivityEntry;
 use crate::scope::Caller;
 
-pub(crate) fn server(
-    activities: Activities,
-    undoing: Undoing,
-    verifier: Verifier,
-) -> ActivityServiceServer<Rpc> {
-    ActivityServiceServer::new(Rpc { activities, undoing, verifier })
+pub(crate) fn server(activities: Activities, undos: Undos, verifier: Verifier) -> ActivityServiceServer<Rpc> {
+    ActivityServiceServer::new(Rpc { activities, undos, verifier })
         .max_encoding_message_size(MAX_MESSAGE_BYTES)
 }
 
 #[derive(Debug)]
 pub(crate) struct Rpc {
     activities: Activities,
-    undoing: Undoing,
+    undos: Undos,
     verifier: Verifier,
 }
 
 impl Rpc {
-    /// Who may do whatever an undo does.
+    /// The caller, who needs every permission that an undo may use.
     async fn undoer(&self, metadata: &MetadataMap) -> Result<Caller, Status> {
         let identity = self.verifier.authenticate(metadata).await?;
         identity.require(Permission::Write)?;
@@ -69,14 +65,14 @@ impl ActivityService for Rpc {
         request: Request<PlanUndoRequest>,
     ) -> Result<Response<PlanUndoResponse>, Status> {
         let caller = self.undoer(request.metadata()).await?;
-        let plan = self.undoing.plan(&caller, selection(request.into_inner().selection)).await?;
+        let plan = self.undos.plan(&caller, selection(request.into_inner().selection)).await?;
         let (steps, left_alone) = (encode_steps(plan.steps), encode_left_alone(plan.left_alone));
         Ok(Response::new(PlanUndoResponse { steps, left_alone }))
     }
 
     async fn undo(&self, request: Request<UndoRequest>) -> Result<Response<UndoResponse>, Status> {
         let caller = self.undoer(request.metadata()).await?;
-        let undone = self.undoing.carry_out(&caller, selection(request.into_inner().selection)).await?;
+        let undone = self.undos.execute(&caller, selection(request.into_inner().selection)).await?;
         Ok(Response::new(UndoResponse {
             steps: encode_steps(undone.steps),
             left_alone: encode_left_alone(undone.left_alone),
@@ -121,11 +117,11 @@ fn encode_steps(steps: Vec<Step>) -> Vec<proto::UndoStep> {
     steps.into_iter().map(encode).collect()
 }
 
-/// What the item is in the end.
+/// The final state of the item.
 fn action(step: &Step) -> UndoAction {
-    if step.doings.iter().any(|(doing, _)| doing.trashes()) {
+    if step.actions.iter().any(|(action, _)| action.moves_to_trash()) {
         UndoAction::Trash
-    } else if step.doings.iter().any(|(doing, _)| *doing == Doing::Restore) {
+    } else if step.actions.iter().any(|(action, _)| *action == Action::Restore) {
         UndoAction::Restore
     } else {
         UndoAction::Revert

@@ -19,7 +19,7 @@ use crate::Error;
 use crate::assets::{self, Assets, UploadEnd, UploadPart};
 use crate::model::{Asset, PAGES, PageRequest};
 
-/// The bytes of one message of an upload, with room for what is around them.
+/// The size of a message of an upload, with room for its framing.
 const MAX_CHUNK_BYTES: usize = 4 * 1024 * 1024 + 1024;
 
 pub(crate) fn server(assets: Assets, verifier: Verifier) -> AssetServiceServer<Rpc> {
@@ -119,7 +119,7 @@ fn decode_part(message: Result<UploadAssetRequest, Status>) -> Result<UploadPart
     }
 }
 
-/// What tonic says of a stream that broke or of a message beyond the limit.
+/// Maps the errors of tonic for an interrupted stream and for a message above the limit.
 fn from_stream(status: Status) -> Error {
     if status.code() == Code::OutOfRange {
         return Error::invalid(

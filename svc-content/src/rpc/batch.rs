@@ -81,7 +81,7 @@ impl BatchService for Rpc {
         let identity = self.verifier.authenticate(request.metadata()).await?;
         identity.require(Permission::Read)?;
         let asked = request.into_inner();
-        // A text that is no id names nothing.
+        // Invalid ids are ignored.
         let asked = StatesAsked {
             files: asked.file_ids.iter().filter_map(|id| id.parse().ok()).collect(),
             folders: asked.folder_ids.iter().filter_map(|id| id.parse().ok()).collect(),
@@ -183,7 +183,7 @@ fn decode_one(sent: Sent) -> Write {
         }
         Sent::CreateRecord(request) => {
             let (database, draft) = records::decode_draft(request);
-            // The item says which id it gets.
+            // The id is on the item.
             Write::Record(database, RecordWrite::Create(RecordDraft { new_id: None, ..draft }))
         }
         Sent::UpdateRecord(request) => {

@@ -214,11 +214,11 @@ fn decode_patch(request: proto::UpdateDatabaseRequest) -> (String, DatabasePatch
 fn decode_property_patch(request: proto::UpdatePropertyRequest) -> PropertyPatch {
     let mut asked = request.update_mask.unwrap_or_default();
     let names_type = asked.paths.iter().any(|path| path == "type");
-    // Its refusal has words of its own.
+    // It has an error message of its own.
     asked.paths.retain(|path| path != "type");
     let mask = Mask::read(Some(asked), &PROPERTY_MASK);
     let given = request.config.unwrap_or_default();
-    // What is empty was not given, unless the mask names it.
+    // An empty field was not given, unless the mask names it.
     let has_config = |field, is_given: bool| mask.names(field) || (mask.names("config") && is_given);
     let (has_options, has_multiple) = (!given.options.is_empty(), given.multiple);
     let config = SettingsDraft {

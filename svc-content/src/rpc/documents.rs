@@ -13,7 +13,7 @@ use cairn_proto::document::v1::{
 use tonic::{Request, Response, Status};
 
 use super::authorize;
-use crate::documents::{self, Documents, Narrowing};
+use crate::documents::{self, DocumentFilter, Documents};
 use crate::model::{Document, FileType};
 
 pub(crate) fn server(documents: Documents, verifier: Verifier) -> DocumentServiceServer<Rpc> {
@@ -67,8 +67,8 @@ impl DocumentService for Rpc {
     }
 }
 
-fn decode_narrowing(request: SelectDocumentsRequest) -> Narrowing {
-    Narrowing {
+fn decode_narrowing(request: SelectDocumentsRequest) -> DocumentFilter {
+    DocumentFilter {
         kinds: request.kinds.iter().map(|kind| Kind::try_from(*kind).unwrap_or_default()).collect(),
         folder_id: request.folder_id,
         tags: request.tags,

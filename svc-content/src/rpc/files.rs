@@ -60,14 +60,14 @@ impl FileService for Rpc {
     ) -> Result<Response<BatchGetFilesResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let most_bytes = Some(asked.max_content_bytes).filter(|most| *most > 0);
+        let max_bytes = Some(asked.max_content_bytes).filter(|max| *max > 0);
         let moment = asked.when.map(|when| match when {
             When::AsOf(time) => Moment::at(Timestamp::from_proto(&time)),
             When::AfterChange(position) => Moment::After(position),
         });
         let found = match moment {
-            None => self.files.get_many(&caller, &asked.file_ids, most_bytes).await?,
-            Some(moment) => self.past.files(&caller, &asked.file_ids, most_bytes, moment).await?,
+            None => self.files.get_many(&caller, &asked.file_ids, max_bytes).await?,
+            Some(moment) => self.past.files(&caller, &asked.file_ids, max_bytes, moment).await?,
         };
         let outcomes = asked.file_ids.into_iter().zip(found).map(|(id, one)| encode_outcome(id, one));
         Ok(Response::new(BatchGetFilesResponse { outcomes: outcomes.collect::<Result<_, Error>>()? }))
@@ -119,7 +119,7 @@ impl FileService for Rpc {
     }
 }
 
-/// What is about one file is told in its place; what is not ends the call.
+/// An error of one file goes into its result; any other fails the call.
 fn encode_outcome(file_id: String, found: Result<FoundFile, Error>) -> Result<FileOutcome, Error> {
     let outcome = match found {
         Ok((file, content)) => Outcome::File(proto::File { content, ..encode(file) }),

@@ -1,4 +1,4 @@
-//! Filters and sorts, as the contract has them.
+//! Filters and sorts in the form of the contract.
 
 use cairn_chassis::json;
 use cairn_proto::content::v1 as proto;
@@ -15,13 +15,13 @@ pub(super) fn decode_filter(filter: proto::Filter) -> Filter {
         Some(Tree::All(filters)) => Filter::All(branches(filters)),
         Some(Tree::Any(filters)) => Filter::Any(branches(filters)),
         Some(Tree::Condition(condition)) => Filter::Is(decode_condition(condition)),
-        // The rules say what a condition needs.
+        // The rules report what is missing.
         None => Filter::Is(Condition::default()),
     }
 }
 
 pub(super) fn decode_condition(condition: proto::Condition) -> Condition {
-    // A value that is no JSON is a text that nobody quoted.
+    // A value that is no JSON is taken as an unquoted text.
     let read = |text: String| json::read(text.as_bytes()).unwrap_or(Value::String(text));
     Condition {
         field_id: condition.field_id,

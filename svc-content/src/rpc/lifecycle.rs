@@ -1,4 +1,4 @@
-//! `cairn.lifecycle.v1.LifecycleService`: what content removes.
+//! `cairn.lifecycle.v1.LifecycleService`: the removal of content.
 
 use cairn_chassis::lifecycle::Purge;
 use cairn_chassis::status::Problem;

@@ -194,7 +194,7 @@ impl MemoryService for Rpc {
 }
 
 impl Rpc {
-    /// Who reads; nobody when the call carries no identity. One that does not hold is refused, not ignored.
+    /// The caller; anonymous when the call has no identity. An invalid identity is rejected, not ignored.
     async fn reader(&self, metadata: &MetadataMap) -> Result<Option<Caller>, Problem> {
         if !metadata.contains_key("authorization") {
             return Ok(None);
@@ -292,7 +292,7 @@ fn encode_member(member: Member) -> proto::Member {
     }
 }
 
-/// The members stand beside their entries and not in the memory again.
+/// The members are beside their entries and left out of the memory.
 fn encode_resolved(mut resolved: Resolved) -> proto::ResolvedMemory {
     let members = std::mem::take(&mut resolved.memory.members).into_iter().zip(resolved.entries);
     let (mut records, mut fields) = (resolved.records, resolved.fields);

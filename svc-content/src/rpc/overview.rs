@@ -8,7 +8,7 @@ use tonic::{Request, Response, Status};
 
 use super::{authorize, folders};
 use crate::model::{Database, Memory};
-use crate::overview::{COUNTED_UP_TO, Overview, Overviews, RecentChange, TopFolder};
+use crate::overview::{MAX_COUNTED_FILES, Overview, Overviews, RecentChange, TopFolder};
 
 pub(crate) fn server(overviews: Overviews, verifier: Verifier) -> OverviewServiceServer<Rpc> {
     OverviewServiceServer::new(Rpc { overviews, verifier }).max_encoding_message_size(MAX_MESSAGE_BYTES)
@@ -46,7 +46,7 @@ fn encode(overview: Overview) -> GetOverviewResponse {
         memory_list: overview.memories.items.into_iter().map(memory).collect(),
         database_list: overview.databases.items.into_iter().map(database).collect(),
         recent_changes: overview.changes.into_iter().map(change).collect(),
-        counted_up_to: COUNTED_UP_TO,
+        counted_up_to: MAX_COUNTED_FILES,
     }
 }
 

@@ -222,7 +222,7 @@ impl RecordService for Rpc {
     }
 }
 
-/// For a caller who names properties by their names.
+/// For callers that refer to properties by their names.
 fn names(shown: &mut Shown, allow_names: bool) -> PropertyNames {
     if allow_names { std::mem::take(&mut shown.property_names) } else { PropertyNames::new() }
 }
@@ -284,7 +284,7 @@ fn encode_summary(summary: Summary) -> proto::Summary {
     }
 }
 
-/// The id of the database, and what is to be in it.
+/// The id of the database, and its planned contents.
 fn encode_imported(imported: Imported) -> proto::ImportRecordsResponse {
     let columns = imported.columns.into_iter().map(|column| proto::TableColumn {
         name: column.name,

@@ -129,7 +129,7 @@ fn references(items: Vec<(Kind, DocumentId)>) -> Vec<DocumentRef> {
     items.into_iter().map(|(kind, id)| DocumentRef { kind: kind.into(), id: id.to_string() }).collect()
 }
 
-/// A text that is no id names nothing.
+/// Invalid ids are ignored.
 fn decode(reference: proto::TextRef) -> Option<TextRef> {
     Some(match reference.text? {
         NamedText::BodyHash(hash) => TextRef::Body(hash),
@@ -227,7 +227,7 @@ fn member(member: TreeMember) -> proto::TreeMember {
     proto::TreeMember {
         kind: member.target.kind().into(),
         target_id: member.target.id().to_string(),
-        // A tree shows only that there is one: it may be long.
+        // A tree only shows that there is a query, which may be long.
         query: member.is_query.then(proto::DatabaseQuery::default),
     }
 }

@@ -26,7 +26,7 @@ impl UsageService for Rpc {
         &self,
         request: Request<GetUsageRequest>,
     ) -> Result<Response<GetUsageResponse>, Status> {
-        // Of the workspace, not of what it holds: every identity of it may know.
+        // About the workspace, not its contents: every identity of it may know.
         let caller = Caller::try_from(self.verifier.authenticate(request.metadata()).await?)?;
         let account = self.accounts.get(&caller).await?;
         let (files, storage_bytes) = (Some(encode(account.files)), Some(encode(account.bytes)));
@@ -37,7 +37,7 @@ impl UsageService for Rpc {
         &self,
         request: Request<GetStorageRequest>,
     ) -> Result<Response<GetStorageResponse>, Status> {
-        // As what is used of a limit.
+        // Like the usage of a limit.
         let caller = Caller::try_from(self.verifier.authenticate(request.metadata()).await?)?;
         let stored = self.accounts.stored(&caller).await?;
         Ok(Response::new(GetStorageResponse {

@@ -1,4 +1,4 @@
-//! Who did what, as the writes themselves have noted it.
+//! The activity log: one row for each item that a write touched, stored in the transaction of the write.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
@@ -17,8 +17,9 @@ macro_rules! columns {
     };
 }
 
-/// Notes what is in a JSON array of `[place, operation, kind, item, folder, database, name, path, version before, version
-/// after, items, former]`, on PostgreSQL at `$2`. The author is the kind, the id, the name and the channel.
+/// Inserts the rows of a JSON array of `[place, operation, kind, item, folder, database, name, path, version before,
+/// version after, items, former]`. `$author` lists the kind, the id, the name and the channel; on PostgreSQL the time
+/// is `$2`.
 macro_rules! insert_activity {
     (sqlite, $at:literal, $position:literal, $author:literal, $undoes:literal, $list:literal) => {
         concat!(
@@ -38,7 +39,7 @@ macro_rules! insert_activity {
             ")"
         )
     };
-    // The rows beside which the list stands, with a comma behind them, may have the position.
+    // `$beside`, a comma-separated prefix of the FROM list, may be where the position comes from.
     (postgres, $position:literal, $author:literal, $undoes:literal, $beside:literal, $list:literal) => {
         concat!(
             "INSERT INTO activity (workspace_id, happened_at, position, principal_kind, principal_id, principal_name, \
@@ -61,7 +62,7 @@ macro_rules! insert_activity {
 }
 pub(super) use insert_activity;
 
-/// Entries before that one, the latest first; `$5` at most.
+/// Entries older than a position, the newest first, at most `$5`.
 macro_rules! list {
     ($filter:literal) => {
         concat!(
@@ -93,21 +94,21 @@ statements! {
         " FROM activity WHERE workspace_id = $1 AND happened_at = $2 AND position = $3 AND place = $4"
     );
 
-    /// Entries of one write, $4 at most.
+    /// Entries of one write, at most `$4`.
     const OF_WRITE: &str = concat!(
         "SELECT ",
         columns!(),
         " FROM activity WHERE workspace_id = $1 AND happened_at = $2 AND position = $3 ORDER BY place LIMIT $4"
     );
 
-    /// Entries of some items from position $3 on, of each the newest first; $4 at most.
+    /// Entries of some items from position `$3` on, the newest first for each item, at most `$4`.
     const HISTORIES: Dialect = list_statement!(
         concat!("SELECT ", columns!(), " FROM activity WHERE workspace_id = $1 AND item_id IN "),
         "$2",
         " AND position >= $3 ORDER BY position DESC, place DESC LIMIT $4"
     );
 
-    /// Of writes between two times that end at position $4 or behind, in the order of the writes; $5 at most.
+    /// Entries of writes between two times from position `$4` on, in the order of the writes, at most `$5`.
     const BETWEEN: &str = concat!(
         "SELECT ",
         columns!(),
@@ -115,7 +116,7 @@ statements! {
          ORDER BY position, place LIMIT $5"
     );
 
-    /// From one principal to the next by the index, $2 at most.
+    /// A loose index scan from one principal to the next, at most `$2`.
     const ACTORS: &str = "WITH RECURSIVE actors (id, number) AS (\
          SELECT MIN(principal_id), 1 FROM activity WHERE workspace_id = $1 UNION ALL \
          SELECT (SELECT MIN(a.principal_id) FROM activity a WHERE a.workspace_id = $1 AND a.principal_id > actors.id), \
@@ -126,7 +127,7 @@ statements! {
          ORDER BY l.happened_at DESC, l.position DESC, l.place DESC LIMIT 1) \
          FROM actors WHERE actors.id IS NOT NULL";
 
-    /// Workspaces by their feeds' heads, in the order of their ids.
+    /// Workspaces that have a feed head, in the order of their ids.
     const WORKSPACES: &str = "SELECT workspace_id FROM feed_heads WHERE workspace_id > $1 ORDER BY workspace_id LIMIT $2";
 
     const FORGET: &str = "DELETE FROM activity WHERE (workspace_id, happened_at, position, place) IN \
@@ -188,7 +189,7 @@ impl Row {
     }
 }
 
-/// Notes what a write did, all of it by one statement; `at` and `position` are those of the write.
+/// Inserts the entries of a write in one statement; `at` and `position` are those of the write.
 pub(crate) async fn insert(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -213,12 +214,12 @@ pub(crate) async fn insert(
     .map(drop)
 }
 
-/// The entry that a write undoes, as it is kept.
+/// The id of the entry that a write undoes, as stored: empty when it undoes nothing.
 pub(super) fn undone(actor: &Actor) -> String {
     actor.undoes.map(|id| id.to_string()).unwrap_or_default()
 }
 
-/// What a write did, as the list of a statement.
+/// The entries of a write as the JSON list that the statements read.
 pub(super) fn rows(done: &[Activity]) -> Result<String, Error> {
     let row = |(place, one): (usize, &Activity)| {
         let former = serde_json::to_string(&one.former).map_err(|_| Error::corrupt("activity is no JSON"))?;
@@ -242,7 +243,7 @@ pub(super) fn rows(done: &[Activity]) -> Result<String, Error> {
     Ok(serde_json::Value::from(rows).to_string())
 }
 
-/// Entries before that one, the latest first; of one principal or of all.
+/// Entries before a position, the newest first; of one principal or of all.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -258,7 +259,6 @@ pub(crate) async fn list(
     rows.into_iter().map(Row::into_entry).collect()
 }
 
-/// One entry.
 pub(crate) async fn get(
     db: &Db,
     workspace: WorkspaceId,
@@ -269,19 +269,19 @@ pub(crate) async fn get(
     row.map(Row::into_entry).transpose()
 }
 
-/// What one write did, at most so many entries.
+/// The entries of one write, at most `limit`.
 pub(crate) async fn of_write(
     db: &Db,
     workspace: WorkspaceId,
     write: WriteId,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<ActivityEntry>, Error> {
     let position = to_column(write.position);
-    let rows: Vec<Row> = fetch!(all, db, OF_WRITE, Text(workspace), write.at, position, most)?;
+    let rows: Vec<Row> = fetch!(all, db, OF_WRITE, Text(workspace), write.at, position, limit)?;
     rows.into_iter().map(Row::into_entry).collect()
 }
 
-/// What was done by writes between two times that end at a position or behind, in the order of the writes.
+/// Entries of writes between two times from a position on, in the order of the writes.
 pub(crate) async fn between(
     db: &Db,
     workspace: WorkspaceId,
@@ -293,7 +293,7 @@ pub(crate) async fn between(
     rows.into_iter().map(Row::into_entry).collect()
 }
 
-/// What was done to some items from that position on, the latest first.
+/// Entries of some items from a position on, the newest first.
 pub(crate) async fn histories(
     db: &Db,
     workspace: WorkspaceId,
@@ -306,20 +306,20 @@ pub(crate) async fn histories(
     rows.into_iter().map(Row::into_entry).collect()
 }
 
-/// Who did something, by id; each as the latest entry names it.
-pub(crate) async fn actors(db: &Db, workspace: WorkspaceId, most: i64) -> Result<Vec<Author>, Error> {
-    let rows: Vec<(String, String, String)> = fetch!(all, db, ACTORS, Text(workspace), most)?;
+/// The principals with entries, by id; each with the name of its newest entry.
+pub(crate) async fn actors(db: &Db, workspace: WorkspaceId, limit: i64) -> Result<Vec<Author>, Error> {
+    let rows: Vec<(String, String, String)> = fetch!(all, db, ACTORS, Text(workspace), limit)?;
     Ok(rows.into_iter().map(|(kind, id, name)| Author { kind, id, name }).collect())
 }
 
-/// Some workspaces that were written, by id, from after that one on.
+/// A batch of workspaces that were written, by id, after a given one.
 pub(crate) async fn workspaces(db: &Db, after: &str, limit: i64) -> Result<Vec<WorkspaceId>, Error> {
     let rows: Vec<Text<WorkspaceId>> = fetch!(scalars, db, WORKSPACES, after, limit)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// Removes some entries from before that time; answers how many.
-pub(crate) async fn forget(
+/// Deletes a batch of entries older than a time; returns how many.
+pub(crate) async fn delete_before(
     db: &Db,
     workspace: WorkspaceId,
     before: Timestamp,

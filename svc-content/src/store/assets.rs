@@ -16,7 +16,7 @@ statements! {
          JOIN asset_objects o ON o.workspace_id = a.workspace_id AND o.hash = a.hash \
          WHERE a.workspace_id = $1 AND a.id = $2";
 
-    /// From after $2 on.
+    /// After the id `$2`.
     const LIST: &str = "SELECT a.id, a.name, a.media_type, a.hash, o.object_id, o.size_bytes, a.created_at, a.author_kind, \
          a.author_id, a.author_name FROM assets a \
          JOIN asset_objects o ON o.workspace_id = a.workspace_id AND o.hash = a.hash \
@@ -27,7 +27,7 @@ statements! {
     const AMONG: Dialect =
         list_statement!("SELECT id FROM assets WHERE workspace_id = $1 AND id IN ", "$2", " ORDER BY id");
 
-    /// Cells are those of live records.
+    /// Only live records have cells.
     const NAMED: Dialect = list_statement!(
         "SELECT DISTINCT c.target_id, c.database_id, c.property_id FROM record_cells c \
          WHERE c.workspace_id = $1 AND c.target_id IN ",
@@ -55,10 +55,10 @@ statements! {
         ""
     );
 
-    /// Of every workspace, for a copy of all.
+    /// Across workspaces, for a backup.
     pub(crate) const ALL_OBJECTS: &str = "SELECT workspace_id, object_id, size_bytes FROM asset_objects";
 
-    /// Of every workspace, in one order, from after $1 and $2 on.
+    /// Across workspaces, after the key `$1`, `$2`.
     const LIST_ALL: &str = "SELECT workspace_id, hash, object_id, size_bytes FROM asset_objects \
          WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
 }
@@ -103,27 +103,26 @@ impl ObjectRow {
     }
 }
 
-/// A place where a live record names an asset.
+/// A reference to an asset from a live record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Naming {
+pub(crate) struct AssetReference {
     pub(crate) asset: AssetId,
     pub(crate) database: DatabaseId,
     pub(crate) property: PropertyId,
 }
 
-/// Waits for whoever else writes assets of the workspace, until the transaction ends: whether an object is still used
-/// and how much is stored do not change in between.
+/// Locks the assets of the workspace until the transaction ends, so that neither the references to an object nor the
+/// stored size change in between.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
     tx.lock_name(&format!("content-assets-{workspace}")).await
 }
 
-/// An asset.
 pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: AssetId) -> Result<Option<Asset>, Error> {
     let row: Option<Row> = fetch!(optional, db, GET, Text(workspace), Text(id))?;
     Ok(row.map(|row| row.into_asset(workspace)))
 }
 
-/// Assets in the order of their ids, from after that id on; an empty one is before all.
+/// Assets in the order of their ids, after an id; the empty id is before all.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -134,31 +133,33 @@ pub(crate) async fn list(
     Ok(rows.into_iter().map(|row| row.into_asset(workspace)).collect())
 }
 
-/// How many assets.
+/// The number of assets.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId) -> Result<u64, Error> {
     let count: i64 = fetch!(scalar, db, COUNT, Text(workspace))?;
     Ok(to_count(count))
 }
 
-/// Those of these assets that there are.
+/// Those of these assets that exist.
 pub(crate) async fn among(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<AssetId>, Error> {
     let rows: Vec<Text<AssetId>> = fetch!(scalars, db, AMONG, Text(workspace), json_list(ids))?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// Where live records name these assets.
-pub(crate) async fn named(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<Naming>, Error> {
+/// The references to these assets from live records.
+pub(crate) async fn references(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[AssetId],
+) -> Result<Vec<AssetReference>, Error> {
     let rows: Vec<(Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)> =
         fetch!(all, db, NAMED, Text(workspace), json_list(ids))?;
-    let read = |(asset, database, property): (Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)| Naming {
-        asset: asset.0,
-        database: database.0,
-        property: property.0,
+    let read = |(asset, database, property): (Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)| {
+        AssetReference { asset: asset.0, database: database.0, property: property.0 }
     };
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// Writes an asset; its object's row is there.
+/// Inserts an asset; the row of its object must exist.
 pub(crate) async fn insert(tx: &mut Tx, asset: &Asset) -> Result<(), Error> {
     execute!(
         tx,
@@ -176,7 +177,7 @@ pub(crate) async fn insert(tx: &mut Tx, asset: &Asset) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Removes an asset; answers the hash of what it held, when it was there.
+/// Deletes an asset; returns the hash of its object if the asset existed.
 pub(crate) async fn delete(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -185,8 +186,8 @@ pub(crate) async fn delete(
     fetch!(optional_scalar, tx, DELETE, Text(workspace), Text(id))
 }
 
-/// The object of the workspace that holds bytes with that hash.
-pub(crate) async fn object_of(
+/// The object of the workspace with that content hash.
+pub(crate) async fn object_by_hash(
     tx: &mut Tx,
     workspace: WorkspaceId,
     hash: &str,
@@ -195,7 +196,7 @@ pub(crate) async fn object_of(
     Ok(row.map(ObjectRow::into_kept))
 }
 
-/// Writes the row of an object that is whole.
+/// Inserts the row of an object that was stored completely.
 pub(crate) async fn insert_object(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -205,8 +206,8 @@ pub(crate) async fn insert_object(
         .map(drop)
 }
 
-/// Removes the row of the object with that hash, unless an asset uses it; answers the object and its size
-/// when its row is gone.
+/// Deletes the row of the object with that hash unless an asset refers to it; returns the object and its size if it
+/// was deleted.
 pub(crate) async fn delete_unused_object(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -218,7 +219,7 @@ pub(crate) async fn delete_unused_object(
 }
 
 /// Those of these objects that have a row.
-pub(crate) async fn known_objects(
+pub(crate) async fn existing_objects(
     db: &Db,
     workspace: WorkspaceId,
     objects: &[ObjectId],
@@ -234,7 +235,7 @@ struct RowOfWorkspace {
     object: ObjectRow,
 }
 
-/// Objects of every workspace with the workspace, in the order of workspace and hash, from after these on.
+/// Objects of all workspaces in the order of workspace and hash, after a given pair.
 pub(crate) async fn list_all(
     db: &Db,
     workspace: &str,

@@ -1,4 +1,4 @@
-//! Which records name a file.
+//! Backlinks: the records that refer to a file.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
@@ -7,9 +7,9 @@ use cairn_proto::ids::{DatabaseId, FileId, FolderId, PropertyId, RecordId, Works
 
 use super::page::{below, below_folders, to_count};
 
-/// The places where live records name the file $4, each once, those of databases in the folders of the list $2 and below;
-/// $3 is 1 for a caller of the whole workspace. A body has the property 'z', so that it
-/// stands behind the properties of its record.
+/// The references to the file `$4` from live records, each once, in databases of the folders in the list `$2` and
+/// below them; `$3` is 1 for a caller of the whole workspace. A body counts as the property 'z', which sorts after
+/// the properties of its record.
 macro_rules! found {
     ($then:literal) => {
         below_folders!(
@@ -33,7 +33,7 @@ macro_rules! found {
 statements! {
     pub(super) fn statements;
 
-    /// In the order of creation, from after the record $6 of the time $5 and its property $7 on.
+    /// In the order of creation, after the record `$6` of the time `$5` and its property `$7`.
     const LIST: Dialect = found!(
         "SELECT database_id, id, title, property_id, created_at FROM found WHERE (created_at, id, property_id) > ($5, $6, $7) \
          ORDER BY created_at, id, property_id LIMIT $8"
@@ -42,7 +42,7 @@ statements! {
     const COUNT: Dialect = found!("SELECT COUNT(*) FROM found");
 }
 
-/// Where a body stands in the order of a record's properties, whose ids are hexadecimal.
+/// The sort key of a body among the properties of a record, whose ids are hexadecimal.
 pub(crate) const BODY: &str = "z";
 
 #[derive(Debug, sqlx::FromRow)]
@@ -54,7 +54,7 @@ struct Row {
     created_at: Timestamp,
 }
 
-/// A record that names a file, by a property or as its body.
+/// A record that refers to a file, by a property or as its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BacklinkRow {
     pub(crate) database_id: DatabaseId,
@@ -79,7 +79,7 @@ impl Row {
     }
 }
 
-/// Which file, and what the caller's scope covers.
+/// The file, and the scope of the caller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Of<'a> {
     pub(crate) workspace: WorkspaceId,
@@ -88,7 +88,7 @@ pub(crate) struct Of<'a> {
     pub(crate) scope: Option<&'a [FolderId]>,
 }
 
-/// The places where records name a file, from after one of them on: its time, record and property.
+/// The references to a file from records, after a cursor of time, record and property.
 pub(crate) async fn list(
     db: &Db,
     of: Of<'_>,
@@ -112,7 +112,7 @@ pub(crate) async fn list(
     rows.into_iter().map(Row::into_backlink).collect()
 }
 
-/// In how many places records name a file.
+/// The number of references to a file from records.
 pub(crate) async fn count(db: &Db, of: Of<'_>) -> Result<u64, Error> {
     let (folders, whole) = (json_list(of.scope.unwrap_or_default()), i64::from(of.scope.is_none()));
     let count: i64 = fetch!(scalar, db, COUNT, Text(of.workspace), &folders, whole, Text(of.file))?;

@@ -1,4 +1,4 @@
-//! The values of live records in the form in which the engines compare, sort and count them.
+//! Cells: the values of live records in the form in which the engines compare, sort and count them.
 
 use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{execute, list_statement, statements};
@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::model::{Cell, Database, Property, Record, cells, place_key};
 
-/// The cells of the record `$2` of the database `$3`, out of a JSON array of `[property, place, number, text, rest, target]`.
+/// Inserts the cells of the record `$2` of the database `$3` from a JSON array of `[property, place, number, text,
+/// rest, target]`.
 macro_rules! insert_cells {
     (sqlite, $list:literal) => {
         concat!(
@@ -39,7 +40,7 @@ statements! {
 
     const FORGET_RECORD: &str = "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2";
 
-    /// The keys are named, so that the indexes serve: every cell has one of the two.
+    /// One statement per key, so that each uses its partial index: every cell has one of the two keys.
     const FORGET_PROPERTY: [&str; 2] = [
         "DELETE FROM record_cells \
          WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND number_key IS NOT NULL",
@@ -50,7 +51,7 @@ statements! {
     const FOLLOW_OPTION: &str = "UPDATE record_cells SET number_key = $5 \
          WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key = $4";
 
-    /// $4 is a JSON array of the ids of the options that there are.
+    /// `$4` is a JSON array of the ids of the existing options.
     const FORGET_OPTIONS: Dialect = list_statement!(
         "DELETE FROM record_cells WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 \
          AND text_key IS NOT NULL AND text_key NOT IN ",
@@ -58,8 +59,8 @@ statements! {
         ""
     );
 
-    /// Where the first of several options is gone, another is the first: records are sorted by place 0. By way of negative
-    /// places, so that no two cells ever share one.
+    /// Renumbers places: records are sorted by place 0, which must exist after the first of several options was
+    /// removed. It goes through negative places, so that two cells never share one.
     const CLOSE_GAPS: [&str; 2] = [
         "UPDATE record_cells SET place = -1 - numbered.fresh FROM (\
          SELECT record_id, place, ROW_NUMBER() OVER (PARTITION BY record_id ORDER BY place) - 1 AS fresh FROM record_cells \
@@ -72,7 +73,7 @@ statements! {
     ];
 }
 
-/// Cells as the list of a statement.
+/// Cells as the JSON list that the statements read.
 pub(super) fn list(made: &[Cell]) -> String {
     let rows = made
         .iter()
@@ -80,7 +81,7 @@ pub(super) fn list(made: &[Cell]) -> String {
     serde_json::Value::from_iter(rows).to_string()
 }
 
-/// Stores the cells of a record that has none.
+/// Inserts the cells of a record that has none.
 pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
     let made = cells(database, &record.values);
     if made.is_empty() {
@@ -91,7 +92,7 @@ pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) ->
         .map(drop)
 }
 
-/// Removes the cells of a record.
+/// Deletes the cells of a record.
 pub(crate) async fn forget_record(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -100,7 +101,7 @@ pub(crate) async fn forget_record(
     execute!(tx, FORGET_RECORD, Text(workspace), Text(record)).map(drop)
 }
 
-/// Removes the cells of a property.
+/// Deletes the cells of a property.
 pub(crate) async fn forget_property(
     tx: &mut Tx,
     database: &Database,
@@ -112,7 +113,7 @@ pub(crate) async fn forget_property(
     Ok(())
 }
 
-/// Puts the cells of a select into the order of its options, and removes those of options that are gone.
+/// Renumbers the cells of a select property to the order of its options, and deletes those of removed options.
 pub(crate) async fn follow_options(
     tx: &mut Tx,
     database: &Database,

@@ -1,4 +1,4 @@
-//! What columns in memory are built of, and what they follow.
+//! Reads for the in-memory columns: their initial contents, and the changes to apply to them.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
@@ -21,7 +21,7 @@ statements! {
          WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL AND (created_at, id) > ($3, $4) \
          ORDER BY created_at, id LIMIT $5";
 
-    /// $3 is the position before the first, $4 the last, $5 the kind of records.
+    /// `$3` is the position to start after, `$4` the last one, `$5` the kind of records.
     const CHANGED: &str = "SELECT told.item_id, r.created_at, r.field_values FROM (\
          SELECT DISTINCT item_id FROM feed_changes \
          WHERE workspace_id = $1 AND position > $3 AND position <= $4 AND kind = $5) AS told \
@@ -29,7 +29,7 @@ statements! {
          AND r.deleted_at IS NULL";
 }
 
-/// A live record as it is kept.
+/// A live record as it is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     pub(crate) id: RecordId,
@@ -38,13 +38,13 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Its values, which are read off the async threads where they are many.
+    /// Parses its values. The caller does so off the async threads when there are many records.
     pub(crate) fn values(&self) -> Result<Values, Error> {
         values_of(&self.values)
     }
 }
 
-/// How far the feed of the workspace is, and when the database was written last; `None` when it is not live.
+/// The feed position of the workspace, and the last write of the database; `None` when the database is not live.
 pub(crate) async fn standing<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -58,7 +58,7 @@ where
     Ok(row.map(|(position, written_at)| (to_count(position), written_at)))
 }
 
-/// Live records of a database in the order of their creation, after one of them.
+/// A batch of live records of a database in the order of creation, after a given one.
 pub(crate) async fn part<'e, S, P>(
     on: Engine<S, P>,
     (workspace, database): (WorkspaceId, DatabaseId),
@@ -78,8 +78,8 @@ where
     Ok(rows.into_iter().map(|(id, created_at, values)| Stored { id: id.0, created_at, values }).collect())
 }
 
-/// The records that the feed names after a position, up to another, as they are now: those of the database that live, and
-/// of all others the ids.
+/// The current state of the records that changed in a range of feed positions: the live ones of the database with
+/// their values, of all others only the ids.
 pub(crate) async fn changed(
     tx: &mut Tx,
     (workspace, database): (WorkspaceId, DatabaseId),
@@ -96,7 +96,7 @@ pub(crate) async fn changed(
     Ok(changed.collect())
 }
 
-/// A part of a database outside of a transaction.
+/// [`part`] outside of a transaction.
 pub(crate) async fn part_of(
     db: &Db,
     of: (WorkspaceId, DatabaseId),

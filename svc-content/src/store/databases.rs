@@ -1,4 +1,4 @@
-//! Databases and where they stand, with their properties and views.
+//! Databases with their location, properties and views.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op, Reserved};
@@ -66,7 +66,7 @@ statements! {
     const WRITTEN_AT: &str =
         "SELECT updated_at FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL";
 
-    /// Writers of records share the row, a change of the database has it alone.
+    /// Writers of records take a shared lock on the row, a change of the database an exclusive one.
     const HOLD: PostgresOnly = PostgresOnly("SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR SHARE");
 
     const LOCK: PostgresOnly = PostgresOnly("SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
@@ -84,8 +84,8 @@ statements! {
     const RESTORE: &str = "UPDATE databases SET deleted_at = NULL, deletion_id = NULL, folder_id = $3, updated_at = $4 \
          WHERE workspace_id = $1 AND id = $2";
 
-    /// In the order in which rows refer to each other. A record that was deleted by itself before has nowhere to come back
-    /// to.
+    /// Referencing rows first. The trash entries of records that were deleted by themselves go too: they could not be
+    /// restored.
     const PURGE: [&str; 8] = [
         concat!(
             "DELETE FROM trash WHERE workspace_id = $1 AND kind = ",
@@ -104,7 +104,7 @@ statements! {
         "DELETE FROM databases WHERE workspace_id = $1 AND id = $2",
     ];
 
-    /// The bytes of the values of a database's records and their versions.
+    /// The size of the values of the records of a database, with all versions.
     const RECORD_BYTES: &str = "SELECT CAST(COALESCE(SUM(kept.bytes), 0) AS BIGINT) FROM (\
          SELECT OCTET_LENGTH(field_values) AS bytes FROM records WHERE workspace_id = $1 AND database_id = $2 UNION ALL \
          SELECT OCTET_LENGTH(v.field_values) FROM records r \
@@ -117,7 +117,7 @@ statements! {
     const LIVE_RECORD_IDS: &str =
         "SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL ORDER BY id";
 
-    /// $3 the position before the first, $4 the kind, $5 the op, $6 the time.
+    /// `$3` is the position to start after, `$4` the kind, `$5` the operation, `$6` the time.
     const PUBLISH_RECORDS: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
          SELECT $1, $3 + ROW_NUMBER() OVER (ORDER BY id), $4, id, $5, $6 FROM records \
          WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL";
@@ -175,7 +175,7 @@ fn json<T: serde::Serialize>(value: &T) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|_| Error::corrupt("a database's schema cannot be written as JSON"))
 }
 
-/// A live database and its place, in one statement, inside a transaction or outside.
+/// A live database with its location, read inside a transaction or outside.
 pub(crate) async fn get<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -199,7 +199,7 @@ pub(crate) async fn get_trashed(
     row.map(|row| row.into_database(workspace)).transpose()
 }
 
-/// The live ones of these databases, in no order, in one statement.
+/// Those of these databases that are live, in no particular order.
 pub(crate) async fn get_many<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -219,13 +219,13 @@ pub(crate) async fn list_trashed(db: &Db, workspace: WorkspaceId) -> Result<Vec<
     into_databases(rows, workspace)
 }
 
-/// Keeps the database as it is until this transaction ends; others may do so at the same time. A folder, where one
-/// is needed, is held before.
+/// Takes a shared lock on the database until the transaction ends. Lock order: a folder, where one is needed, is
+/// locked before.
 pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
     super::page::lock(tx, HOLD, workspace, id).await
 }
 
-/// When a live database was changed last.
+/// The time of the last write of a live database.
 pub(crate) async fn written_at(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -234,12 +234,12 @@ pub(crate) async fn written_at(
     fetch!(optional_scalar, tx, WRITTEN_AT, Text(workspace), Text(id))
 }
 
-/// Waits until nobody else holds the database, and has it alone until this transaction ends.
+/// Takes an exclusive lock on the database until the transaction ends.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
     super::page::lock(tx, LOCK, workspace, id).await
 }
 
-/// Live databases in the order of name, then id, from after the cursor on.
+/// Live databases in the order of name, then id, after the cursor.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -250,12 +250,12 @@ pub(crate) async fn list(
     into_databases(LIST.page(db, workspace, scope, None, (after, limit)).await?, workspace)
 }
 
-/// How many live databases.
+/// The number of live databases.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId, scope: &ListScope) -> Result<u64, Error> {
     COUNT.count(db, workspace, scope, None).await
 }
 
-/// Stores a new database.
+/// Inserts a new database.
 pub(crate) async fn insert(tx: &mut Tx, database: &Database) -> Result<(), Error> {
     let (properties, views) = (json(&database.properties)?, json(&database.views)?);
     execute!(
@@ -275,7 +275,7 @@ pub(crate) async fn insert(tx: &mut Tx, database: &Database) -> Result<(), Error
     .map(drop)
 }
 
-/// Stores what may change of a database.
+/// Updates the mutable columns of a database.
 pub(crate) async fn update(tx: &mut Tx, database: &Database) -> Result<(), Error> {
     let (properties, views) = (json(&database.properties)?, json(&database.views)?);
     execute!(
@@ -294,7 +294,7 @@ pub(crate) async fn update(tx: &mut Tx, database: &Database) -> Result<(), Error
     .map(drop)
 }
 
-/// Brings a database back from trash, into its folder.
+/// Restores a database from trash into its folder.
 pub(crate) async fn restore(tx: &mut Tx, database: &Database) -> Result<(), Error> {
     execute!(
         tx,
@@ -307,7 +307,7 @@ pub(crate) async fn restore(tx: &mut Tx, database: &Database) -> Result<(), Erro
     .map(drop)
 }
 
-/// Removes a database for good, and all that is in it.
+/// Deletes a database permanently, with everything in it.
 pub(crate) async fn purge(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
     for sql in PURGE {
         execute!(tx, sql, Text(workspace), Text(id))?;
@@ -315,13 +315,13 @@ pub(crate) async fn purge(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -
     Ok(())
 }
 
-/// How many bytes the values of a database's records and their versions have.
+/// The size of the values of the records of a database and of their versions, in bytes.
 pub(crate) async fn record_bytes(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<u64, Error> {
     let bytes: i64 = fetch!(scalar, tx, RECORD_BYTES, Text(workspace), Text(id))?;
     Ok(to_count(bytes))
 }
 
-/// How many live records a database has, counted.
+/// The stored number of live records of a database.
 pub(crate) async fn live_records(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<u64, Error> {
     let count: i64 = fetch!(scalar, tx, LIVE_RECORDS, Text(workspace), Text(id))?;
     Ok(to_count(count))
@@ -337,7 +337,7 @@ pub(crate) async fn live_record_ids(
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// Writes the live records of a database to the feed, on reserved positions.
+/// Appends the live records of a database to the feed, at reserved positions.
 pub(crate) async fn publish_records(
     tx: &mut Tx,
     workspace: WorkspaceId,

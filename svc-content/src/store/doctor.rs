@@ -1,4 +1,4 @@
-//! Databases, records and cells of every workspace, as they are stored, for the doctor; and what it writes when it mends.
+//! Databases, records and cells of all workspaces as they are stored, for the doctor, and its repairs.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
@@ -12,11 +12,11 @@ use crate::store::bodies::Body;
 statements! {
     pub(super) fn statements;
 
-    /// From after $1 and $2 on.
+    /// After the key `$1`, `$2`.
     const DATABASES: &str = "SELECT workspace_id, id, properties, views FROM databases \
          WHERE (workspace_id, id) > ($1, $2) ORDER BY workspace_id, id LIMIT $3";
 
-    /// Live ones, from after $3 on.
+    /// Live ones, after the id `$3`.
     const RECORDS: &str = "SELECT id, database_id, field_values, title, searched FROM records \
          WHERE workspace_id = $1 AND database_id = $2 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4";
 
@@ -32,10 +32,10 @@ statements! {
 }
 
 statements! {
-    /// What is mended with. The doctor alone reads whole tables.
+    /// The statements of repairs. Only the doctor reads whole tables.
     pub(crate) fn mends;
 
-    /// Bodies that something refers to and that are not there.
+    /// Referenced bodies that do not exist.
     const MISSING_BODIES: &str = "SELECT DISTINCT r.workspace_id, r.content_hash FROM (\
          SELECT workspace_id, content_hash FROM files UNION ALL SELECT workspace_id, content_hash FROM file_versions) AS r \
          LEFT JOIN bodies b ON b.workspace_id = r.workspace_id AND b.hash = r.content_hash WHERE b.hash IS NULL";
@@ -44,12 +44,12 @@ statements! {
         "SELECT file_id, version FROM file_versions WHERE workspace_id = $1 AND content_hash = $2 \
          UNION SELECT id, version FROM files WHERE workspace_id = $1 AND content_hash = $2";
 
-    const REFER_INSTEAD: [&str; 2] = [
+    const REPLACE_BODY: [&str; 2] = [
         "UPDATE files SET content_hash = $3, size_bytes = $4 WHERE workspace_id = $1 AND content_hash = $2",
         "UPDATE file_versions SET content_hash = $3, size_bytes = $4 WHERE workspace_id = $1 AND content_hash = $2",
     ];
 
-    const TELL_FILES: [&str; 2] = [
+    const PUBLISH_FILES: [&str; 2] = [
         "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
          SELECT f.workspace_id, h.position + ROW_NUMBER() OVER (ORDER BY f.id), 1, f.id, 1, h.updated_at FROM files f \
          JOIN feed_heads h ON h.workspace_id = f.workspace_id \
@@ -68,14 +68,14 @@ statements! {
          WHERE v.workspace_id = records.workspace_id AND v.record_id = records.id AND v.version = records.version \
          AND v.field_values <> records.field_values)";
 
-    /// Records of which the newest version, which is not older than they are, holds something else.
-    const DIFFERENT: &str = "SELECT r.workspace_id, r.id, r.field_values, v.version, v.field_values AS kept FROM records r \
+    /// Records that differ from their newest version, where that version is not older than the record.
+    const DIVERGED: &str = "SELECT r.workspace_id, r.id, r.field_values, v.version, v.field_values AS kept FROM records r \
          JOIN record_versions v ON v.workspace_id = r.workspace_id AND v.record_id = r.id WHERE v.version >= r.version \
          AND v.version = (SELECT MAX(n.version) FROM record_versions n \
          WHERE n.workspace_id = r.workspace_id AND n.record_id = r.id) \
          AND (v.field_values <> r.field_values OR COALESCE(v.content_file_id, '') <> COALESCE(r.content_file_id, ''))";
 
-    const KEEP_AS_NEWEST: [&str; 2] = [
+    const INSERT_AS_NEWEST: [&str; 2] = [
         "UPDATE records SET version = $3 WHERE workspace_id = $1 AND id = $2",
         "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
          author_kind, author_id, author_name) \
@@ -83,23 +83,23 @@ statements! {
          WHERE workspace_id = $1 AND id = $2",
     ];
 
-    const TAKE_FROM_NEWEST: &str =
+    const RESET_TO_NEWEST: &str =
         "UPDATE records SET version = $3, field_values = $4 WHERE workspace_id = $1 AND id = $2";
 
     const ASSETS_OF_OBJECT: &str = "SELECT id, name FROM assets WHERE workspace_id = $1 AND hash = $2";
 
-    const FORGET_OBJECT: [&str; 2] = [
+    const DELETE_OBJECT: [&str; 2] = [
         "DELETE FROM assets WHERE workspace_id = $1 AND hash = $2",
         "DELETE FROM asset_objects WHERE workspace_id = $1 AND hash = $2",
     ];
 }
 
-/// Bodies that files or versions refer to and that are not there: the workspace of each, and the hash.
+/// Bodies that files or versions refer to and that do not exist: the workspace and the hash of each.
 pub(crate) async fn missing_bodies(tx: &mut Tx) -> Result<Vec<(String, String)>, Error> {
     fetch!(all, tx, MISSING_BODIES)
 }
 
-/// The files and versions that have a body.
+/// The files and versions that refer to a body.
 pub(crate) async fn versions_of_body(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -108,23 +108,23 @@ pub(crate) async fn versions_of_body(
     fetch!(all, tx, VERSIONS_OF_BODY, Text(workspace), hash)
 }
 
-/// Lets whatever has one body have another one, which is there, and tells the feed.
-pub(crate) async fn refer_instead(
+/// Makes everything that refers to one body refer to another, existing one, and appends the files to the feed.
+pub(crate) async fn replace_body(
     tx: &mut Tx,
     workspace: WorkspaceId,
     hash: &str,
     fresh: &Body,
 ) -> Result<(), Error> {
     let size = i64::try_from(fresh.size_bytes).unwrap_or(i64::MAX);
-    for sql in REFER_INSTEAD {
+    for sql in REPLACE_BODY {
         execute!(tx, sql, Text(workspace), hash, &fresh.hash, size)?;
     }
-    let [tell, move_head] = TELL_FILES;
+    let [tell, move_head] = PUBLISH_FILES;
     execute!(tx, tell, Text(workspace), &fresh.hash)?;
     execute!(tx, move_head, Text(workspace)).map(drop)
 }
 
-/// Sets what follows from a record's values.
+/// Updates the columns that are derived from the values of a record.
 pub(crate) async fn set_derived(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -135,7 +135,7 @@ pub(crate) async fn set_derived(
     execute!(tx, SET_DERIVED, Text(workspace), Text(record), title, searched).map(drop)
 }
 
-/// Gives a record the values of its newest version; answers whether that has others.
+/// Sets the values of a record to those of its newest version; returns whether they differed.
 pub(crate) async fn values_of_version(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -144,9 +144,9 @@ pub(crate) async fn values_of_version(
     Ok(execute!(tx, VALUES_OF_VERSION, Text(workspace), record)? > 0)
 }
 
-/// A record of which the newest version holds something else.
+/// A record that differs from its newest version.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct Different {
+pub(crate) struct DivergedRecord {
     pub(crate) workspace_id: String,
     pub(crate) id: String,
     field_values: String,
@@ -155,37 +155,37 @@ pub(crate) struct Different {
     kept: String,
 }
 
-impl Different {
-    /// Whether its values can be read.
+impl DivergedRecord {
+    /// Whether the values of the record can be parsed.
     pub(crate) fn is_readable(&self) -> bool {
         values_of(&self.field_values).is_ok()
     }
 
-    /// Whether those of the newest version can be.
+    /// Whether the values of the newest version can be parsed.
     pub(crate) fn is_newest_readable(&self) -> bool {
         values_of(&self.kept).is_ok()
     }
 }
 
-/// Every record of which the newest version holds something else.
-pub(crate) async fn different(tx: &mut Tx) -> Result<Vec<Different>, Error> {
-    fetch!(all, tx, DIFFERENT)
+/// Every record that differs from its newest version.
+pub(crate) async fn diverged(tx: &mut Tx) -> Result<Vec<DivergedRecord>, Error> {
+    fetch!(all, tx, DIVERGED)
 }
 
-/// Makes what a record is now a version of its own, behind the newest.
-pub(crate) async fn keep_as_newest(tx: &mut Tx, record: &Different) -> Result<(), Error> {
-    let [set_version, insert_version] = KEEP_AS_NEWEST;
+/// Inserts the current state of a record as a new version.
+pub(crate) async fn insert_as_newest(tx: &mut Tx, record: &DivergedRecord) -> Result<(), Error> {
+    let [set_version, insert_version] = INSERT_AS_NEWEST;
     let version = record.version.saturating_add(1);
     execute!(tx, set_version, &record.workspace_id, &record.id, version)?;
     execute!(tx, insert_version, &record.workspace_id, &record.id).map(drop)
 }
 
-/// Gives a record the values of its newest version.
-pub(crate) async fn take_from_newest(tx: &mut Tx, record: &Different) -> Result<(), Error> {
-    execute!(tx, TAKE_FROM_NEWEST, &record.workspace_id, &record.id, record.version, &record.kept).map(drop)
+/// Sets the values of a record to those of its newest version.
+pub(crate) async fn reset_to_newest(tx: &mut Tx, record: &DivergedRecord) -> Result<(), Error> {
+    execute!(tx, RESET_TO_NEWEST, &record.workspace_id, &record.id, record.version, &record.kept).map(drop)
 }
 
-/// The assets whose bytes have that hash: id and name.
+/// The assets whose content has that hash: id and name.
 pub(crate) async fn assets_of_object(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -194,9 +194,9 @@ pub(crate) async fn assets_of_object(
     fetch!(all, tx, ASSETS_OF_OBJECT, Text(workspace), hash)
 }
 
-/// Removes the rows of an object and of its assets.
-pub(crate) async fn forget_object(tx: &mut Tx, workspace: WorkspaceId, hash: &str) -> Result<(), Error> {
-    for sql in FORGET_OBJECT {
+/// Deletes the rows of an object and of its assets.
+pub(crate) async fn delete_object(tx: &mut Tx, workspace: WorkspaceId, hash: &str) -> Result<(), Error> {
+    for sql in DELETE_OBJECT {
         execute!(tx, sql, Text(workspace), hash)?;
     }
     Ok(())
@@ -212,7 +212,7 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// Its schema; `None` when that is not what was written.
+    /// The parsed schema; `None` when it is corrupt.
     pub(crate) fn read(&self) -> Option<Database> {
         Some(Database {
             id: self.id.parse().ok()?,
@@ -235,7 +235,7 @@ impl Schema {
 
 /// A record as it is stored.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct Examined {
+pub(crate) struct StoredRecord {
     pub(crate) id: String,
     database_id: Text<DatabaseId>,
     field_values: String,
@@ -243,8 +243,8 @@ pub(crate) struct Examined {
     pub(crate) searched: String,
 }
 
-impl Examined {
-    /// Its values; `None` when these are not what was written.
+impl StoredRecord {
+    /// The parsed record; `None` when it is corrupt.
     pub(crate) fn read(&self) -> Option<Record> {
         Some(Record {
             id: self.id.parse().ok()?,
@@ -269,7 +269,7 @@ struct CellRow {
     target_id: Option<String>,
 }
 
-/// Databases of every workspace, in trash too, from after that one on.
+/// The entries of one write, at most `most`.
 pub(crate) async fn databases(tx: &mut Tx, after: (&str, &str), limit: i64) -> Result<Vec<Schema>, Error> {
     type Columns = (Text<WorkspaceId>, String, String, String);
     let rows: Vec<Columns> = fetch!(all, tx, DATABASES, after.0, after.1, limit)?;
@@ -282,14 +282,14 @@ pub(crate) async fn databases(tx: &mut Tx, after: (&str, &str), limit: i64) -> R
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// Live records of a database in the order of their ids, from after that one on.
+/// Live records of a database in the order of their ids, after a given one.
 pub(crate) async fn records(
     tx: &mut Tx,
     workspace: WorkspaceId,
     database: DatabaseId,
     after: &str,
     limit: i64,
-) -> Result<Vec<Examined>, Error> {
+) -> Result<Vec<StoredRecord>, Error> {
     fetch!(all, tx, RECORDS, Text(workspace), Text(database), after, limit)
 }
 
@@ -303,7 +303,7 @@ pub(crate) async fn cells(
     let read = |row: CellRow| {
         let cell = Cell {
             property: row.property_id.0,
-            // What is no place is that of no cell.
+            // A negative place is invalid and matches no cell.
             place: usize::try_from(row.place).unwrap_or(usize::MAX),
             number: row.number_key,
             text: row.text_key,
@@ -315,7 +315,7 @@ pub(crate) async fn cells(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// The queries of members, each with what it is of.
+/// The queries of memory members, each with a description of its member.
 pub(crate) async fn queries(tx: &mut Tx) -> Result<Vec<(String, String)>, Error> {
     fetch!(all, tx, QUERIES)
 }

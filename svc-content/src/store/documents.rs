@@ -1,4 +1,4 @@
-//! Which documents a search is narrowed to.
+//! The documents that a search is restricted to.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
@@ -7,7 +7,7 @@ use cairn_proto::ids::{DocumentId, FolderId, WorkspaceId};
 
 use super::page::{below, below_folders, tagged};
 
-/// $2 and $3 are the times between which a document was changed last, $4 the tags, $5 the folders.
+/// `$2` and `$3` bound the time of the last change, `$4` lists the tags, `$5` the folders.
 macro_rules! files {
     ($engine:ident, $filter:literal) => {
         concat!(
@@ -47,9 +47,9 @@ statements! {
          AND updated_at > $2 AND updated_at < $3";
 }
 
-/// Where, and when changed.
+/// The folders and the time range of a restriction.
 #[derive(Debug)]
-pub(crate) struct Within<'a> {
+pub(crate) struct Restriction<'a> {
     pub(crate) workspace: WorkspaceId,
     /// In these folders and below them; absent: everywhere.
     pub(crate) below: Option<&'a [FolderId]>,
@@ -57,27 +57,31 @@ pub(crate) struct Within<'a> {
     pub(crate) before: Timestamp,
 }
 
-/// Live files that bear all of these tags.
-pub(crate) async fn files(db: &Db, within: &Within<'_>, tags: &[String]) -> Result<Vec<DocumentId>, Error> {
+/// Live files that have all of these tags.
+pub(crate) async fn files(
+    db: &Db,
+    within: &Restriction<'_>,
+    tags: &[String],
+) -> Result<Vec<DocumentId>, Error> {
     let sql = if within.below.is_some() { FILES_BELOW } else { FILES };
     ids(db, sql.of(db.engine()), within, Some(json_list(tags))).await
 }
 
 /// Live records of live databases.
-pub(crate) async fn records(db: &Db, within: &Within<'_>) -> Result<Vec<DocumentId>, Error> {
+pub(crate) async fn records(db: &Db, within: &Restriction<'_>) -> Result<Vec<DocumentId>, Error> {
     let sql = if within.below.is_some() { RECORDS_BELOW.of(db.engine()) } else { RECORDS };
     ids(db, sql, within, None).await
 }
 
-/// Live memories, which stand in no folder.
-pub(crate) async fn memories(db: &Db, within: &Within<'_>) -> Result<Vec<DocumentId>, Error> {
-    ids(db, MEMORIES, &Within { below: None, ..*within }, None).await
+/// Live memories, which are in no folder.
+pub(crate) async fn memories(db: &Db, within: &Restriction<'_>) -> Result<Vec<DocumentId>, Error> {
+    ids(db, MEMORIES, &Restriction { below: None, ..*within }, None).await
 }
 
 async fn ids(
     db: &Db,
     sql: &'static str,
-    within: &Within<'_>,
+    within: &Restriction<'_>,
     tags: Option<String>,
 ) -> Result<Vec<DocumentId>, Error> {
     let last = [tags, within.below.map(json_list)];

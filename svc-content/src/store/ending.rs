@@ -1,4 +1,5 @@
-//! What a change ends with: it counts what is kept, tells the feed and notes what was done.
+//! The end of a change: it updates the usage of the workspace, appends to the feed and inserts the activity, in one
+//! message.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Unappended;
@@ -10,8 +11,9 @@ use super::activity::{self, insert_activity};
 use super::usage::{self, add_usage};
 use crate::model::{Activity, Actor, Growth, Usage};
 
-/// What a change ends with on SQLite, with the parameters of the time, of what is told and kept, of who does it, of what was done
-/// and of what that undoes. The last of the statements answers, and goes on behind `WHERE`.
+/// The end of a change on SQLite. The parameters are the time, the number and the list of feed entries, the growth in
+/// files and bytes, the author, the activity, and the entry that it undoes. The last statement returns the row; the
+/// caller may append to its `WHERE`.
 macro_rules! end {
     ($at:literal, $count:literal, $told:literal, $files:literal, $bytes:literal, $author:literal, $done:literal, $undoes:literal) => {
         concat!(
@@ -47,8 +49,8 @@ pub(super) use end;
 statements! {
     pub(super) fn statements;
 
-    /// All of it in one message, in the order in which rows are locked everywhere. $5 and $6 are what is kept more, $7 to $10 who
-    /// does it, $11 what was done.
+    /// In the global lock order: usage, feed head, activity. `$5` and `$6` are the growth in files and bytes, `$7` to
+    /// `$10` the author, `$11` the activity.
     const END: Dialect = Dialect {
         sqlite: end!("$2", "$3", "$4", "$5", "$6", "$7, $8, $9, $10", "$11", "$12"),
         postgres: concat!(
@@ -66,7 +68,7 @@ statements! {
     };
 }
 
-/// What a change ends with.
+/// The parameters of the end of a change.
 #[derive(Debug)]
 pub(crate) struct Ending<'a> {
     pub(crate) at: Timestamp,
@@ -76,16 +78,16 @@ pub(crate) struct Ending<'a> {
     pub(crate) done: &'a [Activity],
 }
 
-/// Where a change has ended.
+/// The result of the end of a change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
-    /// Of the feed.
+    /// The feed position.
     pub(crate) position: i64,
-    /// What the workspace keeps, where that was counted.
+    /// The usage of the workspace, if it was counted.
     pub(crate) used: Usage,
 }
 
-/// The position, and what is kept, as the last of the statements answers them.
+/// The position and the usage as the statement returns them.
 pub(super) type Row = (i64, Option<i64>, Option<i64>);
 
 impl Ended {
@@ -94,7 +96,8 @@ impl Ended {
     }
 }
 
-/// Counts, tells and notes. Until the transaction ends, other writers of the workspace wait.
+/// Ends a change. The rows of usage and of the feed head stay locked until the transaction ends: other writers of the
+/// workspace wait.
 pub(crate) async fn write(tx: &mut Tx, workspace: WorkspaceId, ending: &Ending<'_>) -> Result<Ended, Error> {
     let Ending { at, told, growth, actor, done } = ending;
     let author = &actor.author;

@@ -1,4 +1,4 @@
-//! Files and where they stand. A path is computed with the read that needs it: moving a folder costs one row.
+//! Files and their location. Paths are computed by reads, so moving a folder updates one row.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list, json_row, json_rows};
@@ -11,7 +11,7 @@ use super::page::{
 };
 use crate::model::{Author, Body, Cursor, File, FileType};
 
-/// The columns of a file, of a table or of what holds them under the same names.
+/// The columns of a file, from a table or from a subquery with the same column names.
 macro_rules! file_columns {
     ($table:literal) => {
         $crate::store::files::file_columns!(
@@ -31,7 +31,7 @@ macro_rules! columns {
     };
 }
 
-/// Puts each file of `page` beside its way to the root.
+/// Each file of `page` with the folders above it.
 macro_rules! located {
     ($extra:literal, $join:literal) => {
         concat!(
@@ -45,8 +45,8 @@ macro_rules! located {
     };
 }
 
-/// A file with its body, whose columns are one text ([`ListedRow`]): the driver makes a copy of each value, and finds it by
-/// the name of its column.
+/// A file with its body. The columns are one JSON text ([`ListedRow`]): the driver copies every value and looks
+/// columns up by name.
 macro_rules! get_with_body {
     ($engine:ident) => {
         concat!(
@@ -58,7 +58,7 @@ macro_rules! get_with_body {
     };
 }
 
-/// Many files as one text: an element is a [`ListedRow`].
+/// Many files as one JSON text of [`ListedRow`]s.
 macro_rules! get_many {
     ($engine:ident) => {
         list_statement!(
@@ -73,7 +73,8 @@ macro_rules! get_many {
     };
 }
 
-/// The same of a page, whose files mostly stand in the same few folders.
+/// A page of files as one JSON text. Files of a page share few folders, so a recursive query once for all of them is
+/// cheaper than one for each file.
 macro_rules! located_as_json {
     ($engine:ident) => {
         concat!(
@@ -97,7 +98,7 @@ macro_rules! count {
     };
 }
 
-/// $2 the folded text, $3 and $4 patterns of a name that begins with it or holds it.
+/// `$2` is the folded text, `$3` and `$4` are the LIKE patterns of a prefix and of a substring.
 macro_rules! search_page {
     ($filter:expr) => {
         concat!(
@@ -148,11 +149,11 @@ statements! {
 
     const COUNT: ByScope = by_scope!(count, "", "", "folder_id", "folder_id", "$2");
 
-    /// All of a workspace: a count of the live ones reads each of them.
+    /// All files of a workspace less those in trash: counting the live ones would scan them all.
     const COUNT_ALL: &str = "SELECT COALESCE((SELECT files FROM workspace_usage WHERE workspace_id = $1), 0) \
          - (SELECT COUNT(*) FROM files WHERE workspace_id = $1 AND deletion_id > '')";
 
-    /// Apart, because a file's tags are read for them, where the others read an index alone.
+    /// Separate statements, because tags are read from the rows of the files, where the others use a covering index.
     const LIST_TAGGED: ByScope =
         by_scope!(list, "WITH RECURSIVE ", ", ", "folder_id", "folder_id", "$5", tags: "$5", "$6");
 
@@ -181,7 +182,7 @@ statements! {
         .postgres,
     };
 
-    /// A file and its first version, which SQLite takes in one message.
+    /// A file and its first version; one message on SQLite.
     const INSERT: Dialect = Dialect {
         sqlite: concat!(insert_file!(), "; ", insert_first_version!()),
         postgres: concat!("WITH file AS (", insert_file!(), ") ", insert_first_version!()),
@@ -191,7 +192,7 @@ statements! {
          content_hash = $8, version = $9, updated_at = $10, description = $11 WHERE workspace_id = $1 AND id = $2";
 }
 
-/// A file's columns.
+/// The columns of a file.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct Columns {
     id: Text<FileId>,
@@ -207,7 +208,7 @@ pub(super) struct Columns {
     description: Option<String>,
 }
 
-/// A file with its way to the root.
+/// A file with the folders above it.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct Row {
     #[sqlx(flatten)]
@@ -216,7 +217,7 @@ pub(super) struct Row {
     folder_path: Option<String>,
 }
 
-/// A file with its way to the root in one column.
+/// A file with the folders above it in a single column.
 #[derive(Debug, sqlx::FromRow)]
 struct OneRow {
     #[sqlx(flatten)]
@@ -224,7 +225,7 @@ struct OneRow {
     way: Option<String>,
 }
 
-/// The columns of a file and its way as an element of a JSON array.
+/// [`OneRow`] as an element of a JSON array.
 #[derive(serde::Deserialize)]
 struct ListedRow(
     FileId,
@@ -296,7 +297,7 @@ impl Row {
 }
 
 impl Columns {
-    /// With the ids and the names of the folders that it stands in, from the root on; none in the root.
+    /// `way` has the ids and the names of the folders above the file, from the root; `None` in the root.
     fn into_file(self, workspace_id: WorkspaceId, way: Option<(&str, &str)>) -> Result<File, Error> {
         let (folders, path) = match (self.folder_id, way) {
             (None, _) => (Vec::new(), format!("/{}", self.name)),
@@ -326,7 +327,7 @@ fn into_files(rows: Vec<Row>, workspace: WorkspaceId) -> Result<Vec<File>, Error
     rows.into_iter().map(|row| row.into_file(workspace)).collect()
 }
 
-/// Of one text of rows, in no order.
+/// Decodes a JSON text of rows, in no particular order.
 fn read_files(rows: &str, workspace: WorkspaceId) -> Result<Vec<File>, Error> {
     json_rows::<ListedRow>(rows)?.into_iter().map(|row| OneRow::from(row).into_file(workspace)).collect()
 }
@@ -339,7 +340,7 @@ const fn column_of(file_type: FileType) -> i64 {
     file_type.number() as i64
 }
 
-/// Of a column of tags.
+/// Parses the column of tags.
 pub(super) fn read_tags(column: &str) -> Result<Vec<String>, Error> {
     serde_json::from_str(column).map_err(|_| Error::corrupt("a file's tags are not JSON"))
 }
@@ -348,7 +349,7 @@ fn tags_column(file: &File) -> String {
     serde_json::json!(file.tags).to_string()
 }
 
-/// A live file with its body and its place, in one statement.
+/// A live file with its body and its location.
 pub(crate) async fn get_with_body(
     db: &Db,
     workspace: WorkspaceId,
@@ -362,20 +363,20 @@ pub(crate) async fn get_with_body(
     Ok(Some((file, body)))
 }
 
-/// A live file, which no other transaction can change until this one ends.
+/// Locks a live file until the transaction ends, and reads it.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<Option<File>, Error> {
     super::page::lock(tx, LOCK, workspace, id).await?;
     let row: Option<OneRow> = fetch!(optional, tx, GET, Text(workspace), Text(id))?;
     row.map(|row| row.into_file(workspace)).transpose()
 }
 
-/// The live ones of these files, in no order, in one statement.
+/// Those of these files that are live, in no particular order.
 pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<File>, Error> {
     let rows: String = fetch!(scalar, db, GET_MANY, Text(workspace), json_list(ids))?;
     read_files(&rows, workspace)
 }
 
-/// The same within a transaction.
+/// [`get_many()`] within a transaction.
 pub(crate) async fn get_many_in(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -385,7 +386,7 @@ pub(crate) async fn get_many_in(
     read_files(&rows, workspace)
 }
 
-/// Live files that bear all of these tags, in the order of name, then id, from after the cursor on.
+/// Live files that have all of these tags, in the order of name, then id, after the cursor.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -401,12 +402,12 @@ pub(crate) async fn list(
     Ok(files)
 }
 
-/// The tags as the last argument of statements that look at tags.
+/// The last parameter of statements that filter by tags.
 fn tags_argument(tags: &[String]) -> Option<String> {
     (!tags.is_empty()).then(|| json_list(tags))
 }
 
-/// How many live files that bear all of these tags.
+/// The number of live files that have all of these tags.
 pub(crate) async fn count(
     db: &Db,
     workspace: WorkspaceId,
@@ -421,8 +422,8 @@ pub(crate) async fn count(
     statements.count(db, workspace, scope, tags_argument(tags)).await
 }
 
-/// Live files whose folded name holds a folded text and that bear all of these tags, and how many there are; below some
-/// folders or everywhere.
+/// Live files whose folded name contains a folded text and that have all of these tags, with the total number of
+/// matches; below some folders or everywhere.
 pub(crate) async fn search(
     db: &Db,
     workspace: WorkspaceId,
@@ -452,7 +453,7 @@ pub(crate) async fn search(
     Ok((into_files(rows.into_iter().map(|row| row.file).collect(), workspace)?, total))
 }
 
-/// Stores a new file with the version that it is; its body is there.
+/// Inserts a new file with its first version; its body must exist.
 pub(crate) async fn insert(
     tx: &mut Tx,
     file: &File,
@@ -482,7 +483,7 @@ pub(crate) async fn insert(
     .map(drop)
 }
 
-/// Stores what may change of a file.
+/// Updates the mutable columns of a file.
 pub(crate) async fn update(tx: &mut Tx, file: &File, folded_name: &str) -> Result<(), Error> {
     execute!(
         tx,

@@ -1,4 +1,4 @@
-//! Folders: the tree, and what a deletion takes of it.
+//! The tree of folders, and the deletion of subtrees.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op, Reserved};
@@ -18,8 +18,8 @@ macro_rules! columns {
     };
 }
 
-/// Each folder of `page` with its way to the root, from the root on. It goes along with the folder: to look the way of each
-/// up among those of all takes the square of their number.
+/// Each folder of `page` with the folders above it, from the root. The columns of the folder are carried through the
+/// recursion: joining the result with `page` afterwards takes quadratic time.
 macro_rules! located {
     ($selected:expr) => {
         concat!(
@@ -56,7 +56,7 @@ macro_rules! get_many {
     };
 }
 
-/// $2 the deletion, $3 the position before the first, $4 the kind, $5 the op, $6 the time.
+/// `$2` is the deletion, `$3` the position to start after, `$4` the kind, `$5` the operation, `$6` the time.
 macro_rules! publish {
     ($table:literal) => {
         publish!($table, "")
@@ -82,8 +82,8 @@ statements! {
 
     const GET_MANY: Dialect = Dialect { sqlite: get_many!(sqlite).sqlite, postgres: get_many!(postgres).postgres };
 
-    /// A deletion updates the row and so waits for whoever puts something into the folder, and the other
-    /// way round.
+    /// A deletion updates the row, so it waits for transactions that put something into the folder, and they wait for
+    /// it.
     const HOLD: PostgresOnly = PostgresOnly("SELECT 1 FROM folders WHERE workspace_id = $1 AND id = $2 FOR SHARE");
 
     const LIST: ByScope = by_scope!(list, "WITH RECURSIVE ", ", ", "parent_id", "id", "$5");
@@ -92,7 +92,7 @@ statements! {
 
     const IDS_BELOW: Dialect = below_folders!("$2", " SELECT id FROM below ORDER BY id");
 
-    /// In trash or not.
+    /// Live or in trash.
     const ALL_BELOW: Dialect = list_statement!(
         "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND id IN ",
         "$2",
@@ -137,7 +137,7 @@ statements! {
     const PUBLISH_DATABASES: &str = publish!("databases");
 }
 
-/// The columns of a [`Row`] as an element of a JSON array.
+/// [`Row`] as an element of a JSON array.
 #[derive(serde::Deserialize)]
 struct ListedRow(FolderId, String, Timestamp, Timestamp, String, String);
 
@@ -148,7 +148,7 @@ impl From<ListedRow> for Row {
     }
 }
 
-/// Of one text of rows, in no order.
+/// Decodes a JSON text of rows, in no particular order.
 fn read_folders(rows: &str, workspace: WorkspaceId) -> Result<Vec<Folder>, Error> {
     json_rows::<ListedRow>(rows)?.into_iter().map(|row| Row::from(row).into_folder(workspace)).collect()
 }
@@ -179,7 +179,7 @@ impl Row {
     }
 }
 
-/// A live folder and its place, in one statement, inside a transaction or outside.
+/// A live folder with its location, read inside a transaction or outside.
 pub(crate) async fn get<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -193,7 +193,7 @@ where
     row.map(|row| row.into_folder(workspace)).transpose()
 }
 
-/// The live ones of these folders, in no order, in one statement.
+/// Those of these folders that are live, in no particular order.
 pub(crate) async fn get_many(
     db: &Db,
     workspace: WorkspaceId,
@@ -203,19 +203,19 @@ pub(crate) async fn get_many(
     read_folders(&rows, workspace)
 }
 
-/// A live folder that stays live until this transaction ends. To be asked for before a file is locked: deletions take
-/// folders first, too.
+/// Takes a shared lock on a live folder until the transaction ends, so that it stays live, and reads it. Lock order:
+/// folders before files, as deletions do.
 pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: FolderId) -> Result<Option<Folder>, Error> {
     super::page::lock(tx, HOLD, workspace, id).await?;
     get(tx.engine(), workspace, id).await
 }
 
-/// Waits until no other transaction changes the shape of this workspace's tree.
+/// Locks the shape of the tree of the workspace until the transaction ends.
 pub(crate) async fn lock_tree(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
     tx.lock_name(&format!("content:tree:{workspace}")).await
 }
 
-/// Live folders in the order of name, then id, from after the cursor on.
+/// Live folders in the order of name, then id, after the cursor.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -229,12 +229,12 @@ pub(crate) async fn list(
     Ok(folders)
 }
 
-/// How many live folders.
+/// The number of live folders.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId, scope: &ListScope) -> Result<u64, Error> {
     COUNT.count(db, workspace, scope, None).await
 }
 
-/// The live ones of these folders and all live ones below them.
+/// Those of these folders that are live, and all live folders below them.
 pub(crate) async fn ids_below<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -248,7 +248,7 @@ where
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// These folders and all below them, in trash or not.
+/// These folders and all folders below them, live or in trash.
 pub(crate) async fn all_below(
     db: &Db,
     workspace: WorkspaceId,
@@ -258,13 +258,13 @@ pub(crate) async fn all_below(
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// How many levels a folder and what is below it have: 1 for a folder without subfolders.
+/// The height of the subtree of a folder: 1 for a folder without subfolders.
 pub(crate) async fn height(tx: &mut Tx, workspace: WorkspaceId, id: FolderId) -> Result<u64, Error> {
     let height: i64 = fetch!(scalar, tx, HEIGHT, Text(workspace), Text(id))?;
     Ok(to_count(height))
 }
 
-/// Stores a new folder.
+/// Inserts a new folder.
 pub(crate) async fn insert(tx: &mut Tx, folder: &Folder) -> Result<(), Error> {
     execute!(
         tx,
@@ -279,7 +279,7 @@ pub(crate) async fn insert(tx: &mut Tx, folder: &Folder) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Stores what may change of a folder.
+/// Updates the mutable columns of a folder.
 pub(crate) async fn update(tx: &mut Tx, folder: &Folder) -> Result<(), Error> {
     execute!(
         tx,
@@ -293,7 +293,7 @@ pub(crate) async fn update(tx: &mut Tx, folder: &Folder) -> Result<(), Error> {
     .map(drop)
 }
 
-/// What a deletion took.
+/// The numbers of items that a deletion moved to trash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) folders: u64,
@@ -302,13 +302,14 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// How many items.
+    /// The number of all items.
     pub(crate) const fn items(self) -> u64 {
         self.folders + self.files + self.databases
     }
 }
 
-/// Moves a folder and all that it holds to trash. Folders first: who puts a file into one of them holds it.
+/// Moves a folder with everything in it to trash. Lock order: folders first, since whoever puts a file into a folder
+/// holds a lock on it.
 pub(crate) async fn trash(tx: &mut Tx, deletion: &Deletion) -> Result<Taken, Error> {
     let folders = execute!(
         tx,
@@ -323,8 +324,8 @@ pub(crate) async fn trash(tx: &mut Tx, deletion: &Deletion) -> Result<Taken, Err
     Ok(Taken { folders, files, databases })
 }
 
-/// Writes the deletion of everything that it took to the feed, on reserved positions: folders, then files, then
-/// databases. The owner of a record answers for it while its database is in trash, so records need no entry.
+/// Appends the deletion of all its items to the feed, at reserved positions: folders, then files, then databases.
+/// Records need no entry: they are hidden while their database is in trash.
 pub(crate) async fn publish_trash(
     tx: &mut Tx,
     workspace: WorkspaceId,

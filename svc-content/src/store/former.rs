@@ -1,4 +1,4 @@
-//! Properties and options that are no more, and the records that lose their values with them.
+//! Deleted properties and options, and the records that lose their values with them.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
@@ -18,7 +18,7 @@ statements! {
     const INSERT_PROPERTY: &str = "INSERT INTO former_properties (workspace_id, database_id, id, name, kind, deleted_at) \
          VALUES ($1, $2, $3, $4, $5, $6)";
 
-    /// $4 is a JSON array of `[id, name]`, $5 the time.
+    /// `$4` is a JSON array of `[id, name]`, `$5` the time.
     const INSERT_OPTIONS: Dialect = Dialect {
         sqlite: "INSERT INTO former_options (workspace_id, database_id, property_id, id, name, deleted_at) \
              SELECT $1, $2, $3, value ->> 0, value ->> 1, $5 FROM json_each($4)",
@@ -39,15 +39,15 @@ statements! {
         ""
     );
 
-    /// $3 is the record after which to begin, $4 a pattern of the property's key.
+    /// `$3` is the record to start after, `$4` a LIKE pattern of the key of the property.
     const HOLDERS: &str = "SELECT id, CAST(LENGTH(field_values) AS BIGINT) FROM records \
          WHERE workspace_id = $1 AND database_id = $2 AND id > $3 AND field_values LIKE $4 ORDER BY id LIMIT $5";
 
     const VALUES: Dialect =
         list_statement!("SELECT id, field_values FROM records WHERE workspace_id = $1 AND id IN ", "$2", "");
 
-    /// $2 is a JSON array of `[record, values]`. The values are what the next version holds. CROSS JOIN keeps SQLite from
-    /// walking the list for each record of the workspace.
+    /// `$2` is a JSON array of `[record, values]` with the values of the next version. CROSS JOIN fixes the join
+    /// order on SQLite, which would otherwise scan the list for each record of the workspace.
     const KEEP: Dialect = Dialect {
         sqlite: "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
              author_kind, author_id, author_name) \
@@ -67,7 +67,7 @@ statements! {
         ""
     );
 
-    /// Of the records in the list $2, what their next versions hold.
+    /// Sets the records of the list `$2` to the values of their next versions.
     const REWRITE: Dialect = list_statement!(
         "UPDATE records SET field_values = (SELECT v.field_values FROM record_versions v WHERE v.workspace_id = $1 \
          AND v.record_id = records.id AND v.version = records.version + 1), version = version + 1, updated_at = $3 \
@@ -77,11 +77,11 @@ statements! {
     );
 }
 
-/// In memory at once, whatever the records are like: so many, and so many characters of values.
+/// The limits of a batch in memory: the records, and the characters of their values.
 const MAX_BATCH: i64 = 500;
 const MAX_BATCH_CHARS: u64 = 4 * 1024 * 1024;
 
-/// Keeps the name of a property that goes, and the names of its options.
+/// Stores the names of a property and of its options before they are deleted.
 pub(crate) async fn insert_property(
     tx: &mut Tx,
     database: &Database,
@@ -101,7 +101,7 @@ pub(crate) async fn insert_property(
     insert_options(tx, database, property.id, &property.config.options, at).await
 }
 
-/// Keeps the names of options that go.
+/// Stores the names of options before they are deleted.
 pub(crate) async fn insert_options(
     tx: &mut Tx,
     database: &Database,
@@ -117,8 +117,8 @@ pub(crate) async fn insert_options(
         .map(drop)
 }
 
-/// Those of these properties that are no more, with the type that their values have and without options, in the order
-/// in which they went.
+/// Those of these properties that were deleted, with the type of their values and without options, in the order of
+/// deletion.
 pub(crate) async fn properties(
     db: &Db,
     database: &Database,
@@ -132,7 +132,7 @@ pub(crate) async fn properties(
     former(db, PROPERTIES, database, json_list(ids)).await?.into_iter().map(read).collect()
 }
 
-/// Those of these options that are no more, each with its property.
+/// Those of these options that were deleted, each with its property.
 pub(crate) async fn options(
     db: &Db,
     database: &Database,
@@ -153,8 +153,8 @@ async fn former(
     fetch!(all, db, statement, Text(database.workspace_id), Text(database.id), &ids)
 }
 
-/// The next records of a database, live or in trash, whose values may hold a property, in the order of their ids; none
-/// when there are no more.
+/// The next batch of records of a database, live or in trash, whose values may contain a property, in the order of
+/// their ids; empty at the end.
 pub(crate) async fn holders(
     tx: &mut Tx,
     database: &Database,
@@ -173,7 +173,7 @@ pub(crate) async fn holders(
         MAX_BATCH
     )?;
     let mut chars = 0_u64;
-    // The first one always, so that the walk gets on.
+    // Always at least one record, so that the scan advances.
     let fitting = rows.iter().take_while(|(_, length)| {
         let fits = chars < MAX_BATCH_CHARS;
         chars = chars.saturating_add(to_count(*length));
@@ -187,7 +187,7 @@ pub(crate) async fn holders(
     Ok(held)
 }
 
-/// Gives records other values, as a new version of each; answers what the workspace keeps more.
+/// Sets new values for records, as a new version of each; returns by how many bytes the usage grows.
 pub(crate) async fn rewrite(
     tx: &mut Tx,
     workspace: WorkspaceId,

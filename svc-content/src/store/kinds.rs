@@ -1,5 +1,4 @@
-//! The numbers of kinds as texts of SQL: `concat!` takes literals alone, so they stand here, and a test compares them with
-//! the contract's.
+//! The numbers of kinds as SQL literals: `concat!` takes only literals. A test compares them with the protobuf enums.
 
 /// The kind of a member of a memory.
 macro_rules! member_kind {

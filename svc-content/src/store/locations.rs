@@ -1,11 +1,11 @@
-//! In which workspace an item stands, whether it lives or is in trash.
+//! The workspace that an item is in, live or in trash.
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
 use cairn_chassis::{fetch, list_statement, statements};
 use cairn_proto::ids::{DocumentId, WorkspaceId};
 
-/// By the key of the table, once for each workspace of the list.
+/// A lookup by the primary key for each workspace of the list.
 macro_rules! locate {
     ($table:literal) => {
         list_statement!(

@@ -10,14 +10,14 @@ use super::kinds::member_kind;
 use super::page::{below, below_folders, to_column, to_count};
 use crate::model::{Cursor, Member, MemberKind, MemberTarget, Memory};
 
-/// The folders of the caller's scope, from the list `$2`; `$3` is 1 for a caller of the whole workspace.
+/// The folders of the scope of the caller from the list `$2`; `$3` is 1 for a caller of the whole workspace.
 macro_rules! in_scope {
     ($after:expr) => {
         below_folders!("$2", concat!(", ", $after))
     };
 }
 
-/// 1 for what stands in a folder of the scope.
+/// 1 for an item in a folder of the scope.
 macro_rules! is_covered {
     ($folder:expr) => {
         concat!(
@@ -28,7 +28,7 @@ macro_rules! is_covered {
     };
 }
 
-/// Each memory of `page` beside its members, which come with their targets' names while these live.
+/// Each memory of `page` joined with its members, and with the names of their live targets.
 macro_rules! with_members {
     () => {
         concat!(
@@ -91,7 +91,7 @@ statements! {
          FOR UPDATE",
     );
 
-    /// $2 the slug, $3 a pattern of what begins with it and a hyphen.
+    /// `$2` is the slug, `$3` a LIKE pattern of the slug, a hyphen and a suffix.
     const SLUGS: &str = "SELECT slug FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL \
          AND (slug = $2 OR slug LIKE $3)";
 
@@ -101,7 +101,7 @@ statements! {
     const UPDATE: &str = "UPDATE memories SET slug = $3, name = $4, description = $5, use_when = $6, is_public = $7, \
          version = $8, updated_at = $9, is_listed = $10 WHERE workspace_id = $1 AND id = $2";
 
-    /// $2 the memory, $3 a JSON array of `[id, position, kind, target, query]`, $4 the time.
+    /// `$2` is the memory, `$3` a JSON array of `[id, position, kind, target, query]`, `$4` the time.
     const INSERT_MEMBERS: Dialect = Dialect {
         sqlite: "INSERT INTO memory_members (workspace_id, memory_id, id, position, kind, target_id, query, added_at) \
              SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, $4 FROM json_each($3)",
@@ -116,7 +116,7 @@ statements! {
     const CLOSE_GAP: &str = "UPDATE memory_members SET position = position - 1 \
          WHERE workspace_id = $1 AND memory_id = $2 AND position > $3";
 
-    /// $3 a JSON array of all members in their order.
+    /// `$3` is a JSON array of all members in their order.
     const ORDER_MEMBERS: Dialect = Dialect {
         sqlite: "UPDATE memory_members SET position = (SELECT key FROM json_each($3) WHERE value = memory_members.id) \
              WHERE workspace_id = $1 AND memory_id = $2 AND id IN (SELECT value FROM json_each($3))",
@@ -125,7 +125,7 @@ statements! {
              WHERE workspace_id = $1 AND memory_id = $2 AND memory_members.id = list.id",
     };
 
-    /// $3 the member, $4 its new position; those from $5 to $6 go $7 places on.
+    /// `$3` is the member, `$4` its new position; members at `$5` to `$6` move by `$7`.
     const MOVE_MEMBER: &str = "UPDATE memory_members SET position = CASE WHEN id = $3 THEN $4 ELSE position + $7 END \
          WHERE workspace_id = $1 AND memory_id = $2 AND position BETWEEN $5 AND $6";
 }
@@ -184,7 +184,7 @@ impl Row {
 }
 
 impl MemberRow {
-    /// None for the row of a memory without members.
+    /// `None` for the row of a memory without members.
     fn into_member(self) -> Result<Option<Member>, Error> {
         let (Some(id), Some(position), Some(kind), Some(target), Some(added_at)) =
             (self.member_id, self.position, self.kind, self.target_id, self.added_at)
@@ -194,7 +194,7 @@ impl MemberRow {
         let target = target_of(kind, target.0)?;
         let position =
             u32::try_from(position).map_err(|_| Error::corrupt("a member's position is out of range"))?;
-        // What is asked of a database is hidden with it.
+        // The query of a database outside of the scope is hidden with the database.
         let query = self.query.filter(|_| self.covered == 1);
         let query = query.as_deref().map(serde_json::from_str).transpose();
         let query = query.map_err(|_| Error::corrupt("a member's query is not JSON"))?;
@@ -205,7 +205,7 @@ impl MemberRow {
     }
 }
 
-/// Rows of one memory stand together.
+/// Rows of one memory are adjacent.
 fn into_memories(rows: Vec<RowWithMember>, workspace: WorkspaceId) -> Result<Vec<Memory>, Error> {
     let mut memories: Vec<Memory> = Vec::new();
     for row in rows {
@@ -229,12 +229,12 @@ const fn kind_column(target: MemberTarget) -> i64 {
     target.kind().number() as i64
 }
 
-/// A caller's scope as statements take it: the listed folders, and whether they do not matter.
+/// The scope of a caller as parameters: the listed folders, and 1 if the scope is the whole workspace.
 fn scope_columns(scope: Option<&[FolderId]>) -> (String, i64) {
     (json_list(scope.unwrap_or_default()), i64::from(scope.is_none()))
 }
 
-/// A memory by its id or slug, in one statement, inside a transaction or outside.
+/// A memory by its id or slug, read inside a transaction or outside.
 pub(crate) async fn get<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -250,7 +250,7 @@ where
     Ok(into_memories(rows, workspace)?.pop())
 }
 
-/// Memories in the order of name, then id, from after the cursor on.
+/// Memories in the order of name, then id, after the cursor.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -264,13 +264,13 @@ pub(crate) async fn list(
     into_memories(rows, workspace)
 }
 
-/// How many memories.
+/// The number of memories.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId) -> Result<u64, Error> {
     let count: i64 = fetch!(scalar, db, COUNT, Text(workspace))?;
     Ok(to_count(count))
 }
 
-/// These memories without their members, in no order.
+/// These memories without their members, in no particular order.
 pub(crate) async fn guidance(
     db: &Db,
     workspace: WorkspaceId,
@@ -280,13 +280,13 @@ pub(crate) async fn guidance(
     Ok(rows.into_iter().map(|row| row.into_memory(workspace)).collect())
 }
 
-/// The workspace of a public memory: the one question that is asked without knowing the workspace.
+/// The workspace of a public memory: the only read of this store that does not know the workspace.
 pub(crate) async fn public_home(db: &Db, id: MemoryId) -> Result<Option<WorkspaceId>, Error> {
     let home: Option<Text<WorkspaceId>> = fetch!(optional_scalar, db, PUBLIC_HOME, Text(id))?;
     Ok(home.map(|workspace| workspace.0))
 }
 
-/// A memory, which no other transaction can change until this one ends.
+/// Locks a memory until the transaction ends, and reads it.
 pub(crate) async fn lock(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -295,7 +295,7 @@ pub(crate) async fn lock(
 ) -> Result<Option<Memory>, Error> {
     if let Engine::Postgres(connection) = tx.engine() {
         let locked = sqlx::query(LOCK.0).bind(Text(workspace)).bind(named).execute(connection).await?;
-        // Whoever was made, or got this slug, since then is not locked.
+        // A memory that was created, or got this slug, after the lock statement is not locked.
         if locked.rows_affected() == 0 {
             return Ok(None);
         }
@@ -303,18 +303,18 @@ pub(crate) async fn lock(
     get(tx.engine(), workspace, named, scope).await
 }
 
-/// Waits until no other transaction gives out slugs in this workspace.
+/// Locks the slugs of the workspace until the transaction ends.
 pub(crate) async fn lock_slugs(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
     tx.lock_name(&format!("content:slugs:{workspace}")).await
 }
 
-/// The slugs that are this one, or this one with more behind a hyphen.
+/// The slugs equal to this one, or to this one with a suffix after a hyphen.
 pub(crate) async fn slugs(tx: &mut Tx, workspace: WorkspaceId, slug: &str) -> Result<Vec<String>, Error> {
     let pattern = format!("{slug}-%");
     fetch!(scalars, tx, SLUGS, Text(workspace), slug, &pattern)
 }
 
-/// Stores a new memory without its members.
+/// Inserts a new memory without its members.
 pub(crate) async fn insert(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
     execute!(
         tx,
@@ -334,7 +334,7 @@ pub(crate) async fn insert(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Stores what may change of a memory besides its members.
+/// Updates the mutable columns of a memory, without its members.
 pub(crate) async fn update(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
     execute!(
         tx,
@@ -365,7 +365,7 @@ pub(crate) async fn get_trashed(
     Ok(into_memories(rows, workspace)?.pop())
 }
 
-/// Stores new members of a memory.
+/// Inserts members of a memory.
 pub(crate) async fn insert_members(
     tx: &mut Tx,
     memory: &Memory,
@@ -384,13 +384,13 @@ pub(crate) async fn insert_members(
     execute!(tx, INSERT_MEMBERS, Text(memory.workspace_id), Text(memory.id), &json, at).map(drop)
 }
 
-/// Removes a member; those behind it move up.
+/// Deletes a member; those after it move up.
 pub(crate) async fn remove_member(tx: &mut Tx, memory: &Memory, member: &Member) -> Result<(), Error> {
     execute!(tx, REMOVE_MEMBER, Text(memory.workspace_id), Text(memory.id), Text(member.id))?;
     execute!(tx, CLOSE_GAP, Text(memory.workspace_id), Text(memory.id), i64::from(member.position)).map(drop)
 }
 
-/// Puts a member at another position; those between close up.
+/// Moves a member to another position; those in between shift.
 pub(crate) async fn move_member(tx: &mut Tx, memory: &Memory, member: &Member, to: u32) -> Result<(), Error> {
     let from = member.position;
     let step: i64 = if from < to { -1 } else { 1 };
@@ -408,7 +408,7 @@ pub(crate) async fn move_member(tx: &mut Tx, memory: &Memory, member: &Member, t
     .map(drop)
 }
 
-/// Puts all members at the places at which they stand in the memory.
+/// Updates the positions of all members to their order in the memory.
 pub(crate) async fn order_members(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
     let ids = json_list(memory.members.iter().map(|member| member.id));
     execute!(tx, ORDER_MEMBERS, Text(memory.workspace_id), Text(memory.id), &ids).map(drop)

@@ -1,4 +1,4 @@
-//! What memories were at their versions.
+//! Versions of memories.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
@@ -68,7 +68,7 @@ impl Row {
     }
 }
 
-/// Keeps what a memory is at a version.
+/// Inserts a version with the state of the memory.
 pub(crate) async fn insert(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -96,8 +96,8 @@ pub(crate) async fn insert(
     .map(drop)
 }
 
-/// Forgets the versions up to that one.
-pub(crate) async fn forget(
+/// Deletes the versions up to a number.
+pub(crate) async fn delete_up_to(
     tx: &mut Tx,
     workspace: WorkspaceId,
     memory: MemoryId,
@@ -106,7 +106,7 @@ pub(crate) async fn forget(
     execute!(tx, FORGET, Text(workspace), Text(memory), to_column(last)).map(drop)
 }
 
-/// The versions of a memory from before that one, the newest first.
+/// Versions of a memory below a number, the newest first.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -118,13 +118,13 @@ pub(crate) async fn list(
     Ok(rows.into_iter().map(Row::into_version).collect())
 }
 
-/// How many versions of a memory are kept.
+/// The number of stored versions of a memory.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId, memory: MemoryId) -> Result<u64, Error> {
     let count: i64 = fetch!(scalar, db, COUNT, Text(workspace), Text(memory))?;
     Ok(to_count(count))
 }
 
-/// A version with what the memory was.
+/// A version with the state of the memory.
 pub(crate) async fn get(
     db: &Db,
     workspace: WorkspaceId,

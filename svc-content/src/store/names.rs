@@ -1,5 +1,5 @@
-//! Names: what those of files in memory are built of, and what they follow; and those of folders, databases and memories, all
-//! at once.
+//! Reads for the in-memory index of file names: its initial contents, and the changes to apply to it; and the names
+//! of folders, databases and memories.
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, Text, Tx, json_list, json_rows};
@@ -11,8 +11,8 @@ use sqlx::{Executor, Postgres, Sqlite};
 use super::page::{below, below_folders, to_column, to_count};
 use crate::columns::{NameChange, Named};
 
-/// Of the live rows of a table, `$2` at most and the oldest ones, these columns. They are read in the order of their key: by name,
-/// SQLite would look each of them up.
+/// Columns of at most `$2` live rows of a table, the oldest ones, read in the order of the primary key: ordered by
+/// name, SQLite would look up each row.
 macro_rules! all_names {
     ($engine:ident, $table:literal, $columns:literal, $filter:expr) => {
         concat!(
@@ -35,7 +35,7 @@ macro_rules! all_names {
     };
 }
 
-/// The same of the rows whose column `$inside` is one of the folders `$3`, or below them.
+/// [`all_names!`] of the rows whose column `$inside` is one of the folders `$3` or below them.
 macro_rules! names_below {
     ($engine:ident, $table:literal, $inside:literal) => {
         below_folders!(
@@ -66,11 +66,11 @@ statements! {
     const STANDING: &str = "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), \
          COALESCE((SELECT files FROM workspace_usage WHERE workspace_id = $1), 0)";
 
-    /// By the key of the table.
+    /// In the order of the primary key.
     const PART: &str = "SELECT id, folder_id, name, folded_name FROM files \
          WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
 
-    /// $2 is the position before the first, $3 the last, $4 the kind of files.
+    /// `$2` is the position to start after, `$3` the last one, `$4` the kind of files.
     const CHANGED: &str = "SELECT told.item_id, f.folder_id, f.name, f.folded_name FROM (\
          SELECT DISTINCT item_id FROM feed_changes \
          WHERE workspace_id = $1 AND position > $2 AND position <= $3 AND kind = $4) AS told \
@@ -87,7 +87,7 @@ statements! {
     const MEMORIES: Dialect = all_names!("memories", "id, name, slug");
 }
 
-/// How far the feed of the workspace is, and how many files it has, about: those in trash count, too.
+/// The feed position of the workspace, and roughly its number of files: those in trash are included.
 pub(crate) async fn standing<'e, S, P>(on: Engine<S, P>, workspace: WorkspaceId) -> Result<(u64, u64), Error>
 where
     S: Executor<'e, Database = Sqlite>,
@@ -97,7 +97,7 @@ where
     Ok((to_count(position), to_count(files)))
 }
 
-/// Live files of a workspace in the order of their ids, after one of them.
+/// A batch of live files of a workspace in the order of their ids, after a given one.
 pub(crate) async fn part<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -113,7 +113,7 @@ where
     Ok(rows.into_iter().map(|(id, folder, name, folded)| named(id.0, folder, name, folded)).collect())
 }
 
-/// The same outside of a transaction.
+/// [`part`] outside of a transaction.
 pub(crate) async fn part_of(
     db: &Db,
     workspace: WorkspaceId,
@@ -123,7 +123,7 @@ pub(crate) async fn part_of(
     part(db.engine(), workspace, after, limit).await
 }
 
-/// The files that the feed names after a position, up to another, as they are now.
+/// The current state of the files that changed in a range of feed positions.
 pub(crate) async fn changed(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -140,7 +140,7 @@ pub(crate) async fn changed(
     Ok(changed.collect())
 }
 
-/// The file, its folder, and its name as it is written and as it is looked for.
+/// The file, its folder, its name, and its folded name.
 type Row<N> = (Text<FileId>, Option<Text<FolderId>>, N, N);
 
 fn named(id: FileId, folder: Option<Text<FolderId>>, name: String, folded: String) -> Named {
@@ -150,48 +150,49 @@ fn named(id: FileId, folder: Option<Text<FolderId>>, name: String, folded: Strin
 /// An item and its name.
 pub(crate) type ItemName = (DocumentId, String);
 
-/// Live folders: all, or these and those below them. The `most` oldest, in no order.
+/// Live folders: all, or these and those below them. At most `limit`, the oldest ones, in no particular order.
 pub(crate) async fn folders(
     db: &Db,
     workspace: WorkspaceId,
     below: Option<&[FolderId]>,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<ItemName>, Error> {
     match below {
-        None => all(db, FOLDERS, workspace, most).await,
-        Some(folders) => all_below(db, FOLDERS_BELOW, workspace, folders, most).await,
+        None => all(db, FOLDERS, workspace, limit).await,
+        Some(folders) => all_below(db, FOLDERS_BELOW, workspace, folders, limit).await,
     }
 }
 
-/// Live databases: all, or those in these folders and below them. The `most` oldest, in no order.
+/// Live databases: all, or those in these folders and below them. At most `limit`, the oldest ones, in no particular
+/// order.
 pub(crate) async fn databases(
     db: &Db,
     workspace: WorkspaceId,
     below: Option<&[FolderId]>,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<ItemName>, Error> {
     match below {
-        None => all(db, DATABASES, workspace, most).await,
-        Some(folders) => all_below(db, DATABASES_BELOW, workspace, folders, most).await,
+        None => all(db, DATABASES, workspace, limit).await,
+        Some(folders) => all_below(db, DATABASES_BELOW, workspace, folders, limit).await,
     }
 }
 
-/// Live memories with their slugs. The `most` oldest, in no order.
+/// Live memories with their slugs. At most `limit`, the oldest ones, in no particular order.
 pub(crate) async fn memories(
     db: &Db,
     workspace: WorkspaceId,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<(DocumentId, String, String)>, Error> {
-    all(db, MEMORIES, workspace, most).await
+    all(db, MEMORIES, workspace, limit).await
 }
 
 async fn all<T: DeserializeOwned>(
     db: &Db,
     statement: Dialect,
     workspace: WorkspaceId,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<T>, Error> {
-    let rows: String = fetch!(scalar, db, statement, Text(workspace), most)?;
+    let rows: String = fetch!(scalar, db, statement, Text(workspace), limit)?;
     json_rows(&rows)
 }
 
@@ -200,8 +201,8 @@ async fn all_below<T: DeserializeOwned>(
     statement: Dialect,
     workspace: WorkspaceId,
     folders: &[FolderId],
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<T>, Error> {
-    let rows: String = fetch!(scalar, db, statement, Text(workspace), most, json_list(folders))?;
+    let rows: String = fetch!(scalar, db, statement, Text(workspace), limit, json_list(folders))?;
     json_rows(&rows)
 }

@@ -1,4 +1,4 @@
-//! What an overview needs and no list has: the latest changes, their authors, and how much is below some folders.
+//! Reads for the overview that no list has: the latest changes, their authors, and the number of items below folders.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ macro_rules! authors {
 statements! {
     pub(super) fn statements;
 
-    /// The key of the feed is read backwards.
+    /// A backward scan of the primary key of the feed.
     const LATEST: &str =
         "SELECT kind, item_id FROM feed_changes WHERE workspace_id = $1 ORDER BY position DESC LIMIT $2";
 
@@ -45,8 +45,9 @@ statements! {
 
     const RECORD_AUTHORS: Dialect = authors!("record_versions", "record_id");
 
-    /// `$3` files at most are counted below each folder. No name is empty; without statistics SQLite takes the index by parent
-    /// only when it may use three of its columns, and otherwise reads every folder for every folder.
+    /// At most `$3` files are counted below each folder. The condition `name > ''` is always true: without statistics
+    /// SQLite chooses the index by parent only if it can use three of its columns, and otherwise scans all folders
+    /// for every folder.
     const BELOW: Dialect = list_statement!(
         "WITH RECURSIVE below (top, id) AS (\
          SELECT id, id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
@@ -60,7 +61,7 @@ statements! {
     );
 }
 
-/// The kinds and ids of the latest changes, the newest first; an item comes as often as it changed.
+/// The kinds and ids of the latest changes, the newest first; an item occurs once for each change.
 pub(crate) async fn latest(
     db: &Db,
     workspace: WorkspaceId,
@@ -75,7 +76,7 @@ pub(crate) async fn latest(
         .collect()
 }
 
-/// Who wrote the present content of these files or records, where that is known.
+/// The author of the current content of these files or records, where known.
 pub(crate) async fn authors(
     db: &Db,
     workspace: WorkspaceId,
@@ -89,22 +90,22 @@ pub(crate) async fn authors(
     Ok(known.map(|(item, kind, id, name)| (item.0, Author { kind, id, name })).collect())
 }
 
-/// How many folders and files are below a folder, at any depth.
+/// The numbers of folders and files below a folder, at any depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Below {
     pub(crate) folders: u64,
     pub(crate) files: u64,
 }
 
-/// What is below each of these live folders; counting files ends at `most` for each.
+/// The number of items below each of these live folders; counting files stops at `limit` for each.
 pub(crate) async fn below(
     db: &Db,
     workspace: WorkspaceId,
     folders: &[FolderId],
-    most: i64,
+    limit: i64,
 ) -> Result<HashMap<FolderId, Below>, Error> {
     let rows: Vec<(Text<FolderId>, i64, i64)> =
-        fetch!(all, db, BELOW, Text(workspace), json_list(folders), most)?;
+        fetch!(all, db, BELOW, Text(workspace), json_list(folders), limit)?;
     let counted = |(id, folders, files): (Text<FolderId>, i64, i64)| {
         (id.0, Below { folders: to_count(folders), files: to_count(files) })
     };

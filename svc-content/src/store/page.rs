@@ -1,4 +1,4 @@
-//! What the statements on items of the tree share: which items, from where on, and how a row is locked.
+//! Shared parts of statements on items of the tree: scopes, cursors, and row locks.
 
 use std::fmt;
 
@@ -13,16 +13,16 @@ use sqlx::sqlite::SqliteRow;
 
 use crate::model::Cursor;
 
-/// Which items of a workspace.
+/// A selection of items of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListScope {
-    /// All.
+    /// All items.
     All,
-    /// Those that no folder holds.
+    /// Items in no folder.
     Root,
-    /// Those that this folder holds directly.
+    /// Items directly in this folder.
     In(FolderId),
-    /// Those that these folders or folders below them hold; of folders, also these themselves.
+    /// Items in these folders or below them; for folders, including these.
     Below(Vec<FolderId>),
 }
 
@@ -53,7 +53,7 @@ impl ByScope {
         (statement.of(db.engine()), parameter)
     }
 
-    /// A page of rows; `tags` where the statements have them.
+    /// A page of rows; `tags` only for statements that filter by tags.
     pub(super) async fn page<R>(
         &self,
         db: &Db,
@@ -77,7 +77,8 @@ impl ByScope {
         })
     }
 
-    /// The same of statements that select [`rows_as_json!`](cairn_chassis::rows_as_json): one text, in no order.
+    /// [`Self::page`] for statements that select [`rows_as_json!`](cairn_chassis::rows_as_json): one text, in no
+    /// particular order.
     pub(super) async fn page_as_json(
         &self,
         db: &Db,
@@ -91,7 +92,7 @@ impl ByScope {
         text.ok_or_else(|| Error::corrupt("a page of a list is no row"))
     }
 
-    /// How many items.
+    /// The number of items.
     pub(super) async fn count(
         &self,
         db: &Db,
@@ -112,7 +113,7 @@ impl ByScope {
     }
 }
 
-/// Has a row alone until the transaction ends, or shares it: as the statement says.
+/// Locks a row until the transaction ends, exclusive or shared, as the statement says. A no-op on SQLite.
 pub(super) async fn lock(
     tx: &mut Tx,
     statement: PostgresOnly,
@@ -125,7 +126,7 @@ pub(super) async fn lock(
     Ok(())
 }
 
-/// The folders that lead from the root to a place, from the joined columns of an `up` expression.
+/// The folders above an item, from the root, from the joined column of an `up` expression.
 pub(super) fn folders_of(ids: &str) -> Result<Vec<FolderId>, Error> {
     ids.split('/').map(|id| id.parse().map_err(|_| Error::corrupt("a folder's id is not a UUID"))).collect()
 }
@@ -143,7 +144,7 @@ pub(super) fn to_column(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// `below`: the live folders of a seed and all below them. The seed is a subquery of ids.
+/// `below`: the live folders of a seed and all live folders below them. The seed is a subquery of ids.
 macro_rules! below {
     () => {
         " UNION SELECT c.id FROM below JOIN folders c ON c.workspace_id = $1 AND c.parent_id = below.id \
@@ -151,9 +152,9 @@ macro_rules! below {
     };
 }
 
-/// `up`: for each live folder of a seed (a subquery of ids), its way to the root; the row without a parent has the
-/// whole way, from the root on, as ids and as names, joined by '/', which neither holds. The depth is bounded so that
-/// a cycle, which the rules prevent, would end.
+/// `up`: for each live folder of a seed (a subquery of ids), the folders above it. The row without a parent has the
+/// whole chain from the root, as ids and as names, joined by '/', which neither contains. The depth is bounded, so
+/// that a cycle, which the rules prevent, would end.
 macro_rules! up {
     ($seed:literal) => {
         concat!(
@@ -168,9 +169,9 @@ macro_rules! up {
     };
 }
 
-/// The way to the root of what stands in a folder, as a column: the ids of the folders, two slashes, and their names, neither of
-/// which hold two in a row. It is looked for beside each row: of a few, `page` and `up` as tables would cost more than all the
-/// rest.
+/// The folders above an item as a column: their ids, two slashes, and their names, neither of which contains two
+/// slashes in a row. A correlated subquery for each row: for few rows, `page` and `up` as tables cost more than the
+/// rest of the statement.
 macro_rules! way {
     ($item:literal) => {
         concat!(
@@ -188,9 +189,9 @@ macro_rules! way {
     };
 }
 
-/// The ids of the files that the deletion `$2` took, as a subquery. No index names a file's deletion, so that moving
-/// files to trash changes no index: they are looked for in the folders below what was deleted.
-/// CROSS JOIN is a join to PostgreSQL; SQLite takes the sides in that order, and would else read the workspace's files first.
+/// The ids of the files of the deletion `$2`, as a subquery. There is no index on the deletion of a file, so that a
+/// deletion updates none: the files are found through the folders of the deletion. CROSS JOIN fixes the join order on
+/// SQLite, which would otherwise scan the files of the workspace; on PostgreSQL it is a plain join.
 macro_rules! files_taken {
     () => {
         "(WITH RECURSIVE down (id) AS (SELECT item_id FROM trash WHERE workspace_id = $1 AND deletion_id = $2 UNION \
@@ -200,8 +201,8 @@ macro_rules! files_taken {
     };
 }
 
-/// The rows that a page of live items has: in the order of name, then id, from after `$2` and `$3` on, `$4` at most. What
-/// follows puts each beside its place.
+/// A page of live items in the order of name, then id, after the cursor `$2`, `$3`, at most `$4`. `$located` joins
+/// each row with its location.
 macro_rules! page_of {
     ($table:literal, $filter:expr, $located:expr) => {
         concat!(
@@ -215,17 +216,17 @@ macro_rules! page_of {
     };
 }
 
-/// How many live items.
+/// The number of live items.
 macro_rules! count_of {
     ($table:literal, $filter:expr) => {
         concat!("SELECT COUNT(*) FROM ", $table, " WHERE workspace_id = $1 AND deleted_at IS NULL", $filter)
     };
 }
 
-/// A statement for each [`ListScope`], out of a macro that makes a text of an engine and a filter: what stands before the
-/// text, what joins it to `below`, the column of the folder that holds an item, the column that is looked for below folders,
-/// and the parameter of the scope. With the parameters of a list of tags, without and behind that of the scope, those of
-/// files that bear all of them.
+/// A statement for each [`ListScope`], from a macro that makes a text from an engine and a filter: the text before
+/// it, the text that joins it to `below`, the column of the folder of an item, the column that is compared with
+/// `below`, and the parameter of the scope. With `tags:`, only items that have all tags of a list; its parameters are
+/// the number of the list without a scope and behind one.
 macro_rules! by_scope {
     ($text:ident, $begin:literal, $join:literal, $holder:literal, $inside:literal, $scope:literal) => {
         by_scope!(@ $text, $begin, $join, $holder, $inside, $scope, "", "", "", "")
@@ -278,7 +279,7 @@ macro_rules! by_scope {
     };
 }
 
-/// A statement on `below`, the live folders of a list and all below them.
+/// A statement on `below`, the live folders of a list and all live folders below them.
 macro_rules! below_folders {
     ($list:literal, $then:expr) => {
         cairn_chassis::list_statement!(
@@ -289,7 +290,7 @@ macro_rules! below_folders {
     };
 }
 
-/// Whether a file bears all tags of the list `$tags`, as the end of a condition.
+/// Whether a file has all tags of the list `$tags`, as the end of a condition.
 macro_rules! tagged {
     (sqlite, $files:literal, $tags:literal) => {
         concat!(

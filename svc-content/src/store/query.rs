@@ -1,12 +1,12 @@
-//! Pages of records: statements that are written for the filters and orders of one request.
+//! Pages of records: SQL generated for the filters and orders of one request.
 //!
-//! A condition is asked in one of two ways. As a set (`id IN (…)`) an index yields every record that fulfils it, which
-//! is right for counting. As a probe (`EXISTS (…)`) the primary key of the cells says it of one record, which is right
-//! where many fulfil it and the index of the order is walked until the page is full. Where few are selected, they are
-//! read first and then put in order: a walk would pass nearly all records to find them. The number of all, which a page
-//! needs anyway, decides.
+//! A condition is generated in one of two forms. As a set (`id IN (…)`) an index yields every matching record, which
+//! is right for counting. As a probe (`EXISTS (…)`) the primary key of the cells decides for one record, which is
+//! right when many match and the index of the order is scanned until the page is full. When few records match, they
+//! are read first and then sorted: scanning the index would pass nearly all records to find them. The total, which a
+//! page needs anyway, decides between the two.
 //!
-//! Texts are made of constants and numbered placeholders only; what a caller gives is bound.
+//! Texts consist of constants and numbered placeholders only; everything from a caller is bound.
 
 mod groups;
 mod statement;
@@ -22,10 +22,10 @@ use self::statement::{Bind, LIVE, Sql, Strategy};
 use super::page::{to_column, to_count};
 use crate::model::{Order, Selection};
 
-/// With more records than this, they are never taken one and all and put in order.
+/// Above this number of matches, records are never all read and sorted.
 const MAX_LISTED: u64 = 5_000;
-/// To take a record and put it in order costs as much as to pass that many in a walk (measured on both engines).
-const STEPS_A_RECORD: u64 = 4;
+/// Reading and sorting a record costs as much as this many steps of an index scan (measured on both engines).
+const SCAN_STEPS_PER_RECORD: u64 = 4;
 
 macro_rules! run {
     ($tx:expr, $sql:expr, $query:ident, $fetch:ident) => {
@@ -43,7 +43,7 @@ macro_rules! run {
     };
 }
 
-/// How many records are selected.
+/// The number of selected records.
 pub(crate) async fn count(tx: &mut Tx, selection: &Selection) -> Result<u64, Error> {
     let mut sql = Sql::new(tx, selection);
     sql.matching(selection, |id, is_single| match is_single {
@@ -53,13 +53,13 @@ pub(crate) async fn count(tx: &mut Tx, selection: &Selection) -> Result<u64, Err
     counted(tx, sql).await
 }
 
-/// Whether a walk that ends with the selected record of that number costs more than to take all of them.
+/// Whether an index scan up to the selected record of that number costs more than reading all selected records.
 fn is_few(selection: &Selection, total: u64, end: u64) -> bool {
     let walked = u128::from(selection.everything) * u128::from(end.min(total)) / u128::from(total.max(1));
-    total <= MAX_LISTED && u128::from(total * STEPS_A_RECORD) <= walked
+    total <= MAX_LISTED && u128::from(total * SCAN_STEPS_PER_RECORD) <= walked
 }
 
-/// The records of a page. Records without a value of the first order's property come last.
+/// The records of a page. Records without a value of the first order come last.
 pub(crate) async fn page(
     tx: &mut Tx,
     selection: &Selection,
@@ -77,7 +77,7 @@ pub(crate) async fn page(
     part_of(tx, selection, Strategy::Listed(&ids), limit, offset).await
 }
 
-/// All selected records, in no order. One that has several values is named several times.
+/// All selected records, in no particular order. A record with several values occurs several times.
 async fn listed(tx: &mut Tx, selection: &Selection) -> Result<Vec<RecordId>, Error> {
     let mut sql = Sql::new(tx, selection);
     sql.matching(selection, |id, _| id.to_owned());
@@ -107,7 +107,7 @@ async fn part_of(
     if found == u64::from(limit) {
         return Ok(with_value);
     }
-    // The page ends among the records with a value, or begins behind them.
+    // The page ends among the records with a value, or starts after them.
     let skipped =
         if found > 0 { offset + found } else { count_valued(tx, selection, first, strategy).await? };
     let rest = u32::try_from(u64::from(limit) - found).unwrap_or(0);
@@ -163,7 +163,7 @@ async fn counted(tx: &mut Tx, sql: Sql) -> Result<u64, Error> {
     Ok(to_count(count))
 }
 
-/// At which place from 0 a record stands among the selected ones; `None` when it is not one of them.
+/// The rank of a record among the selected ones, from 0; `None` when it is not selected.
 pub(crate) async fn place_of(
     tx: &mut Tx,
     selection: &Selection,
@@ -185,20 +185,20 @@ pub(crate) async fn place_of(
     };
     let Some(key) = target.key.clone() else {
         let valued = count_valued(tx, selection, first, Strategy::Set).await?;
-        return Ok(Some(valued + before_unvalued(tx, selection, first, &target).await?));
+        return Ok(Some(valued + count_unvalued_before(tx, selection, first, &target).await?));
     };
     let mut sql = Sql::new(tx, selection);
     sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, Strategy::Set);
     sql.push(&format!(" AND s.{} {} ", first.key(), first.before())).bind(key.clone());
     let before = counted(tx, sql).await?;
-    Ok(Some(before + before_alike(tx, selection, first, (&target, key)).await?))
+    Ok(Some(before + count_equal_before(tx, selection, first, (&target, key)).await?))
 }
 
-/// A selected record whose place is asked.
+/// A selected record whose rank is computed.
 struct Target {
     id: RecordId,
     created_at: Timestamp,
-    /// Of the first order.
+    /// The key of the first order.
     key: Option<Bind>,
 }
 
@@ -234,8 +234,8 @@ async fn target(tx: &mut Tx, selection: &Selection, id: RecordId) -> Result<Opti
     }))
 }
 
-/// How many of those with the same key stand before it.
-async fn before_alike(
+/// The number of records with the same key that come before it.
+async fn count_equal_before(
     tx: &mut Tx,
     selection: &Selection,
     first: Order,
@@ -256,8 +256,8 @@ async fn before_alike(
     ranked(tx, sql, target).await
 }
 
-/// How many of those without a key stand before it.
-async fn before_unvalued(
+/// The number of records without a key that come before it.
+async fn count_unvalued_before(
     tx: &mut Tx,
     selection: &Selection,
     first: Order,

@@ -1,4 +1,4 @@
-//! Removing all that there is of a workspace, some rows at a time.
+//! The removal of everything of a workspace, in batches.
 
 use cairn_chassis::lifecycle::Rows;
 use cairn_chassis::sql::removal::Table;
@@ -9,12 +9,11 @@ use cairn_proto::ids::{ObjectId, WorkspaceId};
 statements! {
     pub(super) fn statements;
 
-    /// A folder that is in no other can go in any order.
+    /// A folder without a parent can be deleted in any order.
     const LIFT_FOLDERS: &str = "UPDATE folders SET parent_id = NULL WHERE (workspace_id, id) IN \
          (SELECT workspace_id, id FROM folders WHERE workspace_id = $1 AND parent_id IS NOT NULL LIMIT $2)";
 
-    /// In the order in which rows can go: what refers to others goes before them. Only `asset_objects` is not here, since an
-    /// object goes before its row does.
+    /// Referencing rows first. `asset_objects` is missing here: an object is deleted before its row.
     pub(crate) const TABLES: &[Table] = &[
         removed_table!("record_cells", "workspace_id, record_id, property_id, place", 2_000),
         removed_table!("record_versions", "workspace_id, record_id, version", 500),
@@ -52,13 +51,13 @@ pub(crate) const fn rows(db: Db) -> Rows {
     Rows { db, service: "content", tables: TABLES }
 }
 
-/// Some of the objects that a workspace has.
+/// A batch of the objects of a workspace.
 pub(crate) async fn objects(db: &Db, workspace: WorkspaceId, limit: i64) -> Result<Vec<ObjectId>, Error> {
     let rows: Vec<Text<ObjectId>> = fetch!(scalars, db, OBJECTS, Text(workspace), limit)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// Removes the rows of objects that are gone.
+/// Deletes the rows of objects that were deleted.
 pub(crate) async fn remove_objects(
     db: &Db,
     workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! How items stand, in trash or not.
+//! The states of items: location, version, and whether they are in trash.
 
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{fetch, list_statement, statements};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::page::to_count;
 use crate::model::{DatabaseState, FileState, FolderState, RecordState};
 
-/// How much lives directly in the folder of that id.
+/// The number of live items directly in the folder `$id`.
 macro_rules! children {
     ($id:literal) => {
         concat!(
@@ -110,7 +110,7 @@ struct RecordRow {
     in_trash: bool,
 }
 
-/// The files that are there.
+/// Those of these files that exist.
 pub(crate) async fn files(db: &Db, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileState>, Error> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -130,7 +130,7 @@ pub(crate) async fn files(db: &Db, workspace: WorkspaceId, ids: &[FileId]) -> Re
     rows.into_iter().map(read).collect()
 }
 
-/// The folders that are there.
+/// Those of these folders that exist.
 pub(crate) async fn folders(
     db: &Db,
     workspace: WorkspaceId,
@@ -150,7 +150,7 @@ pub(crate) async fn folders(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// The databases that are there.
+/// Those of these databases that exist.
 pub(crate) async fn databases(
     db: &Db,
     workspace: WorkspaceId,
@@ -171,7 +171,7 @@ pub(crate) async fn databases(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// The records that are there.
+/// Those of these records that exist.
 pub(crate) async fn records(
     db: &Db,
     workspace: WorkspaceId,
@@ -190,7 +190,7 @@ pub(crate) async fn records(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// The memories that are there: their ids, their versions, and whether they are in trash.
+/// Those of these memories that exist: their ids, their versions, and whether they are in trash.
 pub(crate) async fn memories(
     db: &Db,
     workspace: WorkspaceId,
@@ -203,7 +203,7 @@ pub(crate) async fn memories(
     Ok(rows.into_iter().map(|(id, version, in_trash)| (id, to_count(version), in_trash)).collect())
 }
 
-/// The assets that are there.
+/// Those of these assets that exist.
 pub(crate) async fn assets(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<AssetId>, Error> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -212,7 +212,7 @@ pub(crate) async fn assets(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> 
     Ok(rows.into_iter().map(|id| id.0).collect())
 }
 
-/// How much lives directly in a folder.
+/// The number of live items directly in a folder.
 pub(crate) async fn children(tx: &mut Tx, workspace: WorkspaceId, id: FolderId) -> Result<u64, Error> {
     let count: i64 = fetch!(scalar, tx, CHILDREN, Text(workspace), Text(id))?;
     Ok(to_count(count))

@@ -1,4 +1,4 @@
-//! What things are called that values name by their ids.
+//! The titles of items that values refer to.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ statements! {
         list_statement!("SELECT id, name FROM assets WHERE workspace_id = $1 AND id IN ", "$2", "");
 }
 
-/// The titles of those that live, by their ids; none of a type whose values name nothing.
+/// The titles of the live ones, by their ids; empty for a type whose values are no references.
 pub(crate) async fn of(
     tx: &mut Tx,
     workspace: WorkspaceId,

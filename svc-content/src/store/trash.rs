@@ -1,8 +1,8 @@
-//! The trash: one row for each deletion. What a deletion took carries its id; each table that holds such rows is one of
-//! [`PARTS`].
+//! The trash: one row for each deletion. Deleted rows have the id of their deletion; each table with such rows is one
+//! of [`PARTS`].
 
 pub(super) mod along;
-pub(super) mod room;
+pub(super) mod freed;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
@@ -29,7 +29,7 @@ macro_rules! get {
     };
 }
 
-/// Deletions before that one, the latest first; `$4` at most.
+/// Deletions before a given one, the newest first, at most `$4`.
 macro_rules! list {
     ($filter:literal) => {
         concat!(
@@ -54,8 +54,8 @@ macro_rules! place {
     };
 }
 
-/// The table, which of its rows are taken, how these are put into a folder, and what must let go. $1 is the workspace,
-/// $2 the deletion.
+/// A [`Part`]: the table, the condition of its rows, how they are moved into a folder, and what has to release them.
+/// `$1` is the workspace, `$2` the deletion.
 macro_rules! part {
     ($kind:ident, $table:literal, $place:expr, $release:expr) => {
         part!($kind, $table, "deletion_id = $2", $place, $release)
@@ -82,8 +82,8 @@ macro_rules! part {
     };
 }
 
-/// What was deleted by itself out of one of these folders stays in trash and comes back into the root.
-macro_rules! let_go {
+/// Items that were deleted by themselves from one of these folders stay in trash and are restored into the root.
+macro_rules! release_items {
     ($table:literal, $column:literal) => {
         concat!(
             "UPDATE ",
@@ -98,8 +98,8 @@ macro_rules! let_go {
     };
 }
 
-/// What belongs to databases.
-macro_rules! of_taken_databases {
+/// The rows that belong to the databases of the deletion.
+macro_rules! delete_of_databases {
     ($table:literal) => {
         concat!(
             "DELETE FROM ",
@@ -110,8 +110,8 @@ macro_rules! of_taken_databases {
     };
 }
 
-/// What belongs to the records of databases.
-macro_rules! of_databases {
+/// The rows that belong to the records of these databases.
+macro_rules! delete_of_database_records {
     ($table:literal, $record:literal) => {
         concat!(
             "DELETE FROM ",
@@ -132,8 +132,8 @@ statements! {
 
     const GET: &str = get!();
 
-    /// Of a restore and a removal, one finds the row gone. One statement: what came after it looked is not locked, so it must
-    /// not be seen either.
+    /// Of a concurrent restore and removal, the second finds no row. One statement: with a separate lock, a row
+    /// inserted after it would be read without being locked.
     const LOCK: Dialect = Dialect { sqlite: GET, postgres: concat!(get!(), " FOR UPDATE") };
 
     const LIST: &str = list!("");
@@ -144,7 +144,8 @@ statements! {
 
     const COUNT_OF: &str = "SELECT COUNT(*) FROM trash WHERE workspace_id = $1 AND author_id = $2";
 
-    /// From one to the next by the index, $2 at most. '' is nobody: of what was deleted before that was kept.
+    /// A loose index scan from one principal to the next, at most `$2`. '' is unknown: deletions from before the
+    /// author was stored.
     const DELETERS: &str = "WITH RECURSIVE deleters (id, number) AS (\
          SELECT MIN(author_id), 1 FROM trash WHERE workspace_id = $1 AND author_id > '' UNION ALL \
          SELECT (SELECT MIN(t.author_id) FROM trash t WHERE t.workspace_id = $1 AND t.author_id > deleters.id), \
@@ -160,19 +161,19 @@ statements! {
 
     const FORGET: &str = "DELETE FROM trash WHERE workspace_id = $1 AND deletion_id = $2";
 
-    /// How many levels the folders of a deletion have below and with the one that was deleted.
+    /// The height of the subtree of folders of a deletion.
     const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
          SELECT id, 1 FROM folders WHERE workspace_id = $1 AND id = $2 AND deletion_id = $3 UNION ALL \
          SELECT c.id, down.height + 1 FROM down JOIN folders c ON c.workspace_id = $1 AND c.parent_id = down.id \
          WHERE c.deletion_id = $3 AND down.height < 128) SELECT CAST(COALESCE(MAX(height), 0) AS BIGINT) FROM down";
 
-    /// Restored in this order, so that nothing live stands in what is not; removed in the opposite order.
+    /// Restored in this order, so that nothing live is in something deleted; removed in reverse order.
     const PARTS: &[Part] = &[
         part!(
             Folder,
             "folders",
             place!("folders", "parent_id"),
-            [let_go!("folders", "parent_id"), let_go!("files", "folder_id"), let_go!("databases", "folder_id")]
+            [release_items!("folders", "parent_id"), release_items!("files", "folder_id"), release_items!("databases", "folder_id")]
         ),
         part!(
             File,
@@ -186,7 +187,7 @@ statements! {
             "databases",
             place!("databases", "folder_id"),
             [
-                // What was deleted by itself out of a database has nowhere to come back to.
+                // Items that were deleted by themselves from a database could not be restored.
                 concat!(
             "DELETE FROM trash WHERE workspace_id = $1 AND kind = ",
             trash_kind!(record),
@@ -194,12 +195,12 @@ statements! {
                  JOIN databases d ON d.workspace_id = $1 AND d.id = r.database_id \
                  WHERE r.workspace_id = $1 AND d.deletion_id = $2 AND r.deletion_id IS NOT NULL)"
         ),
-                of_databases!("record_cells", "record_id"),
-                of_databases!("record_versions", "record_id"),
-                of_databases!("records", "id"),
-                of_taken_databases!("record_counts"),
-                of_taken_databases!("former_options"),
-                of_taken_databases!("former_properties")
+                delete_of_database_records!("record_cells", "record_id"),
+                delete_of_database_records!("record_versions", "record_id"),
+                delete_of_database_records!("records", "id"),
+                delete_of_databases!("record_counts"),
+                delete_of_databases!("former_options"),
+                delete_of_databases!("former_properties")
             ]
         ),
         part!(
@@ -222,39 +223,39 @@ statements! {
         ),
     ];
 
-    /// On PostgreSQL they are had alone: whoever writes a record shares its database first, and takes the record's own
-    /// deletion after it.
+    /// PostgreSQL locks them exclusively. Lock order: a writer of a record locks its database first, then the
+    /// deletion of the record.
     const TAKEN_DATABASES: Dialect = Dialect {
         sqlite: "SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id",
         postgres: "SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE",
     };
 
-    /// Folders before what stands in them, as everywhere: see [`super::folders::hold`].
+    /// Folders before the items in them; see [`super::folders::hold`].
     const LOCK_FOLDERS: PostgresOnly =
         PostgresOnly("SELECT 1 FROM folders WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE");
 
-    /// Records that are as they were in the databases that a deletion took.
+    /// Records that were live in the databases of a deletion.
     const RECORDS_ALONG: &str = "SELECT r.id FROM databases d \
          JOIN records r ON r.workspace_id = $1 AND r.database_id = d.id AND r.deleted_at IS NULL \
          WHERE d.workspace_id = $1 AND d.deletion_id = $2 ORDER BY r.id";
 
-    /// The bodies that this deletion's files have and had.
+    /// The current and former bodies of the files of this deletion.
     const CANDIDATES: &str = concat!(
         "SELECT DISTINCT content_hash FROM file_versions WHERE workspace_id = $1 AND file_id IN ",
         files_taken!()
     );
 }
 
-/// A table whose rows a deletion takes.
+/// A table whose rows a deletion can contain.
 #[derive(Debug)]
 struct Part {
     kind: Kind,
-    /// Moves the live row $2 to trash, at the time $3, by the deletion $4.
+    /// Moves the live row `$2` to trash, at the time `$3`, with the deletion `$4`.
     take: &'static str,
-    /// Puts the trashed row $2 into the folder $3; absent for what stands in no folder.
+    /// Moves the trashed row `$2` into the folder `$3`; absent for items that are in no folder.
     place: Option<&'static str>,
     restore: &'static str,
-    /// What else refers to the rows and must let go of them before they are removed.
+    /// Removes the references of other rows before the rows are deleted.
     release: &'static [&'static str],
     remove: &'static str,
 }
@@ -312,7 +313,7 @@ fn kind_column(kind: Kind) -> i64 {
     i64::from(i32::from(kind))
 }
 
-/// Records a deletion; part of the transaction that deletes.
+/// Inserts a deletion, in the transaction that deletes.
 pub(crate) async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
     let nobody = Author::default();
     let by = deletion.by.as_ref().unwrap_or(&nobody);
@@ -335,7 +336,7 @@ pub(crate) async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error
     .map(drop)
 }
 
-/// Moves one item to trash, and records its deletion.
+/// Moves one item to trash and inserts its deletion.
 pub(crate) async fn take(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
     if let Some(part) = PARTS.iter().find(|part| part.kind == deletion.kind) {
         execute!(tx, part.take, Text(deletion.workspace), &deletion.item_id, deletion.at, Text(deletion.id))?;
@@ -343,7 +344,7 @@ pub(crate) async fn take(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> 
     insert(tx, deletion).await
 }
 
-/// The deletion of an item, as it is now.
+/// The current deletion of an item.
 pub(crate) async fn get<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -358,7 +359,7 @@ where
     row.map(Row::into_deletion).transpose()
 }
 
-/// The deletion of an item, which no other transaction can undo or finish until this one ends.
+/// Locks the deletion of an item until the transaction ends, and reads it.
 pub(crate) async fn lock(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -369,7 +370,7 @@ pub(crate) async fn lock(
     row.map(Row::into_deletion).transpose()
 }
 
-/// Deletions before that one in time, the latest first; by one principal or by all.
+/// Deletions before a given one, the newest first; by one principal or by all.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -384,7 +385,7 @@ pub(crate) async fn list(
     rows.into_iter().map(Row::into_deletion).collect()
 }
 
-/// How many deletions; by one principal or by all.
+/// The number of deletions; by one principal or by all.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId, principal: Option<&str>) -> Result<u64, Error> {
     let count: i64 = match principal {
         None => fetch!(scalar, db, COUNT, Text(workspace))?,
@@ -393,33 +394,33 @@ pub(crate) async fn count(db: &Db, workspace: WorkspaceId, principal: Option<&st
     Ok(to_count(count))
 }
 
-/// Who deleted what is in trash, by id; each as at the latest deletion.
-pub(crate) async fn deleters(db: &Db, workspace: WorkspaceId, most: i64) -> Result<Vec<Author>, Error> {
-    let rows: Vec<(String, String, String)> = fetch!(all, db, DELETERS, Text(workspace), most)?;
+/// The principals of the deletions in trash, by id; each with the name of its newest deletion.
+pub(crate) async fn deleters(db: &Db, workspace: WorkspaceId, limit: i64) -> Result<Vec<Author>, Error> {
+    let rows: Vec<(String, String, String)> = fetch!(all, db, DELETERS, Text(workspace), limit)?;
     Ok(rows.into_iter().map(|(kind, id, name)| Author { kind, id, name }).collect())
 }
 
-/// Deletions of any workspace from before that time, the oldest first.
+/// Deletions of all workspaces older than a time, the oldest first.
 pub(crate) async fn older(db: &Db, than: Timestamp, limit: i64) -> Result<Vec<Deletion>, Error> {
     let rows: Vec<Row> = fetch!(all, db, OLDER, than, limit)?;
     rows.into_iter().map(Row::into_deletion).collect()
 }
 
-/// How many levels of folders a deletion took.
+/// The height of the subtree of folders of a deletion.
 pub(crate) async fn height(tx: &mut Tx, deletion: &Deletion) -> Result<u64, Error> {
     let height: i64 =
         fetch!(scalar, tx, HEIGHT, Text(deletion.workspace), &deletion.item_id, Text(deletion.id))?;
     Ok(to_count(height))
 }
 
-/// Puts a trashed item into a folder, or the root.
+/// Moves a trashed item into a folder or the root.
 pub(crate) async fn place(tx: &mut Tx, deletion: &Deletion, parent: Option<FolderId>) -> Result<(), Error> {
     let part = PARTS.iter().find(|part| part.kind == deletion.kind);
     let Some(sql) = part.and_then(|part| part.place) else { return Ok(()) };
     execute!(tx, sql, Text(deletion.workspace), &deletion.item_id, parent.map(Text)).map(drop)
 }
 
-/// The databases that a deletion took; nobody else changes them or their records until this transaction ends.
+/// Locks the databases of a deletion, with their records, until the transaction ends.
 pub(crate) async fn databases(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<DatabaseId>, Error> {
     super::page::lock(tx, LOCK_FOLDERS, deletion.workspace, deletion.id).await?;
     let rows: Vec<Text<DatabaseId>> =
@@ -427,12 +428,12 @@ pub(crate) async fn databases(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<Da
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// The records of the databases that a deletion took.
+/// The records in the databases of a deletion.
 pub(crate) async fn records_along(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<String>, Error> {
     run(tx, RECORDS_ALONG, deletion).await
 }
 
-/// Makes live again what a deletion took, and forgets the deletion; answers what came back.
+/// Restores the items of a deletion and deletes its row; returns the restored items.
 pub(crate) async fn restore(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kind, String)>, Error> {
     let mut all = Vec::new();
     for part in PARTS {
@@ -442,18 +443,18 @@ pub(crate) async fn restore(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kin
     Ok(all)
 }
 
-/// What is gone for good.
+/// The result of a permanent removal.
 #[derive(Debug)]
 pub(crate) struct Removed {
     pub(crate) items: Vec<(Kind, String)>,
-    /// What the workspace keeps less.
+    /// By how much the usage of the workspace shrinks.
     pub(crate) growth: Growth,
 }
 
-/// Removes for good what a deletion took, with the bodies that nothing else has.
+/// Deletes the items of a deletion permanently, with the bodies that nothing else refers to.
 pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, Error> {
     let bodies = run(tx, CANDIDATES, deletion).await?;
-    let of_records = room::of_records(tx, deletion).await?;
+    let of_records = freed::of_records(tx, deletion).await?;
     let mut all = Vec::new();
     for part in PARTS.iter().rev() {
         for sql in part.release {
@@ -463,7 +464,7 @@ pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, 
     }
     forget(tx, deletion).await?;
     let files = all.iter().filter(|(kind, _)| *kind == Kind::File).count();
-    let bytes = room::sweep_bodies(tx, deletion.workspace, &bodies).await?;
+    let bytes = freed::sweep_bodies(tx, deletion.workspace, &bodies).await?;
     let growth = Growth { files: -to_column(files as u64), bytes: -bytes - of_records };
     Ok(Removed { items: all, growth })
 }
@@ -472,7 +473,7 @@ async fn run(tx: &mut Tx, sql: &'static str, deletion: &Deletion) -> Result<Vec<
     fetch!(scalars, tx, sql, Text(deletion.workspace), Text(deletion.id))
 }
 
-/// Forgets a deletion whose item is live again, or gone.
+/// Deletes the row of a deletion whose item was restored or removed.
 pub(crate) async fn forget(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
     execute!(tx, FORGET, Text(deletion.workspace), Text(deletion.id)).map(drop)
 }

@@ -1,4 +1,4 @@
-//! What a workspace's tree is made of, by id: pages of all that lives, and some items as they stand now.
+//! The tree of a workspace by id: pages of all live items, and the current state of some items.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::page::{to_column, to_count};
 use super::records::Row as RecordRow;
 use crate::model::{NamedDatabase, Record, TreeFile, TreeFolder, TreeMember, TreeMemory};
 
-/// A page of live rows in the order of their ids, from after `$2` on, and the live ones among a list of ids.
+/// A page of live rows in the order of their ids, after `$2`, and the live ones among a list of ids.
 macro_rules! both {
     ($columns:literal) => {
         (
@@ -82,12 +82,12 @@ statements! {
         list_statement!("SELECT hash, size_bytes FROM bodies WHERE workspace_id = $1 AND hash IN ", "$2", "");
 }
 
-/// Which items: a page from after an id on, or some.
+/// A selection of items: a page after an id, or a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Which<'a> {
-    /// At most so many.
+    /// After this id, at most this many.
     After(DocumentId, i64),
-    /// Those that live.
+    /// Those of these that are live.
     Some(&'a [DocumentId]),
 }
 
@@ -128,7 +128,7 @@ struct MemberRow {
     is_query: bool,
 }
 
-/// Reads rows of either kind of statement.
+/// Fetches the rows of either statement.
 macro_rules! rows {
     ($tx:expr, $workspace:expr, $statements:expr, $which:expr) => {{
         let (page, some) = $statements;
@@ -158,7 +158,7 @@ pub(crate) async fn folders(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// The names of live databases after one, at most so many, in the order of their ids.
+/// The names of live databases after an id, at most `limit`, in the order of their ids.
 pub(crate) async fn named_databases(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -175,7 +175,7 @@ pub(crate) async fn named_databases(
     Ok(rows.into_iter().map(named).collect())
 }
 
-/// Whether any folder or database has changed after a position.
+/// Whether a folder or database changed after a position.
 pub(crate) async fn names_changed(tx: &mut Tx, workspace: WorkspaceId, after: u64) -> Result<bool, Error> {
     let [folder, database] = [Kind::Folder, Kind::Database].map(|kind| i64::from(i32::from(kind)));
     let found: Option<i64> =
@@ -204,7 +204,7 @@ pub(crate) async fn files(
     rows.into_iter().map(read).collect()
 }
 
-/// What these files are tagged with that live.
+/// The tags of those of these files that are live.
 pub(crate) async fn tags(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -215,7 +215,7 @@ pub(crate) async fn tags(
     rows.into_iter().map(|(id, column)| Ok((id.0, read_tags(&column)?))).collect()
 }
 
-/// Live records, whether their databases live or not.
+/// Live records, whether their databases are live or not.
 pub(crate) async fn records(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -225,7 +225,7 @@ pub(crate) async fn records(
     rows.into_iter().map(RecordRow::into_record).collect()
 }
 
-/// The ids of live databases after one.
+/// The ids of live databases after an id.
 pub(crate) async fn databases_after(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -236,7 +236,7 @@ pub(crate) async fn databases_after(
     Ok(ids.into_iter().map(|id| DatabaseId(id.0)).collect())
 }
 
-/// The ids of memories after one.
+/// The ids of live memories after an id.
 pub(crate) async fn memories_after(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -288,7 +288,7 @@ pub(crate) async fn memories(
     Ok(memories)
 }
 
-/// What the feed tells of after a position, at most so many, in order: each position, and the item.
+/// The feed entries after a position, at most `limit`, in order: the position and the item of each.
 pub(crate) async fn changed(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -304,7 +304,7 @@ pub(crate) async fn changed(
     rows.into_iter().map(item).collect()
 }
 
-/// The hashes and sizes of those of these bodies that there are.
+/// The hashes and sizes of those of these bodies that exist.
 pub(crate) async fn sizes(
     db: &Db,
     workspace: WorkspaceId,

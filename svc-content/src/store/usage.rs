@@ -1,4 +1,4 @@
-//! What each workspace keeps, in one row.
+//! The usage of each workspace, in one row.
 
 use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_chassis::{fetch, statements};
@@ -7,7 +7,7 @@ use cairn_proto::ids::WorkspaceId;
 use super::page::to_count;
 use crate::model::{Growth, Usage};
 
-/// Counts what rows of a workspace, files and bytes say more, or less.
+/// Adds the growth in files and bytes of the rows of a workspace.
 macro_rules! add_usage {
     ($rows:expr) => {
         concat!(
@@ -38,20 +38,20 @@ pub(super) fn read((files, bytes): (i64, i64)) -> Usage {
     Usage { files: to_count(files), bytes: to_count(bytes) }
 }
 
-/// What a workspace keeps.
+/// The usage of a workspace.
 pub(crate) async fn get(db: &Db, workspace: WorkspaceId) -> Result<Usage, Error> {
     let row: Option<(i64, i64)> = fetch!(optional, db, GET, Text(workspace))?;
     Ok(row.map(read).unwrap_or_default())
 }
 
-/// The bytes of files, with versions and trash, and those of assets; equal ones once.
+/// The bytes of files, with versions and trash, and those of assets; equal contents count once.
 pub(crate) async fn bytes_of_files_and_assets(db: &Db, workspace: WorkspaceId) -> Result<(u64, u64), Error> {
     let files: i64 = fetch!(scalar, db, FILES_BYTES, Text(workspace))?;
     let assets: i64 = fetch!(scalar, db, ASSETS_BYTES, Text(workspace))?;
     Ok((to_count(files), to_count(assets)))
 }
 
-/// Counts more, or less; answers what the workspace keeps then. Other writers of the row wait until the transaction ends.
+/// Adds a growth, which may be negative, and returns the usage. The row stays locked until the transaction ends.
 pub(crate) async fn add(tx: &mut Tx, workspace: WorkspaceId, growth: Growth) -> Result<Usage, Error> {
     let row: (i64, i64) = fetch!(one, tx, ADD, Text(workspace), growth.files, growth.bytes)?;
     Ok(read(row))

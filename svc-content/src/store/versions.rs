@@ -1,4 +1,4 @@
-//! The contents that files have and had.
+//! The versions of files.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list, json_rows};
@@ -55,8 +55,8 @@ statements! {
          ORDER BY v.version DESC LIMIT 1"
     );
 
-    /// $2 is a JSON array of `[file, version]`: of each file the newest content from before that version. CROSS JOIN keeps SQLite
-    /// from walking the list for each version of the workspace.
+    /// `$2` is a JSON array of `[file, version]`: the newest content of each file below that version. CROSS JOIN
+    /// fixes the join order on SQLite, which would otherwise scan the list for each version of the workspace.
     const BEFORE: Dialect = Dialect {
         sqlite: concat!(
             "SELECT ",
@@ -95,7 +95,7 @@ struct Row {
     author_name: String,
 }
 
-/// The columns of a [`Row`] as an element of a JSON array.
+/// [`Row`] as an element of a JSON array.
 #[derive(serde::Deserialize)]
 struct ListedRow(FileId, i64, String, i64, Timestamp, String, String, String);
 
@@ -138,7 +138,7 @@ impl Row {
     }
 }
 
-/// Records the content that a file gets; its body is there.
+/// Inserts a version of a file; its body must exist.
 pub(crate) async fn insert(tx: &mut Tx, workspace: WorkspaceId, version: &FileVersion) -> Result<(), Error> {
     let author = version.author.clone().unwrap_or_default();
     execute!(
@@ -157,7 +157,7 @@ pub(crate) async fn insert(tx: &mut Tx, workspace: WorkspaceId, version: &FileVe
     .map(drop)
 }
 
-/// The versions of a file from before that one, the newest first.
+/// Versions of a file below a number, the newest first.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -169,7 +169,7 @@ pub(crate) async fn list(
     Ok(rows.into_iter().map(Row::into_version).collect())
 }
 
-/// Of each of these files the newest version from before that one, in no order, in one statement.
+/// The newest version below a number of each of these files, in no particular order.
 pub(crate) async fn before(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -195,7 +195,7 @@ pub(crate) async fn of_content(
     Ok(row.map(Row::into_version))
 }
 
-/// The versions that the live ones of these files have now, in no order, in one statement.
+/// The current versions of those of these files that are live, in no particular order.
 pub(crate) async fn current(
     db: &Db,
     workspace: WorkspaceId,
@@ -205,13 +205,13 @@ pub(crate) async fn current(
     Ok(json_rows::<ListedRow>(&rows)?.into_iter().map(|row| Row::from(row).into_version()).collect())
 }
 
-/// How many versions a file has.
+/// The number of versions of a file.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId, file: FileId) -> Result<u64, Error> {
     let count: i64 = fetch!(scalar, db, COUNT, Text(workspace), Text(file))?;
     Ok(to_count(count))
 }
 
-/// A version with its body, in one statement.
+/// A version with its body.
 pub(crate) async fn get(
     db: &Db,
     workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! Whatever an agent does to a tree that nobody else touches, an undo of it gives the tree back.
+//! A model test: undoing everything that an agent did to a tree that nobody else changes restores the tree.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use cairn_chassis::feed::Kind;
 
 use super::activity_rules::token;
 use super::*;
-use crate::activity::{Selection, Undoing};
+use crate::activity::{Selection, Undos};
 use crate::files::FilePatch;
 use crate::folders::FolderPatch;
 
-/// Numbers that are the same in each run.
+/// A deterministic generator of random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -20,7 +20,7 @@ impl Numbers {
     }
 }
 
-/// What is live, by id: files with paths, texts and tags, folders with paths.
+/// The live items by id: files with paths, texts and tags, folders with paths.
 type Tree = BTreeMap<String, (String, String, Vec<String>)>;
 
 impl Bench {
@@ -36,7 +36,7 @@ impl Bench {
         tree
     }
 
-    /// Something that an agent may do; what the rules refuse, it has not done.
+    /// A random write by the agent; a rejected one has no effect.
     async fn anything(&self, agent: &Caller, numbers: &mut Numbers, round: usize) {
         let files = self.files.list(agent, None, first_page()).await.unwrap().items;
         let folders = self.folders.list(agent, None, first_page()).await.unwrap().items;
@@ -101,8 +101,8 @@ async fn an_undo_gives_the_tree_back() {
             }
             let selection =
                 Selection { principal_id: Some(agent.principal.id.clone()), ..Selection::default() };
-            let undoing = Undoing::new(bench.context.clone());
-            let undone = undoing.carry_out(&bench.caller, selection).await.unwrap();
+            let undos = Undos::new(bench.context.clone());
+            let undone = undos.execute(&bench.caller, selection).await.unwrap();
             let left = format!("{} {seed}: {:#?}", bench.engine(), undone.left_alone);
             assert_eq!(bench.tree().await, before, "{left}");
             assert!(undone.left_alone.is_empty(), "{left}");

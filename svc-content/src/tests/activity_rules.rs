@@ -1,4 +1,4 @@
-//! What is noted of writes, and who is told.
+//! The activity that writes insert, and who may read it.
 
 use cairn_chassis::clock::{ManualClock, Timestamp};
 use cairn_chassis::feed::Kind;
@@ -27,12 +27,12 @@ impl Bench {
         self.activities().list(&self.caller, request).await.unwrap()
     }
 
-    /// All that was done, the latest first.
+    /// All entries, the newest first.
     pub(super) async fn activity(&self) -> Vec<ActivityEntry> {
         self.asked(ActivityRequest { page_size: 200, ..ActivityRequest::default() }).await.entries
     }
 
-    /// What was done since the last time, the first first, in words.
+    /// The entries since the last call, the oldest first, in words.
     async fn in_words(&self, seen: &mut usize) -> Vec<String> {
         let all = self.activity().await;
         let words = |entry: &ActivityEntry| {
@@ -47,7 +47,7 @@ impl Bench {
     }
 }
 
-/// The same workspace, by a token of that name.
+/// A token with that name for the same workspace.
 pub(super) fn token(bench: &Bench, name: &str) -> Caller {
     let (id, name) = (format!("id of {name}"), name.to_owned());
     Caller { principal: Principal { kind: PrincipalKind::Token, id, name }, ..bench.caller.clone() }

@@ -1,4 +1,4 @@
-//! What an undo takes back, and what it leaves alone.
+//! What an undo reverts, and what it skips.
 
 use cairn_chassis::feed::Kind;
 use serde_json::json;
@@ -7,18 +7,18 @@ use super::activity_rules::token;
 use super::memory_rules::of_file;
 use super::tables::{Table, named};
 use super::*;
-use crate::activity::{Selection, Undoing};
+use crate::activity::{Selection, Undos};
 use crate::databases;
 use crate::files::FilePatch;
 use crate::memories::{Memories, MemoryDraft, MemoryPatch};
 use crate::records::RecordDraft;
 
 impl Bench {
-    fn undoing(&self) -> Undoing {
-        Undoing::new(self.context.clone())
+    fn undos(&self) -> Undos {
+        Undos::new(self.context.clone())
     }
 
-    /// Undoes all that somebody did; answers the codes of what was left alone.
+    /// Undoes everything by a principal; returns the codes of the skipped items.
     async fn undo_all_of(&self, who: &Caller) -> Vec<(String, &'static str)> {
         let selection = Selection { principal_id: Some(who.principal.id.clone()), ..Selection::default() };
         self.undo(selection).await
@@ -26,13 +26,13 @@ impl Bench {
 
     async fn undo(&self, selection: Selection) -> Vec<(String, &'static str)> {
         let person = token(self, "the keeper");
-        let plan = self.undoing().plan(&person, selection.clone()).await.unwrap();
-        let undone = self.undoing().carry_out(&person, selection.clone()).await.unwrap();
+        let plan = self.undos().plan(&person, selection.clone()).await.unwrap();
+        let undone = self.undos().execute(&person, selection.clone()).await.unwrap();
         assert!(!undone.has_more);
         let planned: Vec<_> = plan.steps.iter().map(|step| step.what.clone()).collect();
         let done: Vec<_> = undone.steps.iter().map(|step| step.what.clone()).collect();
         assert_eq!(done, planned, "{}: {:?}", self.engine(), undone.left_alone);
-        let again = self.undoing().carry_out(&person, selection).await.unwrap();
+        let again = self.undos().execute(&person, selection).await.unwrap();
         assert!(again.steps.is_empty() && again.position == 0, "{}: {again:?}", self.engine());
         undone.left_alone.into_iter().map(|one| (one.what.name, one.code)).collect()
     }
@@ -108,10 +108,10 @@ async fn an_undo_can_be_undone() {
             .collect();
         assert!(!own.is_empty());
         let selection = Selection { entries: own, ..Selection::default() };
-        bench.undoing().carry_out(&bench.caller, selection).await.unwrap();
+        bench.undos().execute(&bench.caller, selection).await.unwrap();
         assert_not_found(bench.files.get(&bench.caller, &file).await, "file");
         assert_eq!(bench.text(&new).await.1, "content of new.md", "{}", bench.engine());
-        // And once more: what was undone and done again is the agent's again.
+        // Again: entries that were undone and done again are the agent's.
         bench.undo_all_of(&agent).await;
         assert_eq!(bench.text(&file).await.1, "content of a.md", "{}", bench.engine());
         assert_not_found(bench.files.get(&bench.caller, &new).await, "file");
@@ -220,19 +220,19 @@ async fn what_cannot_come_back_is_named() {
 #[tokio::test]
 async fn an_undo_says_what_it_is_of() {
     for bench in benches().await {
-        let undoing = bench.undoing();
-        let none = undoing.plan(&bench.caller, Selection::default()).await;
+        let undos = bench.undos();
+        let none = undos.plan(&bench.caller, Selection::default()).await;
         assert_eq!(violations(none), pairs(&[("principal", "required")]));
         let odd = Selection { entries: vec!["x".into(), "1.2.3".into()], ..Selection::default() };
         let expected = pairs(&[("entries[0]", "not_found"), ("entries[1]", "not_found")]);
-        assert_eq!(violations(undoing.plan(&bench.caller, odd).await), expected, "{}", bench.engine());
+        assert_eq!(violations(undos.plan(&bench.caller, odd).await), expected, "{}", bench.engine());
         let folder = bench.folder("f", None).await;
         let mine =
             Selection { principal_id: Some(bench.caller.principal.id.clone()), ..Selection::default() };
-        assert_out_of_scope(undoing.carry_out(&bench.scoped(&[folder.id]), mine).await);
-        // Entries of another workspace are none.
+        assert_out_of_scope(undos.execute(&bench.scoped(&[folder.id]), mine).await);
+        // Entries of another workspace do not exist.
         let entries = vec![bench.activity().await[0].id.to_string()];
-        let foreign = undoing.plan(&caller(2), Selection { entries, ..Selection::default() }).await;
+        let foreign = undos.plan(&caller(2), Selection { entries, ..Selection::default() }).await;
         assert_eq!(violations(foreign), pairs(&[("entries[0]", "not_found")]));
     }
 }

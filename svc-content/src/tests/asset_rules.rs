@@ -16,7 +16,7 @@ use crate::databases::properties::SettingsDraft;
 use crate::model::{Asset, Database, PropertyType};
 use crate::records;
 
-/// What a caller sends after the draft.
+/// The messages after the draft.
 type Sent = Vec<Result<UploadPart, Error>>;
 
 pub(super) struct Attachments {
@@ -302,13 +302,13 @@ async fn a_folder_scope_covers_what_its_records_name() {
         assert_out_of_scope(attachments.assets.upload(&scoped, draft("a"), whole(b"x")).await);
         assert_out_of_scope(attachments.assets.delete(&scoped, &shown.id.to_string()).await);
 
-        // Naming takes seeing.
+        // Referring to an asset requires seeing it.
         for asset in [&hidden, &unnamed] {
             assert_out_of_scope(rules.create(&scoped, &mine_id, naming(&mine, &[asset])).await);
         }
         rules.create(&scoped, &mine_id, naming(&mine, &[&shown])).await.unwrap();
 
-        // What an older version names, and no record does now, is not shown.
+        // An asset that only an older version refers to is hidden.
         let id = record.item.record.id.to_string();
         let both = naming(&mine, &[&shown, &unnamed]);
         rules.update(&bench.caller, &mine_id, &id, both).await.unwrap();
@@ -327,7 +327,7 @@ async fn what_crashes_left_is_swept_when_it_is_old() {
     for bench in benches().await {
         let attachments = Attachments::new(&bench).await;
         let kept = attachments.upload(&bench.caller, "kept", b"kept").await;
-        // As a process leaves it that dies before the transaction, and one that dies after a deletion's.
+        // As after a crash before the transaction of an upload, and after the transaction of a deletion.
         let workspaces = [bench.caller.workspace, caller(7).workspace];
         for (number, workspace) in workspaces.into_iter().enumerate() {
             let object = cairn_proto::ids::ObjectId(Uuid::from_u128(500 + number as u128));

@@ -1,4 +1,4 @@
-//! Assets over the generated clients and the local channel, with signed identities.
+//! Assets over the generated clients and the in-process channel, with signed identities.
 
 use bytes::Bytes;
 use cairn_chassis::channel::ServiceChannel;
@@ -36,7 +36,7 @@ async fn serve(test: TestDb) -> Served {
 }
 
 impl Served {
-    /// The files in the store, of every kind.
+    /// The number of files in the store, of every kind.
     fn stored(&self) -> usize {
         let folders = std::fs::read_dir(self.folder.path()).unwrap();
         folders.map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap().count()).sum()
@@ -144,7 +144,7 @@ async fn what_is_no_upload_is_refused_and_leaves_nothing() {
     }
 }
 
-/// As far as the service can tell, what a caller does whose process is killed.
+/// To the service, this looks like a client that was killed.
 #[tokio::test]
 async fn an_upload_that_is_cut_leaves_nothing() {
     for test in engines().await {

@@ -1,4 +1,4 @@
-//! Which records name a file.
+//! Backlinks: the records that refer to a file.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Whatever happens to the file that is a record's body, the record is told anew.
+//! A change of the file that is the body of a record is published as a change of the record.
 
 use cairn_chassis::feed::Kind;
 use serde_json::json;

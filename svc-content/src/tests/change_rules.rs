@@ -1,4 +1,4 @@
-//! What callers see of the feed.
+//! The feed as callers see it.
 
 use cairn_chassis::feed::changes::{Dated, Seen};
 use cairn_chassis::feed::{Kind, Op};
@@ -52,7 +52,7 @@ async fn a_deletion_tells_all_that_went_and_one_writer() {
         let seen = bench.seen_by(&bench.caller, before).await;
         assert_eq!(seen.len(), 2, "{}", bench.engine());
         assert!(seen.iter().all(|one| one.op == Op::Delete && one.author.as_ref().unwrap().name == "writer"));
-        // Of the token's folders, all of it.
+        // A token of the folders sees all of them.
         assert_eq!(bench.seen_by(&bench.scoped(&[folder.id]), before).await.len(), 2);
         assert_eq!(bench.seen_by(&bench.scoped(&[other.id]), before).await.len(), 0);
     }

@@ -6,7 +6,7 @@ use super::*;
 use crate::doctor::index::examine_open;
 use crate::files::FilePatch;
 
-/// What an index holds that has followed the feed to its end.
+/// The contents of an index that has followed the feed to its end.
 async fn followed(bench: &Bench, files: &[&File]) -> Indexed {
     let workspace = bench.caller.workspace;
     let position = bench.context.feed.head(workspace).await.unwrap();
@@ -31,7 +31,7 @@ async fn an_index_is_compared_where_it_has_followed_the_feed_to() {
         let mut indexed = followed(&bench, &[&first]).await;
         assert_eq!(wrong(&bench, &indexed).await, [] as [&str; 0], "{}", bench.engine());
 
-        // What is written later is not missing yet.
+        // A later write is not missing yet.
         let later = bench.file("4", None).await;
         let patch = FilePatch { content: Some("of another kind".to_owned()), ..FilePatch::default() };
         bench.files.update(&bench.caller, &first.id.to_string(), patch).await.unwrap();

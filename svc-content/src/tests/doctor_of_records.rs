@@ -1,4 +1,4 @@
-//! Damage to memories, databases, records and their trash, each named by the doctor.
+//! Damage to memories, databases, records and their trash: the doctor reports each.
 
 use cairn_chassis::doctor::{Finding, Report};
 use cairn_chassis::on_db;
@@ -11,7 +11,7 @@ use crate::doctor;
 use crate::memories::MemberDraft;
 use crate::model::{DatabaseQuery, MemberKind};
 
-/// Something of everything, and every live record in one table.
+/// One of every kind of item, and every live record in one table.
 async fn fill(bench: &Bench) {
     let folder = bench.folder("f", None).await;
     let (file, body) = (bench.file("1", None).await, bench.file("2", Some(folder.id)).await);
@@ -47,7 +47,7 @@ async fn fill(bench: &Bench) {
     bench.memories().delete(&bench.caller, &gone.slug).await.unwrap();
 }
 
-/// What is found after a damage, and what is left when that was mended; all of it is then undone.
+/// The findings after a damage, and those that remain after its repair; both are rolled back.
 async fn found_after(bench: &Bench, damage: &str) -> (Vec<Finding>, Vec<Finding>) {
     let mut tx = bench.context.db.begin_write().await.unwrap();
     for sql in damage.split("; ") {
@@ -182,7 +182,7 @@ async fn every_damage_of_records_and_memories_is_named() {
             let (found, left) = found_after(&bench, damage).await;
             let named = found.iter().any(|finding| finding.rule == *rule);
             assert!(named, "{} {damage}: {found:?}", bench.engine());
-            // Records are left alone while their schema makes no sense.
+            // Records are not repaired while their schema is inconsistent.
             let for_people: &[&str] = if *rule == SCHEMA { &[SCHEMA, VALUES] } else { &[QUERY] };
             let left: Vec<_> = left.iter().filter(|finding| !for_people.contains(&finding.rule)).collect();
             assert!(left.is_empty(), "{} {damage}: {left:?}", bench.engine());
@@ -226,13 +226,13 @@ async fn values_that_cannot_be_read_take_nothing_from_the_version_that_can() {
     }
 }
 
-/// Foreign keys hold these: only what was left of a damaged file breaks them.
+/// Foreign keys enforce these: only the remains of a damaged file violate them.
 const HELD_BY_KEYS: [&str; 2] = [
     "a member and a version are of a memory that there is",
     "a record is of a database that there is, and a version of a record",
 ];
 
-/// No rule without a damage that shows it.
+/// Every rule has a damage that violates it.
 #[test]
 fn every_rule_has_its_damage() {
     let known = doctor::checks();

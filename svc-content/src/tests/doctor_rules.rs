@@ -14,7 +14,7 @@ impl Bench {
         doctor::examine_open(&self.context.db, &|_| {}).await.unwrap()
     }
 
-    /// Mends what is found, and tells whether something is lost.
+    /// Repairs the findings; returns whether something is lost.
     pub(super) async fn mend(&self) -> bool {
         let mut report = Report::default();
         doctor::mend_open(&self.context.db, None, &mut report, &|_| {}).await.unwrap();
@@ -25,7 +25,7 @@ impl Bench {
         on_db!(self.context.db.writer(), |c| sqlx::query(sql).execute(c).await.map(|_| ())).unwrap();
     }
 
-    /// Something of everything.
+    /// One of every kind of item.
     async fn fill(&self) {
         let a = self.folder("a", None).await;
         let b = self.folder("b", Some(a.id)).await;
@@ -59,7 +59,7 @@ async fn what_the_rules_made_is_sound() {
     }
 }
 
-/// Each damage on a database of its own, as the first one would hide the second.
+/// Each damage in its own database, since one could mask another.
 #[tokio::test]
 async fn every_damage_is_named() {
     let damages = [
@@ -105,7 +105,7 @@ async fn every_damage_is_named() {
     ];
     for (damage, rule) in damages {
         for bench in benches().await {
-            // PostgreSQL's name for it.
+            // The name of it on PostgreSQL.
             let damage = match bench.engine() {
                 "postgres" if damage.contains("encoding = 0") => {
                     "UPDATE bodies SET data = 'other' WHERE encoding = 0"
@@ -132,7 +132,7 @@ async fn a_text_that_is_lost_is_a_note_and_one_that_can_be_read_stays() {
     for bench in benches().await {
         let file = bench.file("1", None).await;
         let read = async || bench.files.get(&bench.caller, &file.id.to_string()).await;
-        // One byte of a short text, which stands as it is.
+        // One byte of a short text, which is stored uncompressed.
         let sql = match bench.engine() {
             "postgres" => "UPDATE bodies SET data = overlay(data placing 'X' from 1 for 1)",
             _ => "UPDATE bodies SET data = CAST('X' || SUBSTR(CAST(data AS TEXT), 2) AS BLOB)",
@@ -156,7 +156,7 @@ async fn a_text_that_is_lost_is_a_note_and_one_that_can_be_read_stays() {
 #[tokio::test]
 async fn a_file_whose_row_is_lost_comes_back_with_its_text() {
     for bench in benches().await {
-        // Its keys hold until a transaction ends only on SQLite.
+        // Only on SQLite can its foreign keys be deferred until the commit.
         if bench.engine() == "postgres" {
             continue;
         }

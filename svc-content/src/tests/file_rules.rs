@@ -131,7 +131,7 @@ async fn another_workspace_sees_nothing() {
         let patch = FilePatch { folder_id: Some(Some(folder.id.to_string())), ..FilePatch::default() };
         assert_not_found(bench.files.update(&stranger, &own.id.to_string(), patch).await, "folder");
         assert_eq!(bench.names(&stranger, None).await, ["own"]);
-        // Scoped tokens of another workspace learn no more.
+        // Scoped tokens of another workspace get the same error.
         let scoped = Caller { scope: Scope::Folders([folder.id].into()), ..stranger };
         assert_not_found(bench.files.get(&scoped, &id).await, "file");
         assert_eq!(bench.names(&scoped, None).await, Vec::<String>::new());

@@ -182,7 +182,7 @@ async fn a_scoped_caller_keeps_to_its_folders() {
         let of_roots = bench.scoped(&[other.id, above.id, inner.id]);
         assert_eq!(bench.folder_paths(&of_roots, Some(None)).await, ["/above", "/other"]);
 
-        // The folders that a token is bound to stand outside of what it may change.
+        // A token may not change the folders that it is bound to.
         assert_out_of_scope(bench.folders.update(&agent, &id(&own), rename("x")).await);
         assert_out_of_scope(bench.folders.update(&agent, &id(&own), move_to(None)).await);
         assert_out_of_scope(bench.folders.delete(&agent, &id(&own)).await);

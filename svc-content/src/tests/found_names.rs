@@ -8,7 +8,7 @@ use crate::folders::FolderPatch;
 use crate::model::Database;
 use crate::names::Finder;
 
-/// More than a list of folders has at once.
+/// More than one page of a list of folders.
 const MANY: usize = 1_005;
 
 impl Bench {

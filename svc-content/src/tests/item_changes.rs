@@ -1,4 +1,4 @@
-//! The same done to many items at once.
+//! One change to many items in one call.
 
 use cairn_chassis::feed::Kind;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::activity_rules::token;
 use super::tables::Table;
 use super::*;
-use crate::activity::{Selection, Undoing};
+use crate::activity::{Selection, Undos};
 use crate::batch::{Batches, Deed, FileMatch, ItemsChanged, ItemsWanted, Write};
 use crate::files::TagChange;
 
@@ -74,7 +74,7 @@ async fn what_can_be_done_is_done_in_one_write_and_what_cannot_is_told() {
         let noted = bench.activity().await;
         assert_eq!(noted.len(), before + 1, "{}", bench.engine());
         assert_eq!((Some(noted[0].id.write()), noted[0].id.position), (done.write, done.position));
-        // Nothing is left to do: nothing is written.
+        // Without anything left to do, nothing is written.
         let again = bench.change_items(&bench.caller, items(&[&a], &[]), into(&away)).await.unwrap();
         assert_eq!((counts(&again), again.write, again.position), ((1, 0, 1, 0), None, 0));
     }
@@ -118,7 +118,8 @@ async fn what_stands_in_a_folder_goes_and_comes_back_with_it() {
         let in_trash: Vec<String> =
             bench.in_trash().await.into_iter().map(|entry| entry.deletion.name).collect();
         assert_eq!(in_trash.len(), 2, "{in_trash:?}");
-        // Below what was deleted by itself: the later deletion comes back first, whatever the order of the request.
+        // Below an item that was deleted by itself: the later deletion is restored first, in whatever order they are
+        // requested.
         let wanted = items(&[&aside], &[&outer]);
         let done = bench.change_items(&bench.caller, wanted, Deed::Restore).await.unwrap();
         assert_eq!(counts(&done), (2, 2, 0, 4), "{}: {:?}", bench.engine(), why(&done));
@@ -149,8 +150,8 @@ async fn one_undo_takes_all_of_it_back() {
             let done = bench.change_items(&agent, wanted, deed).await.unwrap();
             let write = done.write.unwrap().to_string();
             let selection = Selection { write: Some(write), ..Selection::default() };
-            let undoing = Undoing::new(bench.context.clone());
-            let undone = undoing.carry_out(&bench.caller, selection.clone()).await.unwrap();
+            let undos = Undos::new(bench.context.clone());
+            let undone = undos.execute(&bench.caller, selection.clone()).await.unwrap();
             assert_eq!(
                 (undone.steps.len(), undone.left_alone.len()),
                 (done.changed, 0),
@@ -159,13 +160,13 @@ async fn one_undo_takes_all_of_it_back() {
             );
             assert_eq!(bench.path_of(&b).await.as_deref(), Some("/home/b.md"), "{}", bench.engine());
             assert!(bench.tags_of(&a).await.is_empty());
-            let again = undoing.carry_out(&bench.caller, selection).await.unwrap();
+            let again = undos.execute(&bench.caller, selection).await.unwrap();
             assert!(again.steps.is_empty(), "{}", bench.engine());
         }
-        let undoing = Undoing::new(bench.context.clone());
+        let undos = Undos::new(bench.context.clone());
         for odd in ["", "x", "1.2"] {
             let selection = Selection { write: Some(odd.into()), ..Selection::default() };
-            let refused = undoing.plan(&bench.caller, selection).await;
+            let refused = undos.plan(&bench.caller, selection).await;
             assert_eq!(violations(refused), pairs(&[("write", "not_found")]), "{odd}");
         }
     }
@@ -215,7 +216,7 @@ async fn a_scope_holds_for_each_of_them() {
         for deed in [into(&theirs), Deed::Move(None)] {
             assert_out_of_scope(bench.change_items(&caller, items(&[&a], &[]), deed).await);
         }
-        // What a filter matches is what the scope covers.
+        // A filter matches only within the scope.
         let all = ItemsWanted::Matching(FileMatch::default());
         let done = bench.change_items(&caller, all, tag(&["t"], &[])).await.unwrap();
         assert_eq!(counts(&done), (1, 1, 0, 1), "{}", bench.engine());

@@ -1,8 +1,8 @@
-//! What may know what in this crate.
+//! The dependencies between the modules of this crate.
 
 use cairn_chassis::testing::Modules;
 
-/// From the lowest to the highest. What no layer names are the rules.
+/// From the lowest to the highest. Modules that no layer names are the rules.
 const LAYERS: [&[&str]; 5] = [
     &["checks", "columns", "context", "database_cache", "error", "model", "outside", "scope"],
     &["store"],

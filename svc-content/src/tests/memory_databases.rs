@@ -79,7 +79,7 @@ async fn a_database_member_stands_for_its_records() {
     }
 }
 
-/// A record in a memory is the document that a search cites: fields with options by name, and its body.
+/// A record in a memory is the document that a search cites: fields with the names of options, and its body.
 #[tokio::test]
 async fn a_record_in_a_memory_is_whole() {
     use super::tables::Table;
@@ -125,7 +125,7 @@ async fn a_record_in_a_memory_is_whole() {
         let scoped = read(&bench.scoped(&[inside.id])).await;
         assert_eq!(contents(&scoped), [text("one", "\ncontent of near"), text("two", ""), text("three", "")]);
 
-        // What does not fit is told.
+        // What does not fit has a note.
         for number in 0..4 {
             let file =
                 files::FileDraft { content: "x".repeat(5_000_000), ..draft(&number.to_string(), None) };

@@ -293,7 +293,7 @@ async fn a_large_folder_is_cut_at_fifty_files() {
         assert_eq!(resolved.coverage[0].member, memory.members[0].id);
         assert!(paths(&resolved)[0].is_sorted());
 
-        // What a scope does not cover neither takes places of the fifty nor is counted.
+        // Files outside of the scope neither count nor use up the limit of fifty.
         let scoped = bench.resolved(&bench.scoped(&[inner.id]), &memory).await;
         assert_eq!(codes(&scoped), ["out_of_scope", "out_of_scope"]);
         assert_eq!(scoped.entries.iter().map(Vec::len).collect::<Vec<_>>(), [25, 0]);
@@ -385,7 +385,7 @@ async fn only_a_public_memory_is_listed_and_only_by_who_may_publish() {
         let writer = Caller { may_publish: false, ..bench.caller.clone() };
         assert!(!memories.update(&writer, "m", listed(false)).await.unwrap().item.is_listed);
         assert!(memories.update(&writer, "m", listed(true)).await.is_err());
-        // Made private and public again, it is not listed by the way.
+        // Made private and public again, it does not become listed as a side effect.
         memories.update(&bench.caller, "m", listed(true)).await.unwrap();
         assert!(!memories.update(&bench.caller, "m", public(false)).await.unwrap().item.is_listed);
         assert!(!memories.update(&bench.caller, "m", public(true)).await.unwrap().item.is_listed);
@@ -440,7 +440,7 @@ async fn guidance_is_a_document_for_the_whole_workspace() {
     }
 }
 
-/// Derived slugs never meet, and of several who want the same one gets it.
+/// Derived slugs never collide, and of several concurrent requests for a slug one succeeds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn slugs_stay_unique_under_concurrency() {
     for bench in benches().await {
@@ -463,7 +463,7 @@ async fn slugs_stay_unique_under_concurrency() {
     }
 }
 
-/// Members come and go at once: positions stay without gaps, and every change counts once.
+/// Concurrent changes of members: positions stay without gaps, and every change counts once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn memberships_stay_exact_under_concurrency() {
     for bench in benches().await {

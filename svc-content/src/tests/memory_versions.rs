@@ -60,7 +60,7 @@ async fn what_a_memory_was_is_read_and_comes_back() {
         let read = bench.resolved(&bench.caller, now).await.memory;
         assert_eq!(&read, now, "{}", bench.engine());
         assert_eq!(now.members[1].id, made.members[1].id);
-        // What is so already changes nothing.
+        // Restoring the current state changes nothing.
         let again = memories.restore_version(&bench.caller, &id, 1, false).await.unwrap();
         assert_eq!((again.item.version, again.position), (6, restored.position));
         let (_, newest) = memories.version(&bench.caller, &id, 6).await.unwrap();
@@ -107,7 +107,7 @@ async fn a_scope_sees_of_versions_what_it_sees_of_memories() {
         patched(&memories, &scoped, &made, renamed).await;
         let (_, was) = memories.version(&scoped, &id, 2).await.unwrap();
         assert_eq!(titles(&was), ["seen.md", "?"], "{}", bench.engine());
-        // What a caller of some folders writes keeps everything.
+        // A write by a scoped caller keeps what the caller does not see.
         let (_, whole) = memories.version(&bench.caller, &id, 2).await.unwrap();
         assert_eq!(titles(&whole), ["seen.md", "hidden.md"]);
         memories.restore_version(&scoped, &id, 1, true).await.unwrap();

@@ -1,4 +1,4 @@
-//! How names come to stand in memory, what they are told, and what they may take.
+//! How the in-memory names are built, follow the feed, and stay within their budget.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::columns::Names;
 use crate::files::FilePatch;
 
-/// More than a request reads by itself.
+/// More than a request builds inline.
 const MANY: usize = 1_500;
 const WRITERS: usize = 6;
 const WRITES: usize = 12;
@@ -68,7 +68,7 @@ async fn many_names_are_read_behind_the_requests() {
         let (engine, _) = with(&bench, 0);
         let began = tokio::time::Instant::now();
         let mut number = 0;
-        // Written while they are being read, and behind that.
+        // Written during the build, and after it.
         while shelf.held() == 0 || number < 4 {
             assert!(began.elapsed() < READY_LIMIT, "the names are never read");
             bench.file(&format!("late {number}"), None).await;

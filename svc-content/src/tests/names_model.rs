@@ -1,4 +1,4 @@
-//! Files by their names from memory against those from the engine: random trees that change, and random questions.
+//! A model test of the in-memory names against the SQL engine: random trees, random changes and random searches.
 
 use cairn_chassis::feed::Kind;
 use proptest::prelude::*;
@@ -31,15 +31,15 @@ const PARTS: [&str; 22] = [
     "n.", "zebra", " ", " b", "100%", "plan.md",
 ];
 
-/// Something that is done between questions.
+/// A change between searches.
 #[derive(Debug, Clone)]
 enum Step {
     Make(&'static str, usize),
-    /// Several with that name, so that there are ties.
+    /// Several files with that name, so that there are ties.
     MakeAlike(&'static str, usize),
     Rename(usize, &'static str),
     Move(usize, usize),
-    /// A change after which the file is called the same.
+    /// A change that keeps the name.
     Describe(usize),
     Delete(usize),
     Restore(usize),
@@ -49,7 +49,7 @@ enum Step {
     RestoreFolder(usize),
 }
 
-/// What is asked, and below which folders.
+/// A search, and the folders that it is below.
 #[derive(Debug, Clone)]
 struct Question {
     part: &'static str,
@@ -88,7 +88,7 @@ fn question() -> impl Strategy<Value = Question> {
     })
 }
 
-/// A workspace whose files are found in memory, and by the engine alone.
+/// A workspace that is searched in memory, and by the engine alone.
 struct Both<'a> {
     bench: &'a Bench,
     engine: Files,
@@ -111,7 +111,7 @@ impl<'a> Both<'a> {
         self.folders.get(which % (self.folders.len() + 1)).copied()
     }
 
-    /// What is refused, as of a folder that is in trash, changes nothing.
+    /// A rejected change, such as in a folder that is in trash, has no effect.
     async fn take(&mut self, step: Step) {
         let bench = self.bench;
         let caller = &bench.caller;

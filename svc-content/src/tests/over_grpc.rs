@@ -1,4 +1,4 @@
-//! Over the generated clients and the local channel, with signed identities.
+//! Over the generated clients and the in-process channel, with signed identities.
 
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::identity::Permission;
@@ -118,7 +118,7 @@ async fn every_permission_is_checked_here() {
     refused!(folders.create_folder, &reader, proto::CreateFolderRequest::default());
     refused!(folders.update_folder, &reader, proto::UpdateFolderRequest::default());
     refused!(folders.delete_folder, &writer, proto::DeleteFolderRequest::default());
-    // A service without a workspace has no files.
+    // A service identity without a workspace has no files.
     refused!(files.list_files, &served.issuer.service("retrieval"), proto::ListFilesRequest::default());
     let unsigned = files.list_files(proto::ListFilesRequest::default()).await.unwrap_err();
     assert_eq!(reason(&unsigned), Reason::Unauthorized);
@@ -163,7 +163,7 @@ async fn retrieval_follows_the_feed_and_confirms() {
             documents.confirm_documents(served.issuer.request(served.workspace, confirm).unwrap()).await;
         assert_eq!(confirmed.unwrap().into_inner().documents[0].path, "/a.json");
 
-        // A workspace's token is no service.
+        // The token of a workspace is no service identity.
         let token = served.issuer.request(served.workspace, read).unwrap();
         assert_eq!(reason(&feed.read_feed(token).await.unwrap_err()), Reason::Forbidden);
         let token = served.issuer.request(served.workspace, WatchFeedRequest {}).unwrap();

@@ -3,7 +3,7 @@ use cairn_chassis::identity::{Principal, PrincipalKind};
 
 use super::*;
 use crate::files::FilePatch;
-use crate::overview::{COUNTED_UP_TO, Overview, Overviews, RecentChange};
+use crate::overview::{MAX_COUNTED_FILES, Overview, Overviews, RecentChange};
 
 impl Bench {
     pub(super) async fn overview(&self, caller: &Caller) -> Overview {
@@ -121,8 +121,8 @@ async fn lists_and_counting_end_somewhere() {
         let folder = overview.top_folders[0].folder.id;
         bench.fill_folder(folder, 120).await;
         let overview = bench.overview(&bench.caller).await;
-        assert_eq!((overview.files, tops(&overview)[0]), (120, ("f00", 0, COUNTED_UP_TO)));
-        // The feed knows of one of them.
+        assert_eq!((overview.files, tops(&overview)[0]), (120, ("f00", 0, MAX_COUNTED_FILES)));
+        // The feed has an entry for one of them only.
         assert_eq!(titles(&overview.changes), ["first"]);
     }
 }

@@ -3,7 +3,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::files::FilePatch;
 
-/// Two moves that together would close a circle: whatever the interleaving, one of them is refused.
+/// Two moves that together would make a cycle: in every interleaving, one of them is rejected.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_moves_never_close_a_circle_together() {
     for bench in benches().await {
@@ -20,7 +20,7 @@ async fn two_moves_never_close_a_circle_together() {
             let results = moves.join_all().await;
             let won = results.iter().filter(|result| result.is_ok()).count();
             assert_eq!(won, 1, "{} {results:?}", bench.engine());
-            // Both still have a way to the root.
+            // Both still have a path to the root.
             for id in [a, b] {
                 bench.folders.get(&bench.caller, &id.to_string()).await.unwrap();
             }
@@ -28,7 +28,7 @@ async fn two_moves_never_close_a_circle_together() {
     }
 }
 
-/// Files are put and moved into a tree while it is deleted: none may stay behind alive in a dead folder.
+/// Files are created in and moved into a tree while it is deleted: none may stay live in a deleted folder.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_survives_in_a_deleted_folder() {
     for bench in benches().await {
@@ -54,7 +54,7 @@ async fn nothing_survives_in_a_deleted_folder() {
             });
             tasks.join_all().await;
         }
-        // A live file in a dead folder is an error of the list; a live folder in one is not on it.
+        // A live file in a deleted folder fails the list; a live folder in one is missing from it.
         let files = bench.files.list(&bench.caller, None, first_page()).await.unwrap();
         assert!(files.items.iter().all(|file| file.folders.is_empty()), "{}", bench.engine());
         assert!(bench.folder_paths(&bench.caller, None).await.is_empty(), "{}", bench.engine());
@@ -65,7 +65,7 @@ async fn nothing_survives_in_a_deleted_folder() {
     }
 }
 
-/// Many writers of one file who all claim to know its content: each content is replaced once.
+/// Concurrent writers with the same hash precondition: each content is replaced once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_writers_with_the_same_hash_one_wins() {
     for bench in benches().await {

@@ -8,7 +8,7 @@ use super::*;
 use crate::removal::Removal;
 use crate::store::removal::TABLES;
 
-/// Rows that go with their object, and what is kept about the removal itself.
+/// Rows that are deleted with their object, and the state of the removal itself.
 const APART: [&str; 2] = ["asset_objects", "workspace_states"];
 
 impl Bench {
@@ -18,7 +18,7 @@ impl Bench {
         on_db!(self.context.db, |c| sqlx::query_scalar(sql).bind(&workspace).fetch_one(c).await).unwrap()
     }
 
-    /// Something of everything, in the workspace of the bench.
+    /// One of every kind of item, in the workspace of the bench.
     async fn fill_with_all_kinds(&self, attachments: &Attachments) {
         let outer = self.folder("outer", None).await;
         let inner = self.folder("inner", Some(outer.id)).await;
@@ -79,7 +79,7 @@ async fn nothing_is_public_in_a_suspended_workspace() {
     }
 }
 
-/// Whoever adds a table of workspaces' rows says in `store::removal` how they go.
+/// A new table with a workspace id needs an entry in `store::removal`.
 #[tokio::test]
 async fn every_table_of_workspaces_is_emptied() {
     let emptied: Vec<&str> = TABLES.iter().map(|table| table.name).chain(APART).collect();

@@ -1,5 +1,5 @@
-//! Sizes that a person waits for. The measured ones are printed: `cargo test --release -p cairn-content -- --ignored
-//! --nocapture`.
+//! Sizes at which latency is visible to people. The measurements are printed: `cargo test --release -p cairn-content
+//! -- --ignored --nocapture`.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::files::FileDraft;
 use crate::model::{Author, Body, Growth, fold};
 
 impl Bench {
-    /// Files in a folder; all but the first are unknown to the feed.
+    /// Fills a folder with files; only the first is in the feed.
     pub(super) async fn fill_folder(&self, folder: FolderId, count: usize) {
         let body = Body::of("same".into()).await.unwrap();
         let made = self.file("first", Some(folder)).await;

@@ -1,4 +1,4 @@
-//! Members that are documents of connected sources, asked of an owner that the tests play.
+//! Members that are documents of connected sources, with a fake owner.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -31,13 +31,13 @@ use crate::model::MemberKind;
 const RETAINED: u128 = 1;
 const ENTRY: u128 = 2;
 
-/// The owner: its documents with their texts; none for an entry of a catalog.
+/// The fake owner: its documents with their texts; `None` for a document with its name only.
 #[derive(Debug, Clone)]
 struct Owner {
     issuer: Arc<Issuer>,
     documents: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     is_down: Arc<Mutex<bool>>,
-    /// Ids whose texts were read.
+    /// The ids whose texts were read.
     read: Arc<Mutex<Vec<String>>>,
 }
 
@@ -119,7 +119,7 @@ impl KeyService for Owner {
     }
 }
 
-/// The owner beside a bench, which knows the way to it, and the caller of a call.
+/// The fake owner, connected to a bench, and a caller with a call.
 async fn beside(bench: &Bench) -> (Owner, Caller) {
     let owner = Owner {
         issuer: Arc::new(Issuer::new().unwrap()),
@@ -187,7 +187,7 @@ async fn a_memory_holds_what_is_retained_of_documents_and_says_what_is_not() {
     }
 }
 
-/// The bound is on what is held, so it ends the reading and not what is shown of it.
+/// The limit is on what is retained, so it stops the reads, and does not truncate what was read.
 #[tokio::test]
 async fn documents_are_read_until_there_is_enough() {
     for bench in benches().await {

@@ -1,5 +1,5 @@
-//! How many statements a list takes does not depend on how long it is, and a write takes few: each is a message to another thread
-//! and one back.
+//! The number of statements of a list does not depend on its length, and a write takes few: each is a round trip to
+//! another thread.
 
 use cairn_chassis::clock::Timestamp;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::records::{self, RecordListRequest};
 use crate::versions::Versions;
 
 impl Bench {
-    /// What the rules read with meanwhile; `None` where nothing counts that.
+    /// The number of reads that the rules make meanwhile; `None` where they are not counted.
     async fn statements<T>(&self, reading: impl Future<Output = T>) -> (T, Option<u64>) {
         let before = self.context.db.statements_read();
         let read = reading.await;
@@ -22,7 +22,7 @@ impl Bench {
         (read, after.zip(before).map(|(after, before)| after - before))
     }
 
-    /// A page of a folder, as the console shows it: the files, who wrote them, whether they live; and all folders.
+    /// A page of a folder as the console shows it: the files, their authors, their states; and all folders.
     async fn page_of(&self, folder: FolderId) -> (usize, Option<u64>) {
         let request = PageRequest::new(PAGES, 50, "").unwrap();
         let reading = async {
@@ -54,7 +54,7 @@ async fn a_page_of_many_files_takes_as_many_statements_as_one_of_few() {
         }
         let ((three, of_few), (fifty, of_many)) = (bench.page_of(few.id).await, bench.page_of(many.id).await);
         assert_eq!((three, fifty), (3, 50), "{}", bench.engine());
-        // The folder, its files, their versions, their documents, all folders; and of a longer list the count.
+        // The folder, its files, their versions, their documents, all folders; and for a longer list the count.
         assert_eq!(of_few, of_few.map(|_| 5), "{}", bench.engine());
         assert_eq!(of_many, of_many.map(|_| 6), "{}", bench.engine());
     }
@@ -77,7 +77,7 @@ async fn what_a_list_holds_comes_as_it_was_written() {
 }
 
 impl Bench {
-    /// The same of what the rules write with, and its commits.
+    /// The number of writes and commits that the rules make meanwhile.
     async fn messages<T>(&self, writing: impl Future<Output = T>) -> (T, Option<u64>) {
         let before = self.context.db.statements_written();
         let written = writing.await;
@@ -86,22 +86,22 @@ impl Bench {
     }
 }
 
-/// To hand a message over to the connection's thread and back costs more than the small statements that it holds.
+/// The round trip to the thread of the connection costs more than small statements in one message.
 #[tokio::test]
 async fn a_record_is_made_in_two_messages_and_changed_in_five() {
     for bench in benches().await {
         let table = Table::new(&bench, None).await;
         let making = table.make(json!({"Name": "one", "Points": 1, "Tags": ["Todo", "Doing"]}));
         let (made, of_writing) = bench.messages(making).await;
-        // The record, behind the beginning and with what the change ends with; and the commit.
+        // The record, with BEGIN before it and the end of the change behind it; and the commit.
         assert_eq!(of_writing, of_writing.map(|_| 2), "{}", bench.engine());
         let (_, of_reading) = bench.statements(table.make(json!({"Name": "two"}))).await;
-        // The database is known by then.
+        // The database is cached by then.
         assert_eq!(of_reading, of_reading.map(|_| 0), "{}", bench.engine());
         let id = made.record.id.to_string();
         let changing = table.change(&id, json!({"Points": 2, "Tags": ["Finished"]}));
         let (changed, of_changing) = bench.messages(changing).await;
-        // Whether the database is still what it was, the record as it was, what it becomes, what the change ends with; the commit.
+        // Whether the database is unchanged, the record before, the record after, the end of the change; the commit.
         assert_eq!(of_changing, of_changing.map(|_| 5), "{}", bench.engine());
         assert_eq!(changed.unwrap().record.version, 2, "{}", bench.engine());
         let former = json!({"fieldId": "Points", "operator": "lt", "value": 2});
@@ -111,7 +111,7 @@ async fn a_record_is_made_in_two_messages_and_changed_in_five() {
     }
 }
 
-/// What a record was checked against holds when it is written, or it is checked anew.
+/// A record is stored only if the schema it was checked against is current; otherwise it is checked again.
 #[tokio::test]
 async fn a_record_is_not_stored_beside_another_schema() {
     for bench in benches().await {
@@ -133,7 +133,8 @@ async fn a_record_is_not_stored_beside_another_schema() {
     }
 }
 
-/// Databases are known to whoever makes one record after the other; where they stand by then is told all the same.
+/// Databases are cached for callers that create one record after another; their current location is noted all the
+/// same.
 #[tokio::test]
 async fn a_record_is_noted_where_its_database_stands_now() {
     const FAR: ActivityId = ActivityId { at: Timestamp::from_seconds(9_000_000_000), position: 0, place: 0 };

@@ -1,4 +1,4 @@
-//! Files by their tags, and what a search is narrowed to.
+//! Files by their tags, and the restrictions of a search.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::tables::Table;
 use super::*;
-use crate::documents::Narrowing;
+use crate::documents::DocumentFilter;
 use crate::files::{FilePatch, FileSelection};
 
 impl Bench {
@@ -24,7 +24,7 @@ impl Bench {
         page.items.into_iter().map(|file| file.name).collect()
     }
 
-    async fn selected(&self, caller: &Caller, narrowing: Narrowing) -> BTreeSet<String> {
+    async fn selected(&self, caller: &Caller, narrowing: DocumentFilter) -> BTreeSet<String> {
         let found = self.documents.select(caller, narrowing).await.unwrap();
         found.into_iter().map(|id| id.to_string()).collect()
     }
@@ -97,28 +97,29 @@ async fn a_search_is_narrowed_to_what_meets_all() {
         let all = &bench.caller;
         let everything =
             ids(&[root.id.to_string(), deep.id.to_string(), record.id.to_string(), memory.id.to_string()]);
-        assert_eq!(bench.selected(all, Narrowing::default()).await, everything, "{}", bench.engine());
-        let in_folder = |id: FolderId| Narrowing { folder_id: Some(id.to_string()), ..Narrowing::default() };
+        assert_eq!(bench.selected(all, DocumentFilter::default()).await, everything, "{}", bench.engine());
+        let in_folder =
+            |id: FolderId| DocumentFilter { folder_id: Some(id.to_string()), ..DocumentFilter::default() };
         let inside = ids(&[deep.id.to_string(), record.id.to_string()]);
         assert_eq!(bench.selected(all, in_folder(folder.id)).await, inside);
-        let tagged = |tags: &[&str]| Narrowing { tags: owned(tags), ..Narrowing::default() };
+        let tagged = |tags: &[&str]| DocumentFilter { tags: owned(tags), ..DocumentFilter::default() };
         assert_eq!(bench.selected(all, tagged(&["a"])).await, ids(&[root.id, deep.id]));
         assert_eq!(bench.selected(all, tagged(&["b", "a"])).await, ids(&[deep.id]));
-        let of_kind = |kind| Narrowing { kinds: vec![kind], ..Narrowing::default() };
+        let of_kind = |kind| DocumentFilter { kinds: vec![kind], ..DocumentFilter::default() };
         assert_eq!(bench.selected(all, of_kind(Kind::Record)).await, ids(&[record.id]));
         assert_eq!(bench.selected(all, of_kind(Kind::Memory)).await, ids(&[memory.id]));
         assert_eq!(bench.selected(all, of_kind(Kind::Ingested)).await, ids::<FileId>(&[]));
         let scoped = bench.scoped(&[below.id]);
         let covered = ids(&[deep.id.to_string(), record.id.to_string(), memory.id.to_string()]);
-        assert_eq!(bench.selected(&scoped, Narrowing::default()).await, covered);
+        assert_eq!(bench.selected(&scoped, DocumentFilter::default()).await, covered);
         assert_out_of_scope(bench.documents.select(&scoped, in_folder(folder.id)).await);
         assert_not_found(bench.documents.select(all, in_folder(missing_folder())).await, "folder");
 
         let patch = FilePatch { name: Some("new".to_owned()), ..FilePatch::default() };
         let changed = bench.files.update(all, &root.id.to_string(), patch).await.unwrap().item;
-        let after = Narrowing { updated_after: Some(memory.updated_at), ..Narrowing::default() };
+        let after = DocumentFilter { updated_after: Some(memory.updated_at), ..DocumentFilter::default() };
         assert_eq!(bench.selected(all, after).await, ids(&[root.id]));
-        let before = Narrowing { updated_before: Some(changed.updated_at), ..Narrowing::default() };
+        let before = DocumentFilter { updated_before: Some(changed.updated_at), ..DocumentFilter::default() };
         assert!(!bench.selected(all, before).await.contains(&root.id.to_string()));
     }
 }

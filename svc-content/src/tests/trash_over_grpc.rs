@@ -1,4 +1,5 @@
-//! Trash, versions, batches and locations over the generated clients: which permission each call takes, and who it is for.
+//! Trash, versions, batches and locations over the generated clients: the permission that each call requires, and
+//! which callers may make it.
 
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::identity::{Identity, Permission};
@@ -167,7 +168,7 @@ async fn what_went_along_is_told_with_what_it_went_along_with() {
             let got = trash.get_trash_item(served.with(all, of(kind, id))).await;
             assert_eq!(refused(got), Reason::NotFound);
         }
-        // Where the folder stood is nothing that a token of folders may hear.
+        // The former folder must not be disclosed to a scoped token.
         let bound = served.issuer.scoped_request(caller(1).workspace, &[], of(Kind::File, &file)).unwrap();
         assert_eq!(refused(trash.get_trash_item(bound).await), Reason::OutOfScope);
     }
@@ -258,7 +259,7 @@ async fn what_becomes_of_many_items_takes_the_permission_of_that() {
             assert_eq!((done.changed_count, done.skipped.len()), (1, 0), "{done:?}");
             assert!(done.write_id.is_some() && done.change_position > 0, "{done:?}");
         }
-        // A record comes back with what it takes to write it; this is none.
+        // Restoring a record requires the permission to write it; this is no record.
         let request = served.with(WRITE, asked(Kind::Record, restore.clone()));
         let done = batches.change_items(request).await.unwrap().into_inner();
         assert_eq!(done.skipped[0].reason(), cairn_proto::common::v1::ErrorReason::NotFound);

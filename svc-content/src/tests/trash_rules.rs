@@ -32,7 +32,7 @@ impl Bench {
         self.folders.delete(&self.caller, &folder.id.to_string()).await.unwrap();
     }
 
-    /// Restores and answers where it stands then.
+    /// Restores an item and returns its new path.
     async fn restore(&self, kind: Kind, id: impl ToString) -> String {
         self.trash().restore(&self.caller, kind, &id.to_string()).await.unwrap().path
     }
@@ -81,7 +81,7 @@ async fn a_folder_comes_back_with_exactly_what_its_deletion_took() {
             listed.iter().map(|one| (one.deletion.path.as_str(), one.deletion.items)).collect();
         assert_eq!(told, [("/a", 4), ("/a/b/sub", 2), ("/a/b/earlier", 1)], "{}", bench.engine());
 
-        // What went along has no entry of its own.
+        // Items that were deleted with a container have no entry of their own.
         for (kind, id) in [(Kind::Folder, b.id.to_string()), (Kind::File, one.id.to_string())] {
             let refused = bench.trash().restore(&bench.caller, kind, &id).await.unwrap_err();
             assert!(matches!(refused, Error::WentAlong { with: "folder", .. }), "{refused:?}");
@@ -271,8 +271,8 @@ async fn what_is_too_old_is_removed_by_who_holds_the_lease() {
     }
 }
 
-/// A restore, a removal and a deletion of what the item stands in, all at once: whatever the order, nothing live stands
-/// in what is not, and the item is either back or gone.
+/// A concurrent restore, removal and deletion of the container: in every order, nothing live is in something deleted,
+/// and the item is either restored or removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_restore_races_with_all_that_could_break_it() {
     for bench in benches().await {
@@ -285,7 +285,7 @@ async fn a_restore_races_with_all_that_could_break_it() {
             let files = bench.files.clone();
             let (one, two, three, four) = (caller.clone(), caller.clone(), caller.clone(), caller.clone());
             let (other_trash, other_id) = (trash.clone(), id.clone());
-            // The same body comes in again while it may be leaving.
+            // The same body is added again while it may be deleted.
             let same = files::FileDraft { content: format!("content of file{round}"), ..draft("same", None) };
             let (restored, removed, deleted, created) = tokio::join!(
                 tokio::spawn(async move { trash.restore(&one, Kind::File, &id).await }),

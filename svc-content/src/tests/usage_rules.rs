@@ -1,4 +1,4 @@
-//! What a workspace keeps is counted, and held to its plan.
+//! The usage of a workspace is counted, and limited by its plan.
 
 use cairn_chassis::feed::Kind;
 use futures::stream;
@@ -45,7 +45,7 @@ impl Bench {
     }
 }
 
-/// A text of a megabyte that differs from others by its first character.
+/// A text of a megabyte that is unique by its first character.
 fn megabyte(first: char) -> String {
     let mut text = String::from(first);
     text.extend(std::iter::repeat_n('x', MB as usize - 1));
@@ -72,7 +72,7 @@ async fn a_plan_holds_for_files_and_bytes_with_versions_and_trash() {
         let one = bench.replace(&small, &one, megabyte('b')).await.unwrap();
         refused(bench.replace(&small, &one, megabyte('c')).await, "storageBytes");
         refused(bench.put(&small, "3", "x".to_owned()).await, "storageBytes");
-        // What adds nothing passes.
+        // A write without growth passes.
         bench.replace(&small, &one, megabyte('a')).await.unwrap();
         let three = bench.put(&small, "3", megabyte('b')).await.unwrap();
         refused(bench.put(&small, "4", megabyte('b')).await, "files");
@@ -88,7 +88,7 @@ async fn a_plan_holds_for_files_and_bytes_with_versions_and_trash() {
         assert_eq!(bench.uses(&small).await, (1, MB), "{}", bench.engine());
         bench.put(&small, "4", megabyte('d')).await.unwrap();
 
-        // A smaller plan refuses what grows, and nothing else.
+        // A smaller plan rejects growth, and nothing else.
         let least = Caller { plan: Some("free".to_owned()), ..small.clone() };
         let account = Accounts::new(bench.context.clone()).get(&least).await.unwrap();
         assert_eq!(account.files, Measure { used: 2, limit: Some(2_000) });
@@ -111,7 +111,7 @@ async fn a_batch_is_counted_as_a_whole() {
     }
 }
 
-/// A record's values are kept as they are now and as a version: twice 100 000 bytes and what is around them.
+/// The values of a record are stored in the record and in a version: twice 100 000 bytes, and some overhead.
 #[tokio::test]
 async fn a_plan_holds_for_records_and_their_versions() {
     for (bench, small) in limited().await {
@@ -146,7 +146,7 @@ async fn a_plan_holds_for_records_and_their_versions() {
     }
 }
 
-/// Of many writers who see room for one more, one passes.
+/// Of concurrent writers that each see room for one more, one passes.
 #[tokio::test]
 async fn writers_at_the_limit_do_not_pass_together() {
     for (bench, small) in limited().await {
@@ -188,7 +188,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A few contents, so that equal ones meet.
+/// Few contents, so that equal ones occur.
 fn text(content: u8) -> String {
     format!("{content}").repeat(usize::from(content) * 100 + 1)
 }
@@ -241,7 +241,7 @@ async fn apply(bench: &Bench, assets: &Assets, made: &mut Made, step: Step) {
     }
 }
 
-/// The doctor counts anew what each write has counted.
+/// The doctor recounts what the writes have counted.
 #[test]
 fn the_count_is_what_a_recount_gives() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

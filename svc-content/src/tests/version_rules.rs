@@ -159,7 +159,7 @@ async fn who_wrote_last_is_told_of_many_files_at_once() {
         let mine = bench.files.create(&ada, draft("mine.md", Some(inside.id))).await.unwrap().item;
         let other = bench.files.create(&ada, draft("other.md", None)).await.unwrap().item;
         bench.write(&bob, &other, "second").await;
-        // Who renames writes no text.
+        // A rename does not change the author of the content.
         let rename = FilePatch { name: Some("b.md".into()), ..FilePatch::default() };
         bench.files.update(&ada, &other.id.to_string(), rename).await.unwrap();
         let gone = bench.file("gone.md", None).await;

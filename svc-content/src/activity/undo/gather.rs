@@ -1,4 +1,4 @@
-//! What an undo is planned from: what was done to the items, and how they stand.
+//! The input of an undo plan: the histories of the items and their current states.
 
 use std::collections::HashMap;
 
@@ -6,26 +6,26 @@ use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{DatabaseId, FileId, FolderId, RecordId};
 use uuid::Uuid;
 
-use super::Undoing;
+use super::Undos;
 use crate::Error;
-use crate::activity::plan::Standing;
+use crate::activity::plan::ItemState;
 use crate::model::ActivityEntry;
 use crate::scope::Caller;
 use crate::store;
 
-/// Items whose histories are read at once, and entries of these.
-const ITEMS_AT_ONCE: usize = 200;
+/// The batch size of reading histories, and the maximum of their entries.
+const ITEM_BATCH: usize = 200;
 const MOST_OF_HISTORY: i64 = 20_000;
 
-impl Undoing {
-    /// Of each item that is wanted all entries from the oldest wanted one on, the newest first.
+impl Undos {
+    /// For each selected item all entries from the oldest selected one on, the newest first.
     pub(super) async fn histories(
         &self,
         caller: &Caller,
-        wanted: &[ActivityEntry],
+        selected: &[ActivityEntry],
     ) -> Result<HashMap<String, Vec<ActivityEntry>>, Error> {
         let mut oldest: HashMap<&str, u64> = HashMap::new();
-        for entry in wanted {
+        for entry in selected {
             let known = oldest.entry(&entry.what.item_id).or_insert(entry.id.position);
             *known = (*known).min(entry.id.position);
         }
@@ -33,7 +33,7 @@ impl Undoing {
         items.sort_unstable();
         let mut histories: HashMap<String, Vec<ActivityEntry>> = HashMap::new();
         let db = &self.context.db;
-        for some in items.chunks(ITEMS_AT_ONCE) {
+        for some in items.chunks(ITEM_BATCH) {
             let ids: Vec<&str> = some.iter().map(|(id, _)| *id).collect();
             let from: HashMap<&str, u64> = some.iter().copied().collect();
             let least = some.iter().map(|(_, position)| *position).min().unwrap_or_default();
@@ -48,11 +48,11 @@ impl Undoing {
         Ok(histories)
     }
 
-    pub(super) async fn standing(
+    pub(super) async fn states(
         &self,
         caller: &Caller,
         histories: &HashMap<String, Vec<ActivityEntry>>,
-    ) -> Result<HashMap<String, Standing>, Error> {
+    ) -> Result<HashMap<String, ItemState>, Error> {
         fn ids<T: From<Uuid>>(histories: &HashMap<String, Vec<ActivityEntry>>, kind: Kind) -> Vec<T> {
             let of_kind = histories.values().filter_map(|history| history.first());
             let of_kind = of_kind.filter(|newest| newest.what.kind == kind);
@@ -65,14 +65,14 @@ impl Undoing {
             let version = Some(one.version);
             all.insert(
                 one.id.to_string(),
-                Standing { in_trash: one.in_trash, version, parent, ..Standing::default() },
+                ItemState { in_trash: one.in_trash, version, parent, ..ItemState::default() },
             );
         }
         for one in store::states::folders(db, workspace, &ids::<FolderId>(histories, Kind::Folder)).await? {
             let (parent, children) = (one.parent_id.map(|id| id.0), one.children);
             all.insert(
                 one.id.to_string(),
-                Standing { in_trash: one.in_trash, parent, children, ..Standing::default() },
+                ItemState { in_trash: one.in_trash, parent, children, ..ItemState::default() },
             );
         }
         for one in
@@ -82,39 +82,39 @@ impl Undoing {
             let version = Some(one.version);
             all.insert(
                 one.id.to_string(),
-                Standing { in_trash: one.in_trash, version, parent, children, along: None },
+                ItemState { in_trash: one.in_trash, version, parent, children, along: None },
             );
         }
         for one in store::states::records(db, workspace, &ids::<RecordId>(histories, Kind::Record)).await? {
             let (parent, version) = (Some(one.database_id.0), Some(one.version));
             all.insert(
                 one.id.to_string(),
-                Standing { in_trash: one.in_trash, version, parent, ..Standing::default() },
+                ItemState { in_trash: one.in_trash, version, parent, ..ItemState::default() },
             );
         }
         let memories: Vec<Uuid> = ids(histories, Kind::Memory);
         for (id, version, in_trash) in store::states::memories(db, workspace, &memories).await? {
-            all.insert(id, Standing { in_trash, version: Some(version), ..Standing::default() });
+            all.insert(id, ItemState { in_trash, version: Some(version), ..ItemState::default() });
         }
         self.find_holders(caller, histories, &mut all).await?;
         Ok(all)
     }
 
-    /// Finds what the items went to trash along with that went along with something.
+    /// Finds the containers that items went to trash with.
     async fn find_holders(
         &self,
         caller: &Caller,
         histories: &HashMap<String, Vec<ActivityEntry>>,
-        all: &mut HashMap<String, Standing>,
+        all: &mut HashMap<String, ItemState>,
     ) -> Result<(), Error> {
         let engine = || self.context.db.engine();
-        for (id, standing) in all.iter_mut().filter(|(_, standing)| standing.in_trash) {
+        for (id, state) in all.iter_mut().filter(|(_, state)| state.in_trash) {
             let Some(kind) = histories.get(id).and_then(|history| Some(history.first()?.what.kind)) else {
                 continue;
             };
             if store::trash::get(engine(), caller.workspace, kind, id).await?.is_none() {
                 let with = store::trash::along(engine(), caller.workspace, kind, id).await?;
-                standing.along = with.map(|deletion| deletion.item_id);
+                state.along = with.map(|deletion| deletion.item_id);
             }
         }
         Ok(())

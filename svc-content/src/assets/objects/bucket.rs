@@ -1,4 +1,4 @@
-//! Buckets of stores that speak S3. How one is named can always be read; it is opened with the feature `s3`.
+//! Buckets of S3-compatible stores. Their URLs are always parsed; opening one requires the feature `s3`.
 
 #[cfg(not(feature = "s3"))]
 mod left_out;
@@ -12,20 +12,20 @@ use url::Url;
 
 use super::UnknownLocation;
 
-/// A bucket, or a part of one.
+/// A bucket, or a prefix of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
     name: String,
-    /// What the names of all objects begin with; empty for none.
+    /// The key prefix of all objects; empty for none.
     prefix: Key,
-    /// The store; AWS itself when absent.
+    /// The endpoint; AWS when absent.
     endpoint: Option<Url>,
     region: Option<String>,
     allow_http: bool,
 }
 
 impl Bucket {
-    /// Reads `s3://bucket/prefix?endpoint=…&region=…&allow_http=true`.
+    /// Parses `s3://bucket/prefix?endpoint=…&region=…&allow_http=true`.
     pub(super) fn from_url(text: &str) -> Result<Self, UnknownLocation> {
         let url = Url::parse(text).map_err(|_| UnknownLocation::BUCKET)?;
         refuse_secrets(&url)?;
@@ -54,7 +54,7 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// Where nobody looks for a secret there must be none.
+/// URLs are logged and shown, so they must not contain secrets.
 fn refuse_secrets(url: &Url) -> Result<(), UnknownLocation> {
     if url.username().is_empty() && url.password().is_none() && url.fragment().is_none() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What every engine must do, run on each.
+//! The contract of the engines: a suite that runs on each.
 
 #[cfg(feature = "s3")]
 mod bucket;
@@ -14,7 +14,7 @@ struct Bench {
     engine: &'static str,
     store: AssetStore,
     folder: Option<TempDir>,
-    /// What the engine holds, where that is not in the folder.
+    /// The contents of an engine that is no folder.
     held: Option<Box<dyn Fn() -> Vec<String>>>,
 }
 
@@ -41,7 +41,7 @@ const fn object(number: u128) -> ObjectId {
     ObjectId(Uuid::from_u128(number))
 }
 
-/// Bytes that differ from place to place, more than one part has.
+/// More than one part of bytes that differ from position to position.
 fn large() -> Vec<u8> {
     (0..PART_BYTES * 2 + 12_345).map(|place| u8::try_from(place % 251).unwrap()).collect()
 }
@@ -69,7 +69,7 @@ impl Bench {
         all
     }
 
-    /// Everything in the folder or the bucket, also what the engine does not list.
+    /// Everything in the folder or the bucket, including what the engine does not list.
     fn entries(&self) -> Vec<String> {
         let mut names = self.held.as_ref().map(|held| held()).unwrap_or_default();
         let mut folders: Vec<PathBuf> = self.folder.iter().map(|folder| folder.path().to_owned()).collect();
@@ -160,7 +160,7 @@ async fn objects_are_listed_with_their_age_and_nothing_else_is() {
     }
 }
 
-/// As `kill -9` leaves it: what was staged stays, and nobody lists it.
+/// As after `kill -9`: staged data stays, and is not listed.
 #[tokio::test]
 async fn what_a_killed_process_left_is_removed_when_it_is_old() {
     let bench = benches().await.into_iter().find(|bench| bench.engine == "folder").unwrap();
@@ -173,8 +173,8 @@ async fn what_a_killed_process_left_is_removed_when_it_is_old() {
     assert_eq!(bench.listed().await, [(workspace(1), object(1))], "it is no object");
     let long_ago = Timestamp::from_seconds(1_700_000_000);
     let far_ahead = Timestamp::from_seconds(9_000_000_000);
-    assert_eq!(bench.store.remove_cut(long_ago).await.unwrap(), 0, "it may go on");
-    assert_eq!(bench.store.remove_cut(far_ahead).await.unwrap(), 1);
+    assert_eq!(bench.store.remove_interrupted(long_ago).await.unwrap(), 0, "it may go on");
+    assert_eq!(bench.store.remove_interrupted(far_ahead).await.unwrap(), 1);
     assert_eq!(bench.entries(), [object(1).to_string()]);
     assert_eq!(bench.read(1, 0..4).await, b"kept");
 }

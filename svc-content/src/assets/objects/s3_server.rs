@@ -1,5 +1,5 @@
-//! As much of an S3 store as the engine speaks to, in memory, on a port of its own. It looks whether a request is
-//! signed with the right key, and not whether the signature holds.
+//! A fake S3 server in memory, on its own port, with the requests that the engine uses. It checks that requests are
+//! signed with the right key, but not the signatures.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -16,27 +16,27 @@ use axum::routing::any;
 pub(super) const BUCKET: &str = "assets";
 pub(super) const ACCESS_KEY: &str = "AKIDTEST";
 pub(super) const SECRET_KEY: &str = "never-shown";
-/// So few on a page that a list has several.
+/// Small enough that a list has several pages.
 const PAGE: usize = 2;
-/// The least that S3 takes for a part that is not the last.
+/// The minimum size that S3 accepts for a part other than the last.
 const LEAST_PART: usize = 5 * 1024 * 1024;
 const WRITTEN_AT: (&str, &str) = ("2026-01-02T03:04:05.000Z", "Fri, 02 Jan 2026 03:04:05 GMT");
 
 type Asked = HashMap<String, String>;
 
-/// What is in the bucket, and what was asked of it.
+/// The contents of the bucket, and counters of the requests.
 #[derive(Debug, Default)]
 struct Contents {
     objects: BTreeMap<String, Bytes>,
-    /// The parts of uploads that are not complete.
+    /// The parts of incomplete uploads.
     uploads: HashMap<String, (String, BTreeMap<u32, Bytes>)>,
     uploads_begun: usize,
-    parts_now: usize,
-    most_parts_at_once: usize,
+    parts_in_flight: usize,
+    max_parts_in_flight: usize,
     largest_body: usize,
 }
 
-/// The store; it ends with the runtime of its test.
+/// The server; it ends with the runtime of its test.
 #[derive(Debug, Clone)]
 pub(super) struct S3Server {
     pub(super) address: std::net::SocketAddr,
@@ -56,7 +56,7 @@ impl S3Server {
         server
     }
 
-    /// The names of all objects, and of what uploads left behind.
+    /// The keys of all objects, and the remains of incomplete uploads.
     pub(super) fn entries(&self) -> Vec<String> {
         let contents = self.contents();
         let uploads = contents.uploads.keys().map(|id| format!("upload {id}"));
@@ -67,8 +67,8 @@ impl S3Server {
         self.contents().uploads_begun
     }
 
-    pub(super) fn most_parts_at_once(&self) -> usize {
-        self.contents().most_parts_at_once
+    pub(super) fn max_parts_in_flight(&self) -> usize {
+        self.contents().max_parts_in_flight
     }
 
     pub(super) fn largest_body(&self) -> usize {
@@ -171,14 +171,14 @@ fn begin(server: &S3Server, key: String) -> Response {
 async fn put_part(server: &S3Server, upload: &str, part: u32, body: Bytes) -> Response {
     {
         let mut contents = server.contents();
-        contents.parts_now += 1;
-        contents.most_parts_at_once = contents.most_parts_at_once.max(contents.parts_now);
+        contents.parts_in_flight += 1;
+        contents.max_parts_in_flight = contents.max_parts_in_flight.max(contents.parts_in_flight);
         contents.largest_body = contents.largest_body.max(body.len());
     }
-    // Long enough for the next to arrive, if it may.
+    // Long enough for a concurrent part to arrive.
     tokio::time::sleep(Duration::from_millis(20)).await;
     let mut contents = server.contents();
-    contents.parts_now -= 1;
+    contents.parts_in_flight -= 1;
     let Some((_, parts)) = contents.uploads.get_mut(upload) else {
         return StatusCode::NOT_FOUND.into_response();
     };
@@ -216,7 +216,7 @@ fn get(server: &S3Server, key: &str, headers: &HeaderMap) -> Response {
     (StatusCode::PARTIAL_CONTENT, known, place, bytes.slice(from..=to)).into_response()
 }
 
-/// When everything here was written.
+/// The modification time of all objects.
 pub(super) fn written_at() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_323_045)
 }

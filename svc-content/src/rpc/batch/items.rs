@@ -38,14 +38,14 @@ pub(super) fn decode(request: ChangeItemsRequest) -> Result<(ItemsWanted, Deed),
     Ok((wanted, deed))
 }
 
-/// What the caller must be permitted for all of it.
+/// The permissions for all of it.
 pub(super) fn needs(wanted: &ItemsWanted, deed: &Deed) -> Vec<Permission> {
     match wanted {
         ItemsWanted::Named(items) => {
             let kinds: HashSet<Kind> = items.iter().map(|(kind, _)| *kind).collect();
             kinds.into_iter().map(|kind| deed.needs(kind)).collect()
         }
-        // How many match is told.
+        // The number of matches is disclosed.
         ItemsWanted::Matching(_) => vec![Permission::Read, deed.needs(Kind::File)],
     }
 }
@@ -73,7 +73,7 @@ fn encode_skipped(skipped: Skipped) -> SkippedItem {
     } else {
         ErrorReason::ValidationError
     };
-    // One violation is told with the field that it is of, which no person has filled in here.
+    // A single violation is reported without its field, which no person has filled in here.
     let message = match problem.violations.as_slice() {
         [only] => only.message.clone(),
         _ => problem.message,

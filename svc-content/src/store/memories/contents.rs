@@ -1,4 +1,4 @@
-//! A memory with the current contents of its members: one statement, and one more for the folders among them.
+//! A memory with the current contents of its members: one statement, and a second one for members that are folders.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ use crate::store::kinds::member_kind;
 use crate::store::page::{below, below_folders, to_column, to_count, up};
 use crate::store::{bodies, files};
 
-/// A statement for callers of listed folders, and one without the walk through these for callers of the whole
-/// workspace: planning that walk costs PostgreSQL more than all the rest.
+/// A statement for callers of listed folders, and one without the recursive query over them for callers of the whole
+/// workspace: planning that query dominates the cost on PostgreSQL.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scoped {
     pub(super) listed: Dialect,
@@ -51,8 +51,8 @@ impl Scoped {
 statements! {
     pub(crate) fn statements;
 
-    /// A memory, a row for each of its members, and the file of each that is one, with its body: `$4` the memory's id or
-    /// slug, `$5` the bytes of all bodies together.
+    /// A memory with a row for each member, joined with the file and its body where the member is a file: `$4` is the
+    /// id or slug of the memory, `$5` the byte limit of all bodies together.
     pub(super) const READ: Scoped = scoped!(concat!(
         "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4) AND deleted_at IS NULL), \
          found AS (SELECT m.id AS member_id, m.position, m.kind, m.target_id, m.query, m.added_at, CASE m.kind WHEN ",
@@ -91,8 +91,9 @@ statements! {
          AND sized.bytes <= $5 ORDER BY sized.position"
     ));
 
-    /// The current files of a memory's folder members with their bodies: `$4` the memory, `$5` the bytes of all bodies
-    /// together, `$6` the files of one member. Of what the scope does not cover, one row a member tells that there is some.
+    /// The current files of the folder members of a memory with their bodies: `$4` is the memory, `$5` the byte limit
+    /// of all bodies together, `$6` the maximum number of files of a member. For files outside of the scope, one row
+    /// a member says that some exist.
     pub(super) const READ_FOLDERS: Scoped = scoped!(concat!(
         "member AS (SELECT id, position, target_id FROM memory_members \
          WHERE workspace_id = $1 AND memory_id = $4 AND kind = ",
@@ -120,7 +121,7 @@ statements! {
     ));
 }
 
-/// The memory's own columns, which every row repeats.
+/// The columns of the memory, repeated in every row.
 #[derive(Debug, sqlx::FromRow)]
 struct MemoryRow {
     memory_id: Text<MemoryId>,
@@ -177,21 +178,21 @@ struct ContentRow {
     body: BodyRow,
 }
 
-/// The live files that a member stands for.
+/// The live files of a member.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// What the scope covers, in the order of their paths; without a body once the bytes are used up.
+    /// Files in the scope, in the order of their paths; without a body after the byte limit is reached.
     pub(crate) files: Vec<(File, Option<Body>)>,
-    /// How many the scope covers.
+    /// The number of files in the scope.
     pub(crate) total: u64,
-    /// Whether there are some that it does not cover.
+    /// Whether there are files outside of the scope.
     pub(crate) has_uncovered: bool,
 }
 
-/// What is asked of a row of a memory, decoded.
+/// The decoded part of a row of a memory.
 type Decoded = (MemberRow, Option<(files::Row, BodyRow)>);
 
-/// The memory's columns are read from the first row only, a file's from the rows that have one.
+/// Decodes the columns of the memory from the first row only, those of a file from the rows that have one.
 fn decode<R>(rows: &[R]) -> Result<Option<(MemoryRow, Vec<Decoded>)>, sqlx::Error>
 where
     R: sqlx::Row,
@@ -213,7 +214,7 @@ where
     Ok(Some((memory, decoded)))
 }
 
-/// A memory by its id or slug, and the current contents of those of its members that are files, in one statement.
+/// A memory by its id or slug, with the current contents of its members that are files.
 pub(crate) async fn read(
     db: &Db,
     workspace: WorkspaceId,
@@ -248,7 +249,7 @@ pub(crate) async fn read(
     Ok(Some((memory, contents)))
 }
 
-/// The current contents of those members of a memory that are folders, in one statement.
+/// The current contents of the members of a memory that are folders.
 pub(crate) async fn read_folders(
     db: &Db,
     workspace: WorkspaceId,

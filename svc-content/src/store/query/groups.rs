@@ -1,8 +1,8 @@
-//! Records in groups, where no columns in memory answer.
+//! Groups of records, for databases without in-memory columns.
 //!
-//! The engine counts, by index where it can, and puts the groups in order. Numbers it hands over as they are, with how
-//! often each stands in a group, since a sum of doubles depends on the order in which they are added. They are read one by
-//! one: however many there are, no more is kept than the groups of an answer.
+//! The engine counts, by index where it can, and sorts the groups. Sums are added here: numbers are fetched as they
+//! are, with their frequency in a group, since a sum of doubles depends on the order of additions. They are streamed
+//! row by row, so memory is bounded by the groups of the answer.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,20 +21,20 @@ use crate::model::{
 };
 use crate::store::page::to_count;
 
-/// The day of a date's key, rounded down, in whole numbers: both engines mean the same by these.
+/// The day of a date key, rounded down in integer arithmetic, which both engines evaluate alike.
 const DAY: &str = "CAST((CAST(k.number_key AS BIGINT) - (CAST(k.number_key AS BIGINT) % 86400000000 + 86400000000) \
      % 86400000000) / 86400000000 AS DOUBLE PRECISION)";
 const NO_NUMBER: &str = "CAST(NULL AS DOUBLE PRECISION)";
 const NO_TEXT: &str = "CAST(NULL AS TEXT)";
 
-/// A key as the engine has it.
+/// A key as the engine returns it.
 type KeyColumns = (Option<f64>, Option<String>);
-/// Its count and example, how many groups there are, and how many records, each counted in each.
+/// The key, count and example of a group, the number of groups, and the number of records, each counted once a group.
 type CountRow = (Option<f64>, Option<String>, i64, Text<RecordId>, i64, i64);
-/// A number, and how often it stands in a group.
+/// A key, a number, and its frequency in the group.
 type NumberRow = (Option<f64>, Option<String>, f64, i64);
 
-/// Does something with each row of a statement as it comes.
+/// Runs a block for each row of a statement as it is streamed.
 macro_rules! each_row {
     ($tx:expr, $sql:expr, $row:ty, $each:expr) => {
         on_db!($tx, |c| {
@@ -67,7 +67,7 @@ impl Grouping {
         }
     }
 
-    /// What the engine groups by: no constants.
+    /// What the engine groups by, without constants.
     const fn keys(&self) -> &'static [&'static str] {
         match self.by {
             GroupBy::Number => &["k.number_key"],
@@ -77,7 +77,7 @@ impl Grouping {
         }
     }
 
-    /// Months and years are made of the days that the engine knows.
+    /// Months and years are computed from the days that the engine returns.
     fn key(&self, (number, text): KeyColumns) -> Option<GroupKey> {
         match (number, text) {
             (Some(place), Some(id)) => Some(GroupKey::Option(place as u16, id)),
@@ -90,13 +90,13 @@ impl Grouping {
         }
     }
 
-    /// Whether several groups of the engine are one.
+    /// Whether several groups of the engine are merged into one.
     fn is_folded(&self) -> bool {
         self.unit().is_some_and(|unit| unit != DateUnit::Day)
     }
 }
 
-/// The groups of a selection of so many records.
+/// The groups of a selection of `total` records.
 pub(crate) async fn groups(
     tx: &mut Tx,
     selection: &Selection,
@@ -120,7 +120,7 @@ pub(crate) async fn groups(
             }
         })?;
         if !grouping.is_single {
-            // A record is in several groups, and is summed up once.
+            // A record can be in several groups, but is summed once.
             let sql = all_numbers(tx, selection, *property);
             each_row!(tx, sql, NumberRow, |(_, _, summed, times)| all.add(summed, to_times(times)))?;
         }
@@ -130,7 +130,7 @@ pub(crate) async fn groups(
     Ok(Grouped { groups, others, total, tallies })
 }
 
-/// The groups in their order, the records without a value behind them, and what is left out.
+/// The groups in their order, the records without a value after them, and what is left out.
 async fn counted(
     tx: &mut Tx,
     selection: &Selection,
@@ -220,10 +220,10 @@ fn selected(sql: &mut Sql, selection: &Selection) {
     sql.push(") s");
 }
 
-/// The same with the cells `k` that put them into groups; one that has none is there without.
+/// [`selected`] left-joined with the cells `k` of the grouping.
 fn members(sql: &mut Sql, selection: &Selection, grouping: &Grouping) {
     selected(sql, selection);
-    // The database is left out, so that SQLite takes the cells' primary key.
+    // Without the database, so that SQLite uses the primary key of the cells.
     sql.push(" LEFT JOIN record_cells k ON k.workspace_id = $1 AND k.record_id = s.id AND k.property_id = ");
     sql.bind_text(grouping.property);
     if let GroupBy::Visible { kind, folders } = &grouping.by {
@@ -231,7 +231,7 @@ fn members(sql: &mut Sql, selection: &Selection, grouping: &Grouping) {
     }
 }
 
-/// The cells `v` of a property that is summed up.
+/// The cells `v` of a summed property.
 fn summed_cells(sql: &mut Sql, summed: PropertyId) {
     sql.push(" JOIN record_cells v ON v.workspace_id = $1 AND v.record_id = s.id AND v.place = 0 ");
     sql.push("AND v.number_key IS NOT NULL AND v.property_id = ").bind_text(summed);

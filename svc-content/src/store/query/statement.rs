@@ -1,4 +1,4 @@
-//! The text of one request's statement, as it is written.
+//! The SQL text of one request, and its parameters.
 
 use cairn_chassis::sql::{Engine, Tx, json_list};
 use cairn_proto::ids::{FolderId, RecordId};
@@ -13,18 +13,18 @@ pub(super) enum Bind {
     Count(i64),
 }
 
-/// How a record is asked whether it is selected.
+/// How a record is tested for being selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strategy<'a> {
     /// It is in the set that an index yields.
     Set,
-    /// Its own cells say it.
+    /// Its own cells decide.
     Probe,
-    /// It is one of these, which are known to be all.
+    /// It is one of these, which are all selected records.
     Listed(&'a [RecordId]),
 }
 
-/// A statement that is being written. $1 is the workspace, $2 the database.
+/// A statement under construction. `$1` is the workspace, `$2` the database.
 #[derive(Debug)]
 pub(super) struct Sql {
     pub(super) text: String,
@@ -32,11 +32,11 @@ pub(super) struct Sql {
     is_sqlite: bool,
 }
 
-/// A search of more records than this reads them in the order in which they lie.
+/// Above this number of records, a search scans them in the order of the table.
 const MAX_INDEXED: u64 = 20_000;
 
-/// Ends a subquery of EXISTS. SQLite 3.51 makes a join of one without a limit, and OFFSET then counts each row that the
-/// join finds, so that a record with three values is skipped as three. PostgreSQL leaves the limit out.
+/// The end of an EXISTS subquery. SQLite 3.51 turns one without a limit into a join, and OFFSET then counts each row
+/// of the join: a record with three values is skipped as three. PostgreSQL removes the limit.
 const END_OF_EXISTS: &str = " LIMIT 1)";
 
 pub(super) const LIVE: &str = "WHERE r.workspace_id = $1 AND r.database_id = $2 AND r.deleted_at IS NULL";
@@ -50,12 +50,12 @@ impl Order {
         if self.is_descending { "DESC" } else { "ASC" }
     }
 
-    /// What stands before a key, in this order.
+    /// The operator for keys that come before a key in this order.
     pub(super) const fn before(self) -> &'static str {
         if self.is_descending { ">" } else { "<" }
     }
 
-    /// Whether a condition is one on the very cells that the order walks, so that it bounds the walk.
+    /// Whether a condition is on the same cells that the order scans, so that it bounds the scan.
     fn is_bounded_by(self, filter: &Filter) -> bool {
         let Filter::Is(condition) = filter else { return false };
         condition.property == self.property && condition.is_plain() && condition.is_single
@@ -63,7 +63,7 @@ impl Order {
 }
 
 impl Selection {
-    /// The filters that must all hold, without the lists that say so.
+    /// The filters that must all hold, with nested conjunctions flattened.
     fn conjuncts(&self) -> Vec<&Filter> {
         fn flatten<'a>(filters: &'a [Filter], into: &mut Vec<&'a Filter>) {
             for filter in filters {
@@ -112,8 +112,8 @@ impl Sql {
         self.push(")")
     }
 
-    /// Every selected record: `id` of it in the result. Cells are those of live records, so where a condition names
-    /// cells, their index is the beginning and the records' own rows are not read.
+    /// Every selected record, with its `id` in the result. Cells exist for live records only, so where a condition is
+    /// on cells, their index is scanned first and the rows of the records are not read.
     pub(super) fn matching(
         &mut self,
         selection: &Selection,
@@ -141,7 +141,8 @@ impl Sql {
         first: Order,
         strategy: Strategy<'_>,
     ) -> &mut Self {
-        // A list leaves the database out, so that SQLite takes the cells' primary key and not the order's index.
+        // A list is without the database, so that SQLite uses the primary key of the cells and not the index of the
+        // order.
         self.push(" WHERE s.workspace_id = $1 AND ");
         if !matches!(strategy, Strategy::Listed(_)) {
             self.push("s.database_id = $2 AND ");
@@ -160,7 +161,7 @@ impl Sql {
         self.rest(selection, "s.record_id", strategy, |filter| first.is_bounded_by(filter))
     }
 
-    /// The selected records `r` without a cell of the first order that has a key.
+    /// The selected records `r` that have no cell of the first order with a key.
     pub(super) fn unvalued(
         &mut self,
         selection: &Selection,
@@ -176,7 +177,7 @@ impl Sql {
         self.push(&format!(" AND s.{} IS NOT NULL)", first.key())).conditions(selection, "r.id", strategy)
     }
 
-    /// What of `id` the selection asks, beginning with AND.
+    /// The conditions of the selection on `id`, starting with AND.
     pub(super) fn conditions(
         &mut self,
         selection: &Selection,
@@ -186,7 +187,7 @@ impl Sql {
         self.rest(selection, id, strategy, |_| false)
     }
 
-    /// The same without the filters that are said otherwise.
+    /// [`Self::conditions`] without the filters that are expressed elsewhere.
     fn rest(
         &mut self,
         selection: &Selection,
@@ -244,13 +245,13 @@ impl Sql {
     }
 
     fn condition(&mut self, condition: &Condition, id: &str, is_probe: bool) -> &mut Self {
-        // PostgreSQL compares NOT IN with each element of a set that outgrows its memory; NOT EXISTS it never does.
+        // PostgreSQL evaluates NOT IN element by element when the set exceeds its memory; never NOT EXISTS.
         if !is_probe && condition.is_plain() {
             self.push(&format!("{id} IN (SELECT f.record_id FROM record_cells f WHERE "));
             return self.cells(condition, "f").push(")");
         }
         let not = if condition.is_negated { "NOT " } else { "" };
-        // The database is left out: with it, SQLite would walk the index of the values for every record.
+        // Without the database: with it, SQLite would scan the index of the values for every record.
         self.push(&format!(
             "{not}EXISTS (SELECT 1 FROM record_cells f WHERE f.workspace_id = $1 AND f.record_id = {id} AND \
              f.property_id = "
@@ -258,7 +259,7 @@ impl Sql {
         self.bind_text(condition.property).push(" AND ").test(&condition.test, "f").push(END_OF_EXISTS)
     }
 
-    /// The cells that fulfil a condition.
+    /// The cells that satisfy a condition.
     fn cells(&mut self, condition: &Condition, cell: &str) -> &mut Self {
         self.push(&format!("{cell}.workspace_id = $1 AND {cell}.database_id = $2 AND {cell}.property_id = "));
         self.bind_text(condition.property).push(" AND ").test(&condition.test, cell)
@@ -299,8 +300,8 @@ impl Sql {
         }
     }
 
-    /// Whether what a cell names lives in some folders or below them. An asset that a record names is seen by whoever sees
-    /// the record. The text of a reference is the id that it names, and stands in the index.
+    /// Whether the target of a cell is in some folders or below them. An asset is visible to whoever sees the record
+    /// that refers to it. The text of a reference is the id of its target, and is in the index.
     pub(super) fn visible(&mut self, kind: PropertyType, folders: &[FolderId], cell: &str) -> &mut Self {
         self.push(&format!("{cell}.text_key IS NOT NULL AND EXISTS (SELECT 1 FROM "));
         let folder = match kind {
@@ -351,10 +352,10 @@ impl Sql {
         self.push(")")
     }
 
-    /// The text of a record may still hold what a property held that is no more, so the cells have the last word.
+    /// The searched text of a record may still contain the value of a deleted property, so the cells decide.
     fn word(&mut self, word: &Word, id: &str, is_probe: bool, everything: u64) -> &mut Self {
         match is_probe {
-            // SQLite would read the whole workspace, which for a database that is most of it is right.
+            // SQLite would scan the whole workspace, which is right for a database that is most of it.
             false if self.is_sqlite && everything <= MAX_INDEXED => self
                 .push(&format!("({id} IN (SELECT w.id FROM records w INDEXED BY records_by_creation WHERE ")),
             false => self.push(&format!("({id} IN (SELECT w.id FROM records w WHERE ")),
@@ -363,12 +364,12 @@ impl Sql {
         self.push("w.workspace_id = $1 AND w.database_id = $2 AND w.deleted_at IS NULL AND ");
         self.has("w.searched", &word.folded).push(" AND EXISTS (SELECT 1 FROM record_cells f ");
         self.push("WHERE f.workspace_id = $1 AND f.record_id = w.id AND ");
-        // Ids of options and of what a record names are no texts.
+        // The ids of options and of targets are no text.
         self.push("f.target_id IS NULL AND (f.number_key IS NULL OR f.text_key IS NULL) AND ");
         self.has("COALESCE(f.rest, f.text_key)", &word.folded).push(END_OF_EXISTS);
         self.push(if is_probe { END_OF_EXISTS } else { ")" });
         if !word.option_ids.is_empty() {
-            // The database is left out of a probe as in `condition`.
+            // Without the database in a probe, as in `condition`.
             match is_probe {
                 false => self.push(&format!(
                     " OR {id} IN (SELECT f.record_id FROM record_cells f WHERE f.database_id = $2 AND "
@@ -382,8 +383,8 @@ impl Sql {
         self.push(")")
     }
 
-    /// Whether a text holds another one; both are folded. `LIKE` would say the same, but at worst it takes the product of
-    /// their lengths, step by step: what is long and nearly alike would keep a connection for minutes.
+    /// Whether a text contains another one; both are folded. `LIKE` is equivalent, but its worst case is the product
+    /// of the lengths: long, nearly matching texts would block a connection for minutes.
     fn has(&mut self, text: &str, part: &str) -> &mut Self {
         let place_of = if self.is_sqlite { "instr" } else { "strpos" };
         self.push(&format!("{place_of}({text}, ")).bind_text(part).push(") > 0")

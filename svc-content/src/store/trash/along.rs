@@ -1,4 +1,4 @@
-//! What an item went to trash along with.
+//! The deletion of a container that an item went to trash with.
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::{Engine, Error, Text};
@@ -9,7 +9,7 @@ use sqlx::{Executor, Postgres, Sqlite};
 use super::Row;
 use crate::model::Deletion;
 
-/// The deletion that took an item along.
+/// The deletion on the row of the item or, for a record, on that of its database.
 macro_rules! along {
     ($table:literal) => {
         along!($table, "", "i")
@@ -42,7 +42,7 @@ statements! {
         along!("records", "JOIN databases d ON d.workspace_id = $1 AND d.id = i.database_id", "d");
 }
 
-/// The deletion that took an item along with something else: a file with its folder, a record with its database.
+/// The deletion that an item belongs to: a file that of its folder, a record that of its database.
 pub(crate) async fn along<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! Stands for the opening of a bucket in a binary without the feature `s3`.
+//! The stub for opening a bucket in a binary without the feature `s3`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use object_store::{Error, ObjectStore};
 use super::Bucket;
 
 impl Bucket {
-    /// Says that the feature is not in this binary.
+    /// Fails: the binary lacks the feature.
     #[expect(clippy::unused_async, reason = "as with the feature")]
     pub(in crate::assets::objects) async fn open(&self) -> Result<Arc<dyn ObjectStore>, Error> {
         let source = format!("assets are kept in {self}, and this binary was built without the feature `s3`");

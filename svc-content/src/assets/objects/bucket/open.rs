@@ -12,19 +12,19 @@ use object_store::{ClientOptions, Error, ObjectStore, RetryConfig};
 
 use super::Bucket;
 
-/// Without a byte from the store for this time, a request has failed. One request has no other limit: it lasts as long
-/// as a slow reader takes.
+/// The read timeout: a request without a byte from the store for this long has failed. There is no total timeout: a
+/// request lasts as long as a slow reader takes.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const RETRIES: usize = 5;
-/// No retry begins later than that.
+/// No retry starts later than this.
 const RETRY_LIMIT: Duration = Duration::from_secs(30);
 
-/// What may stand in a file that the variable with `_FILE` behind its name tells.
+/// The variables that may be replaced by a file, named in the variable with the suffix `_FILE`.
 const SECRETS: [&str; 3] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 const FILE: &str = "_FILE";
 
-/// What variables say, as the tools of AWS read them. One that is set to nothing is not set.
+/// The settings from the environment variables that the AWS tools use. An empty variable counts as unset.
 fn settings(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<AmazonS3Builder, Error> {
     let mut settings = AmazonS3Builder::new();
     for (name, value) in variables {
@@ -50,17 +50,18 @@ fn secret_in(variable: &str, file: &str) -> Result<String, Error> {
 }
 
 impl Bucket {
-    /// Opens the bucket with the credentials that the environment has, as for the tools of AWS.
+    /// Opens the bucket with the credentials of the environment, as the AWS tools do.
     pub(in crate::assets::objects) async fn open(&self) -> Result<Arc<dyn ObjectStore>, Error> {
         self.open_with(settings(std::env::vars_os())?).await
     }
 
-    /// Opens the bucket, and asks it once: what is set wrongly is said at the start, not at the first upload.
+    /// Opens the bucket and sends one request, so that a wrong configuration fails at the start and not at the first
+    /// upload.
     pub(in crate::assets::objects) async fn open_with(
         &self,
         settings: AmazonS3Builder,
     ) -> Result<Arc<dyn ObjectStore>, Error> {
-        // The engine's HTTP client takes the one of the process.
+        // The HTTP client uses the crypto provider of the process.
         outbound::install_crypto();
         let client = ClientOptions::new()
             .with_timeout_disabled()
@@ -73,7 +74,7 @@ impl Bucket {
             .with_allow_http(self.allow_http)
             .with_retry(retry)
             .with_bucket_name(&self.name)
-            // Not every store has the request that deletes many.
+            // Not every store supports bulk deletes.
             .with_disable_bulk_delete(true);
         if let Some(region) = &self.region {
             settings = settings.with_region(region);

@@ -1,4 +1,4 @@
-//! Buckets: of a store that is made here, and of a real one where there is one.
+//! Buckets: of the fake server, and of a real one if configured.
 
 use cairn_chassis::clock::SystemClock;
 use cairn_chassis::entropy::OsEntropy;
@@ -8,7 +8,7 @@ use object_store::aws::AmazonS3Builder;
 use super::super::s3_server::{self, S3Server};
 use super::*;
 
-/// The URL of a part of a bucket, as `CAIRN_ASSETS` has it, with credentials in the environment. The suite leaves a few
+/// The URL of a bucket prefix, as in `CAIRN_ASSETS`, with credentials in the environment. The suite leaves a few
 /// objects in it.
 const REAL_BUCKET: &str = "CAIRN_TEST_S3_URL";
 
@@ -44,7 +44,7 @@ fn bucket(server: &S3Server, name: &str, prefix: &str) -> Bucket {
     Bucket::from_url(&format!("s3://{name}/{prefix}?endpoint=http://{address}&allow_http=true")).unwrap()
 }
 
-/// In a part of the bucket that no other test has.
+/// Under a prefix that no other test uses.
 async fn in_real_bucket(url: &str) -> AssetStore {
     let location = AssetLocation::from_url(url).unwrap();
     let AssetStore { engine, folder } = AssetStore::open(&location).await.unwrap();
@@ -65,7 +65,7 @@ async fn a_large_object_goes_to_a_bucket_in_few_parts_at_once() {
     assert!(bench.read(2, 0..large.len() as u64).await == large);
     assert_eq!(server.largest_body(), PART_BYTES);
     // The last part does not wait for the others.
-    assert!(server.most_parts_at_once() <= PARTS_AT_ONCE + 1, "{}", server.most_parts_at_once());
+    assert!(server.max_parts_in_flight() <= PARTS_AT_ONCE + 1, "{}", server.max_parts_in_flight());
 }
 
 #[tokio::test]

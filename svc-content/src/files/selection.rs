@@ -1,9 +1,9 @@
-//! Which files a list is about.
+//! The selection of files for lists and searches.
 
 use crate::Error;
 use crate::checks::Checks;
 
-/// Which folder a list is about.
+/// The folder of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InFolder {
     /// Absent for the root.
@@ -11,12 +11,12 @@ pub(crate) struct InFolder {
     pub(crate) is_recursive: bool,
 }
 
-/// Which files a list is about.
+/// The selection of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FileSelection {
     /// Absent: everywhere.
     pub(crate) folder: Option<InFolder>,
-    /// All of which a file must bear.
+    /// Only files that have all of these tags.
     pub(crate) tags: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl From<Option<InFolder>> for FileSelection {
     }
 }
 
-/// Tags that files are looked for by: what no file can bear is a mistake.
+/// Validates the tags of a search: an invalid tag is an error, since no file can have it.
 pub(crate) fn checked_tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
     let mut checks = Checks::default();
     let tags = checks.tags(tags);

@@ -1,4 +1,4 @@
-//! What a removal for good makes room of.
+//! The space that a permanent removal frees.
 
 use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{bodies, fetch, list_statement, statements};
@@ -9,7 +9,7 @@ use crate::model::Deletion;
 statements! {
     pub(crate) fn statements;
 
-    /// The bytes of the values that go with records, their versions too: of records that were deleted, and of databases.
+    /// The size of the values of the removed records, with all versions: of deleted records and of deleted databases.
     const RECORD_BYTES: &str = "WITH gone (id) AS (SELECT id FROM records WHERE workspace_id = $1 AND deletion_id = $2 UNION \
          SELECT r.id FROM databases d JOIN records r ON r.workspace_id = $1 AND r.database_id = d.id \
          WHERE d.workspace_id = $1 AND d.deletion_id = $2) \
@@ -26,12 +26,13 @@ statements! {
     );
 }
 
-/// How many bytes the values of the records that a deletion took have, those of its databases too, with all versions.
+/// The size of the values of the records of a deletion, including those of its databases, with all versions, in
+/// bytes.
 pub(super) async fn of_records(tx: &mut Tx, deletion: &Deletion) -> Result<i64, Error> {
     fetch!(scalar, tx, RECORD_BYTES, Text(deletion.workspace), Text(deletion.id))
 }
 
-/// Removes those of these bodies that nothing refers to; answers how many bytes they had.
+/// Deletes those of these bodies that nothing refers to; returns their size in bytes.
 pub(super) async fn sweep_bodies(
     tx: &mut Tx,
     workspace: WorkspaceId,
