@@ -190,7 +190,7 @@ impl Inner {
             collection::ensure(&self.client, &self.collection, self.dimensions).await?;
             // Before the cursors: those of a collection that takes the place of this one meanwhile do not count.
             let mark = self.leave_mark().await?;
-            let cursors = self.read_cursors().await?;
+            let cursors = self.read_cursors(mark).await?;
             // Held until all is set: a loss that is noticed meanwhile comes before or after.
             let mut known = self.mark.write().unwrap_or_else(PoisonError::into_inner);
             *known = Some(mark);

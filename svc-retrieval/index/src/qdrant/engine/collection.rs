@@ -15,8 +15,8 @@ use qdrant_client::qdrant::{
 use super::Error;
 use super::client::Client;
 use super::points::{
-    CONTAINER, DOCUMENT, FORMS, LANGUAGE, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, TOKENS, WORDS,
-    WORKSPACE,
+    CONTAINER, DOCUMENT, FORMS, LANGUAGE, MARK, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, TOKENS,
+    WORDS, WORKSPACE,
 };
 use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT, LONGEST_BEGUN, OLDEST_SERVER};
 use crate::words::FEWEST_BEGUN;
@@ -139,7 +139,7 @@ fn settings(name: &str, dimensions: usize) -> CreateCollection {
 
 /// The fields that filters look at. Only the workspace gets edges in the graph: others would be built for nothing.
 #[expect(deprecated, reason = "a server of 1.19 knows on_disk; what replaces it is newer")]
-fn indexes() -> [(&'static str, FieldType, IndexParams); 11] {
+fn indexes() -> [(&'static str, FieldType, IndexParams); 12] {
     let keyword = |is_tenant: bool| {
         IndexParams::KeywordIndexParams(KeywordIndexParams {
             is_tenant: Some(is_tenant),
@@ -191,6 +191,7 @@ fn indexes() -> [(&'static str, FieldType, IndexParams); 11] {
         (ORDINAL, FieldType::Integer, integer()),
         (REVISION, FieldType::Integer, integer()),
         (POSITION, FieldType::Integer, integer()),
+        (MARK, FieldType::Uuid, id()),
         (LANGUAGE, FieldType::Keyword, keyword(false)),
         (PIECES, FieldType::Integer, IndexParams::IntegerIndexParams(pieces)),
         (TOKENS, FieldType::Text, IndexParams::TextIndexParams(text)),

@@ -6,7 +6,7 @@ use qdrant_client::qdrant::{Condition, Filter, Range};
 use uuid::Uuid;
 
 use super::points::{
-    CONTAINER, DOCUMENT, FORMS, Head, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, Role, TOKENS,
+    CONTAINER, DOCUMENT, FORMS, Head, MARK, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, Role, TOKENS,
     WORKSPACE, chunk_point, mark_point, point_id,
 };
 use super::words;
@@ -118,11 +118,22 @@ pub(super) fn at_most(revision: u64) -> Filter {
     Filter::must([Condition::range(REVISION, Range { lte: Some(number(revision)), ..Range::default() })])
 }
 
-/// A cursor that a batch which began at `from` may move to `to`: forward only, and only where nothing between is
-/// missing.
-pub(super) fn movable(from: u64, to: u64) -> Filter {
+/// A cursor that a batch which began at `from` may move to `to`: forward only, only where nothing between is missing, and only
+/// in the collection with this mark.
+pub(super) fn movable(from: u64, to: u64, mark: Uuid) -> Filter {
     let range = Range { gte: Some(number(from)), lt: Some(number(to)), ..Range::default() };
-    Filter::must([Condition::range(POSITION, range)])
+    // Cursors of earlier versions have no mark.
+    let is_of_collection = Filter::should([bears(mark), Condition::is_empty(MARK)]);
+    Filter::must([Condition::range(POSITION, range), is_of_collection.into()])
+}
+
+/// A point with this id, as long as it bears this mark.
+pub(super) fn marked(id: Uuid, mark: Uuid) -> Filter {
+    Filter::must([Condition::has_id([point_id(id)]), bears(mark)])
+}
+
+fn bears(mark: Uuid) -> Condition {
+    Condition::matches(MARK, text_of(mark))
 }
 
 /// What is left of older revisions of the documents that these heads are of. What a later writer has begun is not.
@@ -209,8 +220,9 @@ mod tests {
     #[test]
     fn a_write_replaces_no_newer_revision_and_moves_no_cursor_back() {
         assert!(shown(&at_most(7)).contains("lte: Some(7.0)"));
-        let moved = shown(&movable(3, 7));
+        let moved = shown(&movable(3, 7, Uuid::from_u128(9)));
         assert!(moved.contains("gte: Some(3.0)") && moved.contains("lt: Some(7.0)"), "{moved}");
+        assert!(moved.contains(&Uuid::from_u128(9).to_string()), "{moved}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(super) const UPDATED_AT: &str = "updated_at";
 /// What made the vectors of the collection, and since when it is the current one.
 pub(super) const IDENTITY: &str = "maker";
 pub(super) const SINCE: &str = "since";
-/// What tells the collection from one of the same name that is made later.
+/// Tells the collection from one of the same name that is made later; cursors bear it, too.
 pub(super) const MARK: &str = "mark";
 
 /// What of a payload a [`StoredChunk`] is read from.
@@ -250,11 +250,12 @@ impl Head {
     }
 }
 
-/// The point of a cursor.
-pub(super) fn cursor(workspace: Uuid, feed: &str, position: u64) -> PointStruct {
+/// The point of a cursor, with the mark of the collection that its writer believes in.
+pub(super) fn cursor(workspace: Uuid, feed: &str, position: u64, mark: Uuid) -> PointStruct {
     let mut payload = common(Role::Cursor, workspace);
     payload.insert(FEED.to_owned(), Value::from(feed));
     payload.insert(POSITION.to_owned(), Value::from(position.cast_signed()));
+    payload.insert(MARK.to_owned(), Value::from(mark.hyphenated().to_string()));
     point(cursor_point(workspace, feed), payload, HashMap::new())
 }
 
@@ -282,9 +283,15 @@ pub(super) fn mark(mark: Uuid) -> PointStruct {
     point(mark_point(), payload, HashMap::new())
 }
 
-/// The mark in its point.
+/// The mark in its point, or in that of a cursor.
 pub(super) fn read_mark(payload: &Payload) -> Option<Uuid> {
     uuid(payload, MARK)
+}
+
+/// The mark of another collection than this one, where a cursor was meant for that: its writer did not know yet that the
+/// collection had been replaced. Cursors of earlier versions have no mark and count.
+pub(super) fn foreign_mark(cursor: &Payload, collection: Option<Uuid>) -> Option<Uuid> {
+    read_mark(cursor).filter(|mark| Some(*mark) != collection)
 }
 
 /// The feed, the workspace and the position of a cursor's point.
@@ -380,8 +387,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::{
-        ChunkId, Head, MEANING, Row, WORDS, chunk_point, cursor, cursor_point, document_point, point_id,
-        read_chunk, read_chunk_id, read_cursor, uuid_of,
+        ChunkId, Head, MEANING, Row, WORDS, chunk_point, cursor, cursor_point, document_point, foreign_mark,
+        point_id, read_chunk, read_chunk_id, read_cursor, uuid_of,
     };
     use crate::{IndexedChunk, IndexedDocument};
 
@@ -441,8 +448,12 @@ mod tests {
             let workspace = Uuid::from_u128(7);
             let head = Head { document: Uuid::from_u128(document), revision, chunks };
             prop_assert_eq!(Head::read(&head.into_point(workspace).payload).unwrap(), head);
-            let point = cursor(workspace, &feed, revision);
+            let mark = Uuid::from_u128(document);
+            let point = cursor(workspace, &feed, revision, mark);
             prop_assert_eq!(read_cursor(&point.payload), Some((feed, workspace, revision)));
+            prop_assert_eq!(foreign_mark(&point.payload, Some(mark)), None);
+            prop_assert_eq!(foreign_mark(&point.payload, Some(Uuid::new_v5(&mark, b"other"))), Some(mark));
+            prop_assert_eq!(foreign_mark(&point.payload, None), Some(mark));
         }
     }
 

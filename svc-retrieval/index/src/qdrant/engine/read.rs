@@ -120,6 +120,16 @@ impl Inner {
         with: &[&str],
         vectors: WithVectorsSelector,
     ) -> Result<HashMap<Uuid, RetrievedPoint>, Error> {
+        Ok(self.get_with_mark(ids, with, vectors).await?.0)
+    }
+
+    /// The points, each with its mark where it has one, and the mark of the collection that they are in.
+    pub(super) async fn get_with_mark(
+        &self,
+        ids: Vec<Uuid>,
+        with: &[&str],
+        vectors: WithVectorsSelector,
+    ) -> Result<(HashMap<Uuid, RetrievedPoint>, Option<Uuid>), Error> {
         let with: Vec<&str> = with.iter().copied().chain([MARK]).collect();
         let mark = self.mark();
         let request = GetPoints {
@@ -134,7 +144,7 @@ impl Inner {
         let mut found: HashMap<Uuid, RetrievedPoint> = found.into_iter().filter_map(by_id).collect();
         let told = found.remove(&mark_point()).and_then(|point| points::read_mark(&point.payload));
         self.recognize(mark, told)?;
-        Ok(found)
+        Ok((found, told))
     }
 
     /// All points that a filter lets through.

@@ -4,7 +4,8 @@
 //! 1. The chunks of each document, over what is there unless that is newer.
 //! 2. The document's head: this revision is whole and has so many chunks. Also over what is there unless that is newer.
 //! 3. What the heads do not name is removed: chunks of older revisions, and those behind the last one.
-//! 4. The cursors, forward only, and only from where this process knew them to be.
+//! 4. The cursors, forward only, only from where this process knew them to be, and with the mark of the collection that the rest
+//!    was written into: in one that has taken its place they do not count.
 //!
 //! A revision is the position of the owner's feed that this process knew to be applied or in the batch when it read the
 //! document; so of two revisions the one with the greater number has the newer content, or the same. That is why any
@@ -21,8 +22,8 @@ use qdrant_client::qdrant::points_update_operation::{DeletePoints, Operation, Po
 use qdrant_client::qdrant::{Filter, PointStruct, PointsSelector, UpdateMode};
 use uuid::Uuid;
 
-use super::points::{self, CHUNKS, DOCUMENT, FEED, Head, POSITION, REVISION, Role, Row, WORKSPACE};
-use super::read::fields;
+use super::points::{self, CHUNKS, DOCUMENT, FEED, Head, MARK, POSITION, REVISION, Role, Row, WORKSPACE};
+use super::read::{fields, no_vectors};
 use super::tuning::{BYTES_A_CALL, DOCUMENTS_A_CLEANING};
 use super::{Error, Inner, filters};
 use crate::{Cursor, Cursors};
@@ -53,6 +54,8 @@ impl Inner {
     /// Applies a batch as the module says. Of a document given twice the later stays.
     pub(super) async fn apply(&self, documents: Vec<Replacement>, cursors: Vec<Cursor>) -> Result<(), Error> {
         self.ready().await?;
+        // Before anything is written: a cursor counts only in the collection that the documents went into.
+        let mark = self.mark().ok_or(Error::Gone)?;
         self.ensure_not_lost(&cursors).await?;
         let mut workspaces: BTreeMap<Uuid, HashMap<Uuid, Replacement>> = BTreeMap::new();
         for replacement in documents {
@@ -66,7 +69,7 @@ impl Inner {
         // What was written into a collection that is gone by now is not in this one.
         self.ensure_not_lost(&cursors).await?;
         for cursor in cursors {
-            self.advance(cursor).await?;
+            self.advance(cursor, mark).await?;
         }
         Ok(())
     }
@@ -159,11 +162,12 @@ impl Inner {
         heads.map(|head| head.map(|head| (head.document, head))).collect()
     }
 
-    /// Moves a cursor forward; one that is further already stays.
-    async fn advance(&self, cursor: Cursor) -> Result<(), Error> {
+    /// Moves a cursor forward; one that is further already stays. `mark` is that of the collection that the batch was written
+    /// into: another one may take its place before this call arrives, and no cursor may count there.
+    async fn advance(&self, cursor: Cursor, mark: Uuid) -> Result<(), Error> {
         let Cursor { feed, workspace, position } = cursor;
         let from = self.cursor(&feed, workspace);
-        let point = points::cursor(workspace, &feed, position);
+        let point = points::cursor(workspace, &feed, position, mark);
         let mut operations = Vec::new();
         if from == 0 {
             operations.push(Operation::Upsert(PointStructList {
@@ -174,7 +178,7 @@ impl Inner {
         }
         operations.push(Operation::Upsert(PointStructList {
             points: vec![point],
-            update_filter: Some(filters::movable(from, position)),
+            update_filter: Some(filters::movable(from, position, mark)),
             update_mode: Some(UpdateMode::UpdateOnly.into()),
             ..PointStructList::default()
         }));
@@ -192,18 +196,31 @@ impl Inner {
     pub(super) async fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, Error> {
         self.ready().await?;
         let id = points::cursor_point(workspace, feed);
-        let found = self.get(vec![id], &[FEED, WORKSPACE, POSITION]).await?;
-        let position = found.get(&id).and_then(|point| points::read_cursor(&point.payload));
-        let position = position.map_or(0, |(_, _, position)| position);
+        let with = [FEED, WORKSPACE, POSITION];
+        let (mut found, collection) = self.get_with_mark(vec![id], &with, no_vectors()).await?;
+        let found = found.remove(&id);
+        let foreign = found.as_ref().and_then(|point| points::foreign_mark(&point.payload, collection));
+        let position = if let Some(mark) = foreign {
+            // It would be in the way of the first cursor that counts.
+            let removal = vec![delete(filters::marked(id, mark))];
+            self.answered(self.client.update(&self.collection, removal).await)?;
+            0
+        } else {
+            let cursor = found.and_then(|point| points::read_cursor(&point.payload));
+            cursor.map_or(0, |(_, _, position)| position)
+        };
         self.remember(feed, workspace, position);
         Ok(position)
     }
 
-    /// All cursors as they are in Qdrant.
-    pub(super) async fn read_cursors(&self) -> Result<Cursors, Error> {
+    /// All cursors of the collection with that mark as they are in Qdrant.
+    pub(super) async fn read_cursors(&self, collection: Uuid) -> Result<Cursors, Error> {
         let filter = Filter::must([filters::role(Role::Cursor)]);
         let mut cursors = Cursors::new();
-        for point in self.scroll(filter, fields(&[FEED, WORKSPACE, POSITION]), None).await? {
+        for point in self.scroll(filter, fields(&[FEED, WORKSPACE, POSITION, MARK]), None).await? {
+            if points::foreign_mark(&point.payload, Some(collection)).is_some() {
+                continue;
+            }
             if let Some((feed, workspace, position)) = points::read_cursor(&point.payload) {
                 cursors.entry(feed).or_default().insert(workspace, position);
             }

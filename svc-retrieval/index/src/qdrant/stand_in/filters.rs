@@ -42,6 +42,9 @@ impl Collection {
         if let Some(ConditionOneOf::HasVector(vector)) = kind {
             return Ok(point.vectors.contains_key(&vector.has_vector));
         }
+        if let Some(ConditionOneOf::IsEmpty(field)) = kind {
+            return Ok(!point.payload.contains_key(&field.key));
+        }
         let Some(ConditionOneOf::Field(field)) = kind else { return Err(unspoken("this condition")) };
         self.has(field, point)
     }
