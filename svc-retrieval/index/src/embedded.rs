@@ -63,6 +63,8 @@ pub struct Index {
     dimensions: NonZeroUsize,
     reader: IndexReader,
     writing: Mutex<Writing>,
+    /// Held while the merges of a writer that is being closed end: until then no other writer can be opened.
+    closing: Mutex<()>,
     engine: tantivy::Index,
     views: Views,
     /// What searches see; the last commit may be behind it.
@@ -94,6 +96,7 @@ impl Index {
             dimensions,
             reader,
             writing: Mutex::new(Writing::new(payload.clone())),
+            closing: Mutex::default(),
             engine,
             views,
             payload: RwLock::new(payload),

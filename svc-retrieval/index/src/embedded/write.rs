@@ -1,7 +1,7 @@
 //! Applies batches: small ones to a segment in memory, which a commit later folds into the files with the cursors.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
@@ -34,6 +34,19 @@ pub(super) struct Writing {
 impl Writing {
     pub(super) fn new(committed: Payload) -> Self {
         Self { writer: None, pending: Pending::default(), committed, idle_rounds: 0 }
+    }
+}
+
+/// A writer that is being closed. While it waits for its merges, tantivy keeps the folder locked against another one.
+pub(super) struct ClosingWriter<'a> {
+    writer: IndexWriter,
+    _closing: MutexGuard<'a, ()>,
+}
+
+impl ClosingWriter<'_> {
+    /// Waits for the merges.
+    pub(super) fn wait(self) -> Result<(), Error> {
+        Ok(self.writer.wait_merging_threads()?)
     }
 }
 
@@ -98,20 +111,29 @@ impl Index {
         self.commit(&mut writing, &payload)
     }
 
-    /// Commits what is in memory only, and closes the writer when its merges have ended.
+    /// Commits what is in memory only, and closes the writer when its merges have ended. Batches go on meanwhile; only a
+    /// commit, which needs another writer, waits.
     pub(super) fn close_writer(&self) -> Result<(), Error> {
         self.commit_pending()?;
-        // Held while merges end: until then no other writer can be opened.
-        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(writer) = writing.writer.take() {
-            writer.wait_merging_threads()?;
-            if writing.pending.is_empty() && self.has_merged()? {
-                // Gives the old files back.
-                self.reader.reload()?;
-                self.views.show(View::committed(self.reader.searcher()));
-            }
+        let Some(closing) = self.take_writer() else { return Ok(()) };
+        closing.wait()?;
+        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if writing.pending.is_empty() && self.has_merged()? {
+            // Gives the old files back.
+            self.reader.reload()?;
+            self.views.show(View::committed(self.reader.searcher()));
         }
         Ok(())
+    }
+
+    /// Takes the writer out to close it. Lock order: `writing` before `closing`, and whoever holds `closing` alone never asks
+    /// for `writing`.
+    pub(super) fn take_writer(&self) -> Option<ClosingWriter<'_>> {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = writing.writer.take()?;
+        // Free: a writer is opened only when no other one is being closed.
+        let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(ClosingWriter { writer, _closing: closing })
     }
 
     /// Closes the writer after some calls of this without a write.
@@ -177,6 +199,7 @@ impl Index {
     }
 
     fn open_writer(&self) -> Result<IndexWriter, Error> {
+        let _closed = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .memory_budget_per_thread(WRITER_MEMORY)

@@ -110,6 +110,25 @@ fn maintenance_commits_and_rests() {
     assert_eq!(nearest(&index, [1.0, 0.0]), [id(1, 0)]);
 }
 
+#[test]
+fn a_batch_does_not_wait_for_the_merges_of_a_writer_that_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path());
+    applied(&index, document(1, &["alpha"]), 1);
+    index.flush().unwrap();
+    let closing = index.take_writer().unwrap();
+    applied(&index, document(2, &["alpha"]), 2);
+    assert_eq!(found(&index, "alpha"), [id(1, 0), id(2, 0)]);
+    std::thread::scope(|scope| {
+        // It needs another writer, which tantivy refuses while there is this one.
+        let commit = scope.spawn(|| index.flush());
+        closing.wait().unwrap();
+        commit.join().unwrap().unwrap();
+    });
+    drop(index);
+    assert_eq!(open(folder.path()).cursor("content", WORKSPACE), 2);
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Put(IndexedDocument),
