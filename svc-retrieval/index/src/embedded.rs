@@ -14,13 +14,13 @@ mod engine;
 mod exclusion;
 mod folder;
 pub(crate) mod held;
-mod instead;
 mod look;
-mod lookup;
 mod open;
+mod overlay;
 mod prefix;
 mod proximity;
 mod query;
+mod query_builder;
 mod read;
 mod recent;
 mod schema;
@@ -51,8 +51,8 @@ use self::folder::Folder;
 use self::open::{Opened, Payload};
 use self::read::Snapshot;
 use self::schema::Fields;
-use self::view::{View, Views};
-use self::write::Writing;
+use self::view::{CurrentView, View};
+use self::write::WriterState;
 use crate::tuning::IDLE_ROUNDS;
 use crate::vectors::EmbeddedVectors;
 use crate::{Batch, ChunkId, Counts, Cursors, EmbeddedChunk, Error, Hit, ParsedQuery, StoredChunk};
@@ -62,11 +62,11 @@ pub struct Index {
     fields: Arc<Fields>,
     dimensions: NonZeroUsize,
     reader: IndexReader,
-    writing: Mutex<Writing>,
+    writing: Mutex<WriterState>,
     /// Held while the merges of a writer that is being closed end: until then no other writer can be opened.
     closing: Mutex<()>,
     engine: tantivy::Index,
-    views: Views,
+    current_view: CurrentView,
     /// What searches see; the last commit may be behind it.
     payload: RwLock<Payload>,
     vectors: EmbeddedVectors,
@@ -89,16 +89,16 @@ impl Index {
         let fields = Arc::new(Fields::new());
         let Opened { engine, reader, payload } =
             open::open(&folder, &fields, Payload::new(embedder, dimensions.get()))?;
-        let views = Views::new(View::committed(reader.searcher()));
-        let source = read::StoredVectors { fields: Arc::clone(&fields), views: views.clone() };
+        let current_view = CurrentView::new(View::committed(reader.searcher()));
+        let source = read::StoredVectors { fields: Arc::clone(&fields), current_view: current_view.clone() };
         Ok(Self {
             fields,
             dimensions,
             reader,
-            writing: Mutex::new(Writing::new(payload.clone())),
+            writing: Mutex::new(WriterState::new(payload.clone())),
             closing: Mutex::default(),
             engine,
-            views,
+            current_view,
             payload: RwLock::new(payload),
             vectors: EmbeddedVectors::from_source(dimensions, Arc::new(source)),
             _folder: folder,
@@ -125,7 +125,7 @@ impl Index {
     }
 
     fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot { fields: &self.fields, view: self.views.now() }
+        Snapshot { fields: &self.fields, view: self.current_view.load() }
     }
 }
 

@@ -4,7 +4,6 @@
 //! finds: [`embedded`] in this process, [`qdrant`] in a server that several processes share. Everything here is derived
 //! data: it can be rebuilt from what owns the documents. Nothing here knows these owners, or how results are ranked.
 
-mod best;
 pub mod chunk;
 pub mod embedded;
 mod engine;
@@ -15,6 +14,7 @@ mod model;
 mod nearness;
 pub mod qdrant;
 mod query;
+mod top_k;
 mod tuning;
 pub mod vectors;
 pub mod words;

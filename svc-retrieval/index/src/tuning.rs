@@ -24,13 +24,13 @@ pub(super) const RECENT_WRITER_MEMORY: usize = 1_000_000;
 pub(super) const COUNTED_ROWS: usize = 1_024;
 
 /// Corpora whose statistics a segment and a state of the index keep: workspaces, and scopes of tokens.
-pub(super) const CORPORA_KEPT: usize = 32;
+pub(super) const CORPUS_CACHE_CAPACITY: usize = 32;
 
 /// Words whose frequencies in one corpus a segment keeps that several corpora share.
-pub(super) const FREQUENCIES_KEPT_IN_SEGMENT: usize = 512;
+pub(super) const SEGMENT_FREQUENCY_CACHE_CAPACITY: usize = 512;
 
 /// Words whose frequencies in one corpus a state of the index keeps, at about a hundred bytes each.
-pub(super) const FREQUENCIES_KEPT: usize = 8_192;
+pub(super) const FREQUENCY_CACHE_CAPACITY: usize = 8_192;
 
 /// A workspace that has at least one in so many rows of a segment is searched through the best of the whole segment.
 pub(super) const TESTED_SHARE: u32 = 4;
@@ -99,7 +99,7 @@ pub(crate) const MOST_CANDIDATES: usize = 1_600;
 pub(crate) const RESCORED_PER_RESULT: usize = 2;
 
 /// Fewest rows that the first pass keeps, so that a search for few results loses none to rounding.
-pub(crate) const FEWEST_RESCORED: usize = 64;
+pub(crate) const MIN_RESCORED: usize = 64;
 
 /// Rows from which a search by meaning looks at the signs first. Below, the codes of all rows are read in less than 0.2 ms.
 pub(crate) const SIGNS_FROM_ROWS: usize = 8_192;
@@ -113,7 +113,7 @@ pub(crate) const SIGNS_KEPT_PER_RESULT: usize = 16;
 
 /// The middle of the vectors is taken anew, and all signs with it, when there are so many times as many rows. By then it
 /// may have moved; to do it more often would cost more than the writing itself.
-pub(crate) const SIGNS_REMADE_AT: usize = 8;
+pub(crate) const SIGNS_REBUILD_FACTOR: usize = 8;
 
 /// Rows by which the bound of the first look is told: the number that passes then errs by about an eighth.
 pub(crate) const SIGNS_SAMPLE: usize = 2_048;

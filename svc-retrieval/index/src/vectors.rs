@@ -1,6 +1,6 @@
 //! Finds chunks by meaning: the nearest vectors of a workspace by cosine.
 
-mod at_hand;
+mod drafts;
 mod embedded;
 mod kernel;
 mod rows;
@@ -12,10 +12,10 @@ use uuid::Uuid;
 
 use crate::IndexedChunk;
 
-pub(crate) use self::at_hand::VectorsAtHand;
+pub(crate) use self::drafts::DraftVectors;
 pub use self::embedded::{EmbeddedVectors, VectorSource};
 pub use self::kernel::UnitVector;
-pub(crate) use self::rows::Within;
+pub(crate) use self::rows::RowFilter;
 
 /// All vectors of one document; no rows remove it.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,7 +15,7 @@ pub use containers::{Container, ContainerNames};
 pub use finder::{Finder, MOST_FOUND};
 pub use language::{Language, Languages, detect};
 #[cfg(feature = "qdrant")]
-pub(crate) use sought::FEWEST_BEGUN;
+pub(crate) use sought::MIN_PREFIX_CHARS;
 pub use sought::{Phrase, Prefix, Sought};
 pub use split::{Kind, Word, split};
 pub use stems::Stems;

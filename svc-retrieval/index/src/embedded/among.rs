@@ -10,9 +10,9 @@ use super::query::LexicalQuery;
 use super::read::Snapshot;
 use super::recent;
 use super::schema::Fields;
-use super::tokens::{LISTED, Listed};
+use super::tokens::{TOKEN_LIST, TokenListTokenizer};
 use super::view::View;
-use crate::vectors::{VectorsAtHand, Within};
+use crate::vectors::{DraftVectors, RowFilter};
 use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query, Wanted, sort_hits};
 
 /// What an index of these documents alone would find: the same words, phrases, exclusions and cosines as with any engine,
@@ -27,7 +27,7 @@ pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<
         return Ok(vec![Candidates::default(); query.lists.len()]);
     }
     let tokenizers = TokenizerManager::default();
-    tokenizers.register(LISTED, TextAnalyzer::from(Listed::default()));
+    tokenizers.register(TOKEN_LIST, TextAnalyzer::from(TokenListTokenizer::default()));
     let empty = tantivy::Index::builder()
         .schema(fields.schema.clone())
         .settings(settings())
@@ -35,14 +35,14 @@ pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<
         .create_in_ram()?;
     let segment = recent::segment(&fields.schema, &tokenizers, &rows)?;
     let view = View::committed(open_reader(&empty)?.searcher()).with(&[], Some(segment))?;
-    let vectors = VectorsAtHand::of(documents);
+    let vectors = DraftVectors::of(documents);
     let among = Among { snapshot: Snapshot { fields: &fields, view: Arc::new(view) }, vectors };
     query.lists.iter().map(|wanted| among.list(query, wanted)).collect()
 }
 
 struct Among<'a> {
     snapshot: Snapshot<'a>,
-    vectors: VectorsAtHand,
+    vectors: DraftVectors,
 }
 
 impl Among<'_> {
@@ -77,7 +77,7 @@ impl Among<'_> {
 
     /// The chunks that point in the vector's direction at all, the nearest first.
     fn cosines(&self, vector: &[f32]) -> Vec<Hit> {
-        let mut hits = self.vectors.cosines(vector, Within::default());
+        let mut hits = self.vectors.cosines(vector, RowFilter::default());
         hits.retain(|hit| hit.score > 0.0);
         sort_hits(&mut hits);
         hits

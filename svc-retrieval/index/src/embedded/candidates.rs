@@ -13,7 +13,7 @@ use crate::vectors::VectorQuery;
 use crate::{Candidates, ChunkId, Error, Hit, ParsedQuery, Query, Wanted, sort_hits};
 
 /// A state of words and of vectors, and what lists find in it.
-pub(super) trait State {
+pub(super) trait Searchable {
     /// The best chunks by BM25.
     fn find_words(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error>;
 
@@ -79,7 +79,7 @@ pub(super) trait State {
     fn near(&self, query: &Query, vector: &[f32], exclusions: &[&ParsedQuery]) -> Result<Vec<Hit>, Error> {
         let mut limit = query.limit;
         loop {
-            let Nearest { mut hits, are_all } = self.find_nearest(&VectorQuery {
+            let Nearest { mut hits, is_exhaustive } = self.find_nearest(&VectorQuery {
                 workspace: query.workspace,
                 vector,
                 containers: query.containers.as_ref(),
@@ -88,7 +88,7 @@ pub(super) trait State {
             })?;
             hits.retain(|hit| hit.score > 0.0);
             let mut kept = self.without_excluded(query, hits, exclusions)?;
-            if are_all || kept.len() >= query.limit || limit >= MOST_CANDIDATES {
+            if is_exhaustive || kept.len() >= query.limit || limit >= MOST_CANDIDATES {
                 kept.truncate(query.limit);
                 return Ok(kept);
             }
@@ -116,7 +116,7 @@ pub(super) trait State {
 pub(super) struct Nearest {
     pub(super) hits: Vec<Hit>,
     /// Whether there are no others to be found.
-    pub(super) are_all: bool,
+    pub(super) is_exhaustive: bool,
 }
 
 impl Index {
@@ -126,7 +126,7 @@ impl Index {
     }
 }
 
-impl State for Index {
+impl Searchable for Index {
     fn find_words(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error> {
         self.search(query)
     }
@@ -142,7 +142,7 @@ impl State for Index {
 
     fn find_nearest(&self, query: &VectorQuery<'_>) -> Result<Nearest, Error> {
         let hits = self.vectors().search(query)?;
-        Ok(Nearest { are_all: hits.len() < query.limit, hits })
+        Ok(Nearest { is_exhaustive: hits.len() < query.limit, hits })
     }
 
     fn cosines(&self, workspace: Uuid, vector: &[f32], chunks: Vec<ChunkId>) -> Result<Vec<Hit>, Error> {

@@ -1,6 +1,6 @@
 //! Finds the best rows of a view.
 //!
-//! Where most rows of a segment may be found, its best are looked for first and then tested, so that tantivy can leave
+//! Where most rows of a segment may be query, its best are looked for first and then tested, so that tantivy can leave
 //! out whole blocks that hold nothing better (block-max WAND, which it does for a plain union of words only). Where few
 //! may, the test leads.
 
@@ -9,25 +9,25 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, Score};
 
 use super::exclusion::Exclusion;
-use super::lookup::Found;
-use super::statistics::Living;
+use super::query_builder::CompiledQuery;
+use super::statistics::LiveStatistics;
 use super::view::{Address, Part, View};
-use crate::best::Best;
+use crate::top_k::TopK;
 use crate::tuning::TESTED_SHARE;
 
 /// The best rows for a search with their scores, in no order.
 pub(super) fn best(
     view: &View,
-    statistics: &Living<'_>,
-    found: &Found,
+    statistics: &LiveStatistics<'_>,
+    query: &CompiledQuery,
     limit: usize,
 ) -> tantivy::Result<Vec<(Score, Address)>> {
-    let mut top = Best::new(limit);
+    let mut top = TopK::new(limit);
     if limit == 0 || statistics.is_empty() {
         return Ok(top.into_items().collect());
     }
     let scoring = EnableScoring::enabled_from_statistics_provider(statistics, view.searcher());
-    let mut search = Search { found, scoring, scored: found.scored.weight(scoring)?, tested: None };
+    let mut search = Search { query, scoring, scored: query.scored.weight(scoring)?, tested: None };
     for (place, part) in view.largest_first() {
         search.visit(part, place, &mut top)?;
     }
@@ -35,7 +35,7 @@ pub(super) fn best(
 }
 
 struct Search<'a> {
-    found: &'a Found,
+    query: &'a CompiledQuery,
     scoring: EnableScoring<'a>,
     scored: Box<dyn Weight>,
     /// The whole search as one query, made when a part needs it.
@@ -43,18 +43,18 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn visit(&mut self, part: &Part, place: usize, top: &mut Best<Address>) -> tantivy::Result<()> {
-        let of_workspace = part.rows_with(&self.found.workspace)?;
+    fn visit(&mut self, part: &Part, place: usize, top: &mut TopK<Address>) -> tantivy::Result<()> {
+        let of_workspace = part.rows_with(&self.query.workspace)?;
         if of_workspace == 0 {
             return Ok(());
         }
         let mostly = of_workspace >= part.rows() / TESTED_SHARE
-            && self.found.containers.is_none()
-            && self.found.documents.is_none();
+            && self.query.containers.is_none()
+            && self.query.documents.is_none();
         if !mostly {
             let tested = match self.tested.take() {
                 Some(tested) => tested,
-                None => self.found.as_one().weight(self.scoring)?,
+                None => self.query.as_one().weight(self.scoring)?,
             };
             collect(tested.as_ref(), &mut [], part, place, top)?;
             self.tested = Some(tested);
@@ -62,7 +62,7 @@ impl Search<'_> {
         }
         let mut tests = self.without(part)?;
         if of_workspace < part.rows() {
-            let workspace = TermQuery::new(self.found.workspace.clone(), IndexRecordOption::Basic);
+            let workspace = TermQuery::new(self.query.workspace.clone(), IndexRecordOption::Basic);
             tests.push(Test { rows: self.unscored(&workspace, part)?, holds: true });
         }
         collect(self.scored.as_ref(), &mut tests, part, place, top)
@@ -70,7 +70,7 @@ impl Search<'_> {
 
     fn without(&self, part: &Part) -> tantivy::Result<Vec<Test>> {
         let tests = self
-            .found
+            .query
             .exclusions
             .iter()
             .map(|exclusion| Ok(Test { rows: self.unscored(exclusion.as_ref(), part)?, holds: false }));
@@ -87,11 +87,11 @@ fn collect(
     tests: &mut [Test],
     part: &Part,
     place: usize,
-    top: &mut Best<Address>,
+    top: &mut TopK<Address>,
 ) -> tantivy::Result<()> {
     weight.for_each_pruning(top.threshold(), &part.segment, &mut |row, score| {
-        if part.is_living(row) && tests.iter_mut().all(|test| test.passes(row)) {
-            top.offer(score, Address { part: place, row });
+        if part.is_live(row) && tests.iter_mut().all(|test| test.passes(row)) {
+            top.push(score, Address { part: place, row });
         }
         top.threshold()
     })
@@ -111,7 +111,7 @@ impl Test {
     }
 }
 
-impl Found {
+impl CompiledQuery {
     /// One query for all of it.
     fn as_one(&self) -> BooleanQuery {
         let workspace = TermQuery::new(self.workspace.clone(), IndexRecordOption::Basic);

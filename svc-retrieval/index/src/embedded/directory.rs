@@ -16,7 +16,7 @@ use tantivy::directory::{
     WatchCallback, WatchHandle, WritePtr,
 };
 
-use super::stored::StoredFile;
+use super::stored::StoreFile;
 
 /// tantivy's list of the files that it made, by which it later finds those to remove.
 const FILE_LIST: &str = ".managed.json";
@@ -74,8 +74,8 @@ fn remove_unfinished(root: &Path) -> io::Result<()> {
 
 impl Directory for UnsyncedDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        if StoredFile::is(path) {
-            return Ok(Arc::new(StoredFile::open(&self.root, path, &self.mapped)?));
+        if StoreFile::is_store(path) {
+            return Ok(Arc::new(StoreFile::open(&self.root, path, &self.mapped)?));
         }
         self.mapped.get_file_handle(path)
     }

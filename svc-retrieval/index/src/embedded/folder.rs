@@ -50,7 +50,7 @@ impl Folder {
     }
 
     /// Notes that the files are whole.
-    pub(super) fn mark_whole(&self) -> io::Result<()> {
+    pub(super) fn mark_intact(&self) -> io::Result<()> {
         // Where the run has no name, none is noted and the next opening checks again.
         fs_err::write(self.root.join(BOOT_FILE), fs_err::read(BOOT_ID).unwrap_or_default())
     }

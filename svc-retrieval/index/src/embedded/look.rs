@@ -6,9 +6,9 @@ use tantivy::query::Bm25StatisticsProvider as _;
 use uuid::Uuid;
 
 use super::Index;
-use super::instead::Instead;
+use super::overlay::Overlay;
 use super::read::Snapshot;
-use super::statistics::{Corpus, Living};
+use super::statistics::{Corpus, LiveStatistics};
 use crate::look::{AskedWords, Look, PiecesHeld, Seen, rarity};
 use crate::vectors::Composed;
 use crate::{ChunkId, Error, IndexedDocument};
@@ -18,7 +18,7 @@ impl Snapshot<'_> {
     fn asked(&self, look: &Look) -> tantivy::Result<AskedWords> {
         let languages = self.view.languages(self.fields.language, look.workspace)?;
         let corpus = Corpus::new(look.workspace, look.containers.as_ref());
-        let living = Living::new(&self.view, self.fields, &corpus)?;
+        let living = LiveStatistics::new(&self.view, self.fields, &corpus)?;
         let all = living.total_num_docs()?;
         AskedWords::of(&look.question, languages, |forms| {
             let mut holding = 0;
@@ -55,7 +55,7 @@ impl Index {
     /// # Errors
     /// As [`Index::look`].
     pub fn look_instead(&self, look: &Look, documents: &[IndexedDocument]) -> Result<Seen, Error> {
-        let instead = Instead::new(self, documents)?;
+        let instead = Overlay::new(self, documents)?;
         let (composed, held) = match &look.pieces {
             None => (HashMap::new(), None),
             Some(pieces) => {
@@ -72,7 +72,7 @@ impl Index {
     }
 }
 
-impl Instead<'_> {
+impl Overlay<'_> {
     fn composed(&self, workspace: Uuid, chunks: &[ChunkId]) -> Result<HashMap<ChunkId, Composed>, Error> {
         let is_new = |chunk: &&ChunkId| self.vectors().has(chunk.document);
         let held: Vec<ChunkId> = chunks.iter().filter(|chunk| !is_new(chunk)).copied().collect();

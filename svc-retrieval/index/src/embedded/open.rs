@@ -10,7 +10,7 @@ use super::Error;
 use super::directory::UnsyncedDirectory;
 use super::folder::Folder;
 use super::schema::Fields;
-use super::tokens::{LISTED, Listed};
+use super::tokens::{TOKEN_LIST, TokenListTokenizer};
 use crate::tuning::{SCHEMA_VERSION, STORE_BLOCK, STORE_CACHE_BLOCKS};
 use crate::{Cursor, Cursors};
 
@@ -58,7 +58,7 @@ pub(super) struct Opened {
 
 /// Why the files of a folder are of no use.
 #[derive(Debug, thiserror::Error)]
-enum Unfit {
+enum Unusable {
     #[error("made by another version or embedder")]
     Other,
     #[error("damaged files: {0}")]
@@ -81,12 +81,12 @@ pub(super) fn open(folder: &Folder, fields: &Fields, wanted: Payload) -> Result<
             create(folder, fields, wanted)?
         }
     };
-    folder.mark_whole()?;
+    folder.mark_intact()?;
     Ok(opened)
 }
 
 /// None where nothing was ever committed.
-fn open_existing(folder: &Folder, fields: &Fields, wanted: &Payload) -> Result<Option<Opened>, Unfit> {
+fn open_existing(folder: &Folder, fields: &Fields, wanted: &Payload) -> Result<Option<Opened>, Unusable> {
     let directory = UnsyncedDirectory::open(&folder.segments())?;
     if !tantivy::Index::exists(&directory).map_err(TantivyError::from)? {
         return Ok(None);
@@ -97,21 +97,21 @@ fn open_existing(folder: &Folder, fields: &Fields, wanted: &Payload) -> Result<O
     };
     let payload: Payload = serde_json::from_str(&text)?;
     if !payload.fits(wanted) || engine.schema() != fields.schema {
-        return Err(Unfit::Other);
+        return Err(Unusable::Other);
     }
     if folder.may_be_damaged() {
         check_files(&engine)?;
     }
-    engine.tokenizers().register(LISTED, TextAnalyzer::from(Listed::default()));
+    engine.tokenizers().register(TOKEN_LIST, TextAnalyzer::from(TokenListTokenizer::default()));
     let reader = open_reader(&engine)?;
     Ok(Some(Opened { engine, reader, payload }))
 }
 
 /// Finds files that are missing or whose bytes are not those once written.
-fn check_files(engine: &tantivy::Index) -> Result<(), Unfit> {
+fn check_files(engine: &tantivy::Index) -> Result<(), Unusable> {
     let damaged = engine.validate_checksum()?.len();
     if damaged > 0 {
-        return Err(Unfit::Damaged(damaged));
+        return Err(Unusable::Damaged(damaged));
     }
     // The other files of a segment are opened with the reader, positions only by the first phrase.
     for segment in engine.searchable_segments()? {
@@ -124,7 +124,7 @@ fn create(folder: &Folder, fields: &Fields, payload: Payload) -> Result<Opened, 
     folder.wipe()?;
     let directory = UnsyncedDirectory::open(&folder.segments()).map_err(TantivyError::from)?;
     let engine = tantivy::Index::create(directory, fields.schema.clone(), settings())?;
-    engine.tokenizers().register(LISTED, TextAnalyzer::from(Listed::default()));
+    engine.tokenizers().register(TOKEN_LIST, TextAnalyzer::from(TokenListTokenizer::default()));
     let reader = open_reader(&engine)?;
     Ok(Opened { engine, reader, payload })
 }

@@ -6,39 +6,39 @@ use tantivy::query::{EnableScoring, Query as _};
 use tantivy::schema::Field;
 use tantivy::{DocSet as _, TERMINATED, Term};
 
-use super::lookup::Lookup;
 use super::query::LexicalQuery;
-use super::statistics::Living;
+use super::query_builder::QueryBuilder;
+use super::statistics::LiveStatistics;
 use super::view::{Part, View};
 use crate::tuning::{MOST_BEGUN, MOST_BEGUN_PASSED, MOST_BEGUN_SEEN};
 
 /// The indexed words that the last word of the search begins; none where it is no beginning, or where a chunk of what is
 /// searched holds it as a whole.
-pub(super) fn begun(
+pub(super) fn completions(
     view: &View,
-    statistics: &Living<'_>,
-    lookup: Lookup<'_>,
+    statistics: &LiveStatistics<'_>,
+    builder: QueryBuilder<'_>,
     query: &LexicalQuery<'_>,
 ) -> tantivy::Result<Vec<Term>> {
-    let (Some(prefix), Some(ended)) = (&lookup.sought.prefix, lookup.ended(query)) else {
+    let (Some(prefix), Some(whole_word)) = (&builder.sought.prefix, builder.whole_word(query)) else {
         return Ok(Vec::new());
     };
-    let weight = ended.weight(EnableScoring::disabled_from_schema(&lookup.fields.schema))?;
-    let whole: Vec<Term> = prefix.whole.iter().map(|word| lookup.fields.word_term(word)).collect();
+    let weight = whole_word.weight(EnableScoring::disabled_from_schema(&builder.fields.schema))?;
+    let whole: Vec<Term> = prefix.whole.iter().map(|word| builder.fields.word_term(word)).collect();
     for part in view.parts() {
         if !holds_any(part, &whole)? {
             continue;
         }
         let mut rows = weight.scorer(&part.segment, 1.0)?;
         while rows.doc() != TERMINATED {
-            if part.is_living(rows.doc()) {
+            if part.is_live(rows.doc()) {
                 return Ok(Vec::new());
             }
             rows.advance();
         }
     }
     for beginning in prefix.beginnings() {
-        let words = beginning_with(view, statistics, lookup.fields.words, beginning)?;
+        let words = beginning_with(view, statistics, builder.fields.words, beginning)?;
         if !words.is_empty() {
             return Ok(words);
         }
@@ -59,7 +59,7 @@ fn holds_any(part: &Part, words: &[Term]) -> tantivy::Result<bool> {
 /// The words with a beginning that most of what is searched holds.
 fn beginning_with(
     view: &View,
-    statistics: &Living<'_>,
+    statistics: &LiveStatistics<'_>,
     field: Field,
     beginning: &str,
 ) -> tantivy::Result<Vec<Term>> {

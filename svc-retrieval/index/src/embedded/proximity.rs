@@ -9,14 +9,14 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet as _, Score};
 
 use super::schema::Fields;
-use super::statistics::Living;
+use super::statistics::LiveStatistics;
 use super::view::{Address, Part, View};
 use crate::nearness::{gain, near};
 
 /// Adds to the scores of hits what they get for pairs of words that stand near each other.
 pub(super) fn add(
     view: &View,
-    statistics: &Living<'_>,
+    statistics: &LiveStatistics<'_>,
     fields: &Fields,
     pairs: &[[String; 2]],
     hits: &mut [(Score, Address)],
@@ -47,7 +47,11 @@ struct Scoring<'a> {
 }
 
 impl<'a> Scoring<'a> {
-    fn new(statistics: &Living<'_>, fields: &'a Fields, pairs: &'a [[String; 2]]) -> tantivy::Result<Self> {
+    fn new(
+        statistics: &LiveStatistics<'_>,
+        fields: &'a Fields,
+        pairs: &'a [[String; 2]],
+    ) -> tantivy::Result<Self> {
         let rows = statistics.total_num_docs()? as f32;
         let usual_length = statistics.total_num_tokens(fields.words)? as f32 / rows.max(1.0);
         let mut words: Vec<&str> = Vec::new();

@@ -8,13 +8,13 @@ use tantivy::{DocId, TantivyDocument};
 use uuid::Uuid;
 
 use super::collect;
-use super::lookup::Lookup;
 use super::prefix;
 use super::proximity;
 use super::query::LexicalQuery;
+use super::query_builder::QueryBuilder;
 use super::schema::Fields;
-use super::statistics::{Corpus, Living};
-use super::view::{Address, View, Views};
+use super::statistics::{Corpus, LiveStatistics};
+use super::view::{Address, CurrentView, View};
 use crate::ParsedQuery;
 use crate::vectors::{Composed, VectorSource};
 use crate::words::Sought;
@@ -33,10 +33,10 @@ impl Snapshot<'_> {
 
     pub(super) fn search(&self, query: &LexicalQuery<'_>) -> tantivy::Result<Vec<Hit>> {
         let sought = self.sought(query.workspace, query.words)?;
-        let lookup = Lookup { fields: self.fields, sought: &sought };
-        let statistics = Living::new(&self.view, self.fields, &Corpus::of(query))?;
-        let begun = prefix::begun(&self.view, &statistics, lookup, query)?;
-        let Some(found) = lookup.found(query, &begun) else {
+        let builder = QueryBuilder { fields: self.fields, sought: &sought };
+        let statistics = LiveStatistics::new(&self.view, self.fields, &Corpus::of(query))?;
+        let completions = prefix::completions(&self.view, &statistics, builder, query)?;
+        let Some(found) = builder.compile(query, &completions) else {
             return Ok(Vec::new());
         };
         let mut best = collect::best(&self.view, &statistics, &found, query.limit)?;
@@ -56,8 +56,8 @@ impl Snapshot<'_> {
         chunks: &[ChunkId],
     ) -> tantivy::Result<HashSet<ChunkId>> {
         let sought = self.sought(workspace, words)?;
-        let lookup = Lookup { fields: self.fields, sought: &sought };
-        let Some(query) = lookup.excluded(workspace, chunks) else {
+        let builder = QueryBuilder { fields: self.fields, sought: &sought };
+        let Some(query) = builder.excluded(workspace, chunks) else {
             return Ok(HashSet::new());
         };
         let weight = query.weight(EnableScoring::disabled_from_schema(&self.fields.schema))?;
@@ -65,7 +65,7 @@ impl Snapshot<'_> {
         for part in self.view.parts() {
             let mut rows: Vec<DocId> = Vec::new();
             weight.for_each_no_score(&part.segment, &mut |found| rows.extend_from_slice(found))?;
-            for row in rows.into_iter().filter(|row| part.is_living(*row)) {
+            for row in rows.into_iter().filter(|row| part.is_live(*row)) {
                 excluded.insert(part.columns()?.chunk_id(row)?);
             }
         }
@@ -95,7 +95,7 @@ impl Snapshot<'_> {
         let mut counts = Counts::default();
         for part in self.view.parts() {
             let columns = part.columns()?;
-            part.for_each_living(&term, |row| {
+            part.for_each_live(&term, |row| {
                 counts.chunks += 1;
                 // Each document has exactly one first chunk.
                 counts.documents += u64::from(columns.ordinal(row)? == 0);
@@ -109,7 +109,7 @@ impl Snapshot<'_> {
         let term = self.fields.document_term(workspace, document);
         let mut chunks = Vec::new();
         for (place, part) in self.view.parts().iter().enumerate() {
-            part.for_each_living(&term, |row| {
+            part.for_each_live(&term, |row| {
                 let address = Address { part: place, row };
                 let stored: TantivyDocument = self.view.document(address)?;
                 if let Some((id, _, Composed { vector, pieces })) = self.fields.decode_vector(&stored) {
@@ -134,7 +134,7 @@ impl Snapshot<'_> {
 #[derive(Clone)]
 pub(super) struct StoredVectors {
     pub(super) fields: Arc<Fields>,
-    pub(super) views: Views,
+    pub(super) current_view: CurrentView,
 }
 
 impl std::fmt::Debug for StoredVectors {
@@ -150,10 +150,10 @@ impl StoredVectors {
         each: &mut dyn FnMut(ChunkId, Option<Uuid>, Composed),
     ) -> tantivy::Result<()> {
         let term = self.fields.workspace_term(workspace);
-        for part in self.views.now().parts() {
+        for part in self.current_view.load().parts() {
             // Rows come in the order of the store, so one block in memory is enough.
             let store = part.segment.get_store_reader(1)?;
-            part.for_each_living(&term, |row| {
+            part.for_each_live(&term, |row| {
                 if let Some((chunk, container, composed)) = self.fields.decode_vector(&store.get(row)?) {
                     each(chunk, container, composed);
                 }

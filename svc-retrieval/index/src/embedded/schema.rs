@@ -8,7 +8,7 @@ use tantivy::schema::{
 use tantivy::{TantivyDocument, Term};
 use uuid::Uuid;
 
-use super::tokens::{self, LISTED};
+use super::tokens::{self, TOKEN_LIST};
 use crate::vectors::{Composed, UnitVector};
 use crate::words::{Language, Searched, Stems};
 use crate::{ChunkId, IndexedChunk, IndexedDocument, StoredChunk};
@@ -52,7 +52,7 @@ impl Fields {
         let mut builder = SchemaBuilder::new();
         let key = || BytesOptions::default().set_indexed();
         let words = TextFieldIndexing::default()
-            .set_tokenizer(LISTED)
+            .set_tokenizer(TOKEN_LIST)
             .set_index_option(IndexRecordOption::WithFreqsAndPositions);
         Self {
             workspace: builder.add_bytes_field("workspace", key()),
@@ -141,7 +141,7 @@ impl Fields {
             text: &chunk.text,
             language: document.language,
         };
-        encoded.add_text(self.words, tokens::list(&searched.tokens(stems)));
+        encoded.add_text(self.words, tokens::encode(&searched.tokens(stems)));
         encoded.add_bytes(self.language, &language_key(document.workspace, document.language));
         encoded.add_text(self.title, &document.title);
         for heading in &chunk.heading_path {

@@ -13,7 +13,9 @@ use uuid::Uuid;
 use super::query::LexicalQuery;
 use super::schema::Fields;
 use super::view::{Part, View};
-use crate::tuning::{CORPORA_KEPT, COUNTED_ROWS, FREQUENCIES_KEPT, FREQUENCIES_KEPT_IN_SEGMENT};
+use crate::tuning::{
+    CORPUS_CACHE_CAPACITY, COUNTED_ROWS, FREQUENCY_CACHE_CAPACITY, SEGMENT_FREQUENCY_CACHE_CAPACITY,
+};
 
 /// What one search may find: the chunks of a workspace, or of some of its containers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,15 +41,15 @@ impl Corpus {
 }
 
 /// What was counted for corpora, so that the next search need not count again. When it is full it begins anew.
-pub(super) struct Kept<T>(Mutex<HashMap<Corpus, Arc<T>>>);
+pub(super) struct CorpusCache<T>(Mutex<HashMap<Corpus, Arc<T>>>);
 
-impl<T> Default for Kept<T> {
+impl<T> Default for CorpusCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T> Kept<T> {
+impl<T> CorpusCache<T> {
     /// Two searches at the same time may both count; the end is the same.
     fn get(&self, corpus: &Corpus, count: impl FnOnce() -> tantivy::Result<T>) -> tantivy::Result<Arc<T>> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(corpus).cloned();
@@ -56,7 +58,7 @@ impl<T> Kept<T> {
         }
         let counted = Arc::new(count()?);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= CORPORA_KEPT {
+        if kept.len() >= CORPUS_CACHE_CAPACITY {
             kept.clear();
         }
         kept.insert(corpus.clone(), Arc::clone(&counted));
@@ -66,24 +68,24 @@ impl<T> Kept<T> {
 
 /// How many rows hold each of the words that have been asked for. To find out is to read lists, and most questions use
 /// the same words.
-struct Frequencies {
-    most: usize,
-    kept: RwLock<HashMap<Term, u64>>,
+struct FrequencyCache {
+    capacity: usize,
+    entries: RwLock<HashMap<Term, u64>>,
 }
 
-impl Frequencies {
-    fn at_most(most: usize) -> Self {
-        Self { most, kept: RwLock::default() }
+impl FrequencyCache {
+    fn with_capacity(capacity: usize) -> Self {
+        Self { capacity, entries: RwLock::default() }
     }
 
     fn get(&self, term: &Term, count: impl FnOnce() -> tantivy::Result<u64>) -> tantivy::Result<u64> {
-        let known = self.kept.read().unwrap_or_else(PoisonError::into_inner).get(term).copied();
+        let known = self.entries.read().unwrap_or_else(PoisonError::into_inner).get(term).copied();
         if let Some(known) = known {
             return Ok(known);
         }
         let rows = count()?;
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < self.most {
+        let mut kept = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < self.capacity {
             kept.insert(term.clone(), rows);
         }
         Ok(rows)
@@ -97,7 +99,7 @@ pub(super) struct Members {
     rows: Option<BitSet>,
     count: u32,
     tokens: u64,
-    frequencies: Frequencies,
+    frequencies: FrequencyCache,
 }
 
 impl Members {
@@ -112,7 +114,12 @@ impl Members {
             count += 1;
             tokens += u64::from(lengths.fieldnorm(row));
         }
-        Ok(Self { rows, count, tokens, frequencies: Frequencies::at_most(FREQUENCIES_KEPT_IN_SEGMENT) })
+        Ok(Self {
+            rows,
+            count,
+            tokens,
+            frequencies: FrequencyCache::with_capacity(SEGMENT_FREQUENCY_CACHE_CAPACITY),
+        })
     }
 
     fn contains(&self, row: DocId) -> bool {
@@ -178,13 +185,13 @@ fn each_row(segment: &SegmentReader, term: &Term, mut each: impl FnMut(DocId)) -
 }
 
 /// What a corpus has in one part of a view.
-struct Share {
+struct PartStatistics {
     members: Arc<Members>,
     /// The members that are gone since the last commit, in ascending order.
     gone: Vec<DocId>,
 }
 
-impl Share {
+impl PartStatistics {
     fn of(part: &Part, fields: &Fields, corpus: &Corpus) -> tantivy::Result<Self> {
         let members = part.members().get(corpus, || Members::read(&part.segment, fields, corpus))?;
         let mut gone: Vec<DocId> = part.gone().filter(|row| members.contains(*row)).collect();
@@ -236,38 +243,43 @@ impl Share {
 }
 
 /// What BM25 asks of a corpus in one view.
-pub(super) struct Counted {
+pub(super) struct CorpusStatistics {
     /// One for each part of the view, in their order.
-    shares: Vec<Share>,
+    shares: Vec<PartStatistics>,
     rows: u64,
     tokens: u64,
-    frequencies: Frequencies,
+    frequencies: FrequencyCache,
 }
 
-impl Counted {
+impl CorpusStatistics {
     fn count(view: &View, fields: &Fields, corpus: &Corpus) -> tantivy::Result<Self> {
         let mut shares = Vec::with_capacity(view.parts().len());
         let (mut rows, mut tokens) = (0, 0);
         for part in view.parts() {
-            let share = Share::of(part, fields, corpus)?;
+            let share = PartStatistics::of(part, fields, corpus)?;
             rows += share.living();
             tokens += share.tokens(part, fields.words)?;
             shares.push(share);
         }
-        Ok(Self { shares, rows, tokens, frequencies: Frequencies::at_most(FREQUENCIES_KEPT) })
+        Ok(Self {
+            shares,
+            rows,
+            tokens,
+            frequencies: FrequencyCache::with_capacity(FREQUENCY_CACHE_CAPACITY),
+        })
     }
 }
 
 /// What BM25 asks, answered for the living rows of what is searched.
-pub(super) struct Living<'a> {
+pub(super) struct LiveStatistics<'a> {
     view: &'a View,
     words: Field,
-    counted: Arc<Counted>,
+    counted: Arc<CorpusStatistics>,
 }
 
-impl<'a> Living<'a> {
+impl<'a> LiveStatistics<'a> {
     pub(super) fn new(view: &'a View, fields: &Fields, corpus: &Corpus) -> tantivy::Result<Self> {
-        let counted = view.counted().get(corpus, || Counted::count(view, fields, corpus))?;
+        let counted = view.statistics().get(corpus, || CorpusStatistics::count(view, fields, corpus))?;
         Ok(Self { view, words: fields.words, counted })
     }
 
@@ -285,7 +297,7 @@ impl<'a> Living<'a> {
     }
 }
 
-impl Bm25StatisticsProvider for Living<'_> {
+impl Bm25StatisticsProvider for LiveStatistics<'_> {
     fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
         Ok(if field == self.words { self.counted.tokens } else { 0 })
     }

@@ -23,7 +23,7 @@ const MAPPED_FROM: usize = 1 << 20;
 
 /// An open file of stored chunks.
 #[derive(Debug)]
-pub(super) struct StoredFile {
+pub(super) struct StoreFile {
     file: File,
     length: usize,
     /// Within `mapped`.
@@ -31,9 +31,9 @@ pub(super) struct StoredFile {
     mapped: MmapDirectory,
 }
 
-impl StoredFile {
+impl StoreFile {
     /// Whether a file of the index is one of these.
-    pub(super) fn is(path: &Path) -> bool {
+    pub(super) fn is_store(path: &Path) -> bool {
         path.extension().is_some_and(|extension| extension == EXTENSION)
     }
 
@@ -52,13 +52,13 @@ impl StoredFile {
     }
 }
 
-impl HasLen for StoredFile {
+impl HasLen for StoreFile {
     fn len(&self) -> usize {
         self.length
     }
 }
 
-impl FileHandle for StoredFile {
+impl FileHandle for StoreFile {
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
         // A file that was removed meanwhile is still open here, and has no map any more.
         if range.len() >= MAPPED_FROM
@@ -82,7 +82,7 @@ mod tests {
         let written: Vec<u8> = (0..3 << 20).map(|place: u32| (place % 251) as u8).collect();
         fs_err::write(folder.path().join("a.store"), &written).unwrap();
         let mapped = MmapDirectory::open(folder.path()).unwrap();
-        let open = || StoredFile::open(folder.path(), Path::new("a.store"), &mapped);
+        let open = || StoreFile::open(folder.path(), Path::new("a.store"), &mapped);
         let file = open().unwrap();
         assert_eq!(file.len(), written.len());
         let ranges = [0..0, 7..4_103, 5..MAPPED_FROM + 4, MAPPED_FROM..MAPPED_FROM * 3];
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn only_stored_chunks_are_read_so() {
-        assert!(StoredFile::is(Path::new("02b1d2e8103d452ea3f31c66637fce39.store")));
+        assert!(StoreFile::is_store(Path::new("02b1d2e8103d452ea3f31c66637fce39.store")));
         for other in ["02b1d2e8103d452ea3f31c66637fce39.idx", "meta.json", "store", ".tantivy-meta.lock"] {
-            assert!(!StoredFile::is(Path::new(other)), "{other}");
+            assert!(!StoreFile::is_store(Path::new(other)), "{other}");
         }
     }
 }

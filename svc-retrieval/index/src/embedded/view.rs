@@ -12,24 +12,24 @@ use tantivy::{DocId, DocSet as _, Searcher, SegmentReader, TERMINATED, TantivyEr
 use uuid::Uuid;
 
 use super::schema::{DOCUMENT_HIGH, DOCUMENT_LOW, ORDINAL, parse_language_key};
-use super::statistics::{Counted, Kept, Members};
+use super::statistics::{CorpusCache, CorpusStatistics, Members};
 use crate::ChunkId;
 use crate::words::Languages;
 
 /// The state that searches see now.
 #[derive(Clone)]
-pub(super) struct Views(Arc<RwLock<Arc<View>>>);
+pub(super) struct CurrentView(Arc<RwLock<Arc<View>>>);
 
-impl Views {
+impl CurrentView {
     pub(super) fn new(view: View) -> Self {
         Self(Arc::new(RwLock::new(Arc::new(view))))
     }
 
-    pub(super) fn now(&self) -> Arc<View> {
+    pub(super) fn load(&self) -> Arc<View> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn show(&self, view: View) {
+    pub(super) fn store(&self, view: View) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
     }
 }
@@ -41,7 +41,7 @@ pub(super) struct View {
     parts: Vec<Part>,
     /// The places of the parts, that with most rows first.
     largest_first: Vec<usize>,
-    counted: Kept<Counted>,
+    counted: CorpusCache<CorpusStatistics>,
 }
 
 /// A row of a view: the place of its part, and its place there.
@@ -63,7 +63,7 @@ impl View {
     pub(super) fn with(&self, gone: &[Term], recent: Option<Part>) -> tantivy::Result<Self> {
         let mut parts = self.parts.clone();
         for part in &mut parts {
-            part.lose(gone)?;
+            part.delete(gone)?;
         }
         parts.extend(recent);
         Ok(Self::of(self.committed.clone(), parts))
@@ -72,7 +72,7 @@ impl View {
     fn of(committed: Searcher, parts: Vec<Part>) -> Self {
         let mut largest_first: Vec<usize> = (0..parts.len()).collect();
         largest_first.sort_by_key(|place| Reverse(parts.get(*place).map_or(0, Part::rows)));
-        Self { committed, parts, largest_first, counted: Kept::default() }
+        Self { committed, parts, largest_first, counted: CorpusCache::default() }
     }
 
     pub(super) fn searcher(&self) -> &Searcher {
@@ -90,7 +90,7 @@ impl View {
     }
 
     /// What was counted of it for corpora.
-    pub(super) fn counted(&self) -> &Kept<Counted> {
+    pub(super) fn statistics(&self) -> &CorpusCache<CorpusStatistics> {
         &self.counted
     }
 
@@ -109,7 +109,7 @@ impl View {
     pub(super) fn address(&self, key: &Term) -> tantivy::Result<Option<Address>> {
         for (place, part) in self.largest_first() {
             let mut found = None;
-            part.for_each_living(key, |row| {
+            part.for_each_live(key, |row| {
                 found = Some(Address { part: place, row });
                 Ok(())
             })?;
@@ -121,7 +121,7 @@ impl View {
     }
 
     /// Those of some keys that living rows have.
-    pub(super) fn held(&self, keys: Vec<Term>) -> tantivy::Result<Vec<Term>> {
+    pub(super) fn existing_keys(&self, keys: Vec<Term>) -> tantivy::Result<Vec<Term>> {
         let mut held = Vec::new();
         for key in keys {
             if self.address(&key)?.is_some() {
@@ -156,7 +156,7 @@ pub(super) struct Part {
     pub(super) segment: SegmentReader,
     columns: Arc<OnceLock<IdColumns>>,
     languages: Arc<OnceLock<HashMap<Uuid, Languages>>>,
-    members: Arc<Kept<Members>>,
+    members: Arc<CorpusCache<Members>>,
     /// Of a recent segment; the searcher reads the committed ones.
     store: Option<Arc<StoreReader>>,
     /// Rows that were replaced or deleted since the last commit.
@@ -175,7 +175,7 @@ impl Part {
         }
     }
 
-    pub(super) fn is_living(&self, row: DocId) -> bool {
+    pub(super) fn is_live(&self, row: DocId) -> bool {
         !self.segment.is_deleted(row) && self.gone.as_ref().is_none_or(|gone| !gone.contains(&row))
     }
 
@@ -185,7 +185,7 @@ impl Part {
     }
 
     /// Which of the segment's rows belong to corpora.
-    pub(super) fn members(&self) -> &Kept<Members> {
+    pub(super) fn members(&self) -> &CorpusCache<Members> {
         &self.members
     }
 
@@ -200,7 +200,7 @@ impl Part {
     }
 
     /// Calls `each` for the living rows that hold `term`.
-    pub(super) fn for_each_living(
+    pub(super) fn for_each_live(
         &self,
         term: &Term,
         mut each: impl FnMut(DocId) -> tantivy::Result<()>,
@@ -211,7 +211,7 @@ impl Part {
         };
         let mut row = rows.doc();
         while row != TERMINATED {
-            if self.is_living(row) {
+            if self.is_live(row) {
                 each(row)?;
             }
             row = rows.advance();
@@ -244,16 +244,16 @@ impl Part {
         Ok(self.columns.get_or_init(|| opened))
     }
 
-    fn lose(&mut self, keys: &[Term]) -> tantivy::Result<()> {
-        let mut lost = Vec::new();
+    fn delete(&mut self, keys: &[Term]) -> tantivy::Result<()> {
+        let mut deleted = Vec::new();
         for key in keys {
-            self.for_each_living(key, |row| {
-                lost.push(row);
+            self.for_each_live(key, |row| {
+                deleted.push(row);
                 Ok(())
             })?;
         }
-        if !lost.is_empty() {
-            Arc::make_mut(self.gone.get_or_insert_default()).extend(lost);
+        if !deleted.is_empty() {
+            Arc::make_mut(self.gone.get_or_insert_default()).extend(deleted);
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use crate::words::Stems;
 use crate::{Batch, ChunkId, IndexedChunk, IndexedDocument};
 
 /// What one writer at a time holds.
-pub(super) struct Writing {
+pub(super) struct WriterState {
     /// Opened by the first commit: its threads and buffers are not worth their memory before.
     writer: Option<IndexWriter>,
     pending: Pending,
@@ -31,7 +31,7 @@ pub(super) struct Writing {
     idle_rounds: u32,
 }
 
-impl Writing {
+impl WriterState {
     pub(super) fn new(committed: Payload) -> Self {
         Self { writer: None, pending: Pending::default(), committed, idle_rounds: 0 }
     }
@@ -64,7 +64,7 @@ impl Index {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         writing.idle_rounds = 0;
         // What is new has no rows that could go, and a single deletion has a commit open every segment anew.
-        changes.gone = self.views.now().held(changes.gone)?;
+        changes.gone = self.current_view.load().existing_keys(changes.gone)?;
         let rows = changes.rows.len();
         let payload = if writing.pending.has_room_for(rows) {
             self.show_recent(&changes)?;
@@ -121,7 +121,7 @@ impl Index {
         if writing.pending.is_empty() && self.has_merged()? {
             // Gives the old files back.
             self.reader.reload()?;
-            self.views.show(View::committed(self.reader.searcher()));
+            self.current_view.store(View::committed(self.reader.searcher()));
         }
         Ok(())
     }
@@ -162,18 +162,18 @@ impl Index {
             [] => None,
             rows => Some(recent::segment(&self.fields.schema, self.engine.tokenizers(), rows)?),
         };
-        let view = self.views.now().with(&changes.gone, recent)?;
-        self.views.show(view);
+        let view = self.current_view.load().with(&changes.gone, recent)?;
+        self.current_view.store(view);
         Ok(())
     }
 
     /// Commits what is pending with the payload. What fails takes the index back to the last commit, from where the
     /// feeds are replayed.
-    fn commit(&self, writing: &mut Writing, payload: &Payload) -> Result<(), Error> {
+    fn commit(&self, writing: &mut WriterState, payload: &Payload) -> Result<(), Error> {
         if let Err(error) = self.try_commit(writing, payload) {
             // Drops what is uncommitted.
             writing.writer = None;
-            self.views.show(View::committed(self.reader.searcher()));
+            self.current_view.store(View::committed(self.reader.searcher()));
             self.vectors.release();
             self.set_payload(writing.committed.clone());
             return Err(error);
@@ -182,7 +182,7 @@ impl Index {
         Ok(())
     }
 
-    fn try_commit(&self, writing: &mut Writing, payload: &Payload) -> Result<(), Error> {
+    fn try_commit(&self, writing: &mut WriterState, payload: &Payload) -> Result<(), Error> {
         let operations = std::mem::take(&mut writing.pending).into_operations();
         let text = serde_json::to_string(payload)?;
         let writer = match writing.writer.as_mut() {
@@ -194,7 +194,7 @@ impl Index {
         commit.set_payload(&text);
         commit.commit()?;
         self.reader.reload()?;
-        self.views.show(View::committed(self.reader.searcher()));
+        self.current_view.store(View::committed(self.reader.searcher()));
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use http::Uri;
 use crate::Error;
 
 /// Longest prefix of collection names: what is put behind it must leave Qdrant's file names short enough.
-const LONGEST_PREFIX: usize = 64;
+const MAX_PREFIX_BYTES: usize = 64;
 
 /// Where Qdrant is, and what its collections are called.
 #[derive(Clone, PartialEq, Eq)]
@@ -52,7 +52,9 @@ impl Config {
             return Err(unusable("the API key is empty or has characters that no header may have"));
         }
         let may_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        if self.prefix.is_empty() || self.prefix.len() > LONGEST_PREFIX || !self.prefix.bytes().all(may_name)
+        if self.prefix.is_empty()
+            || self.prefix.len() > MAX_PREFIX_BYTES
+            || !self.prefix.bytes().all(may_name)
         {
             return Err(unusable("the prefix of collections is not 1 to 64 letters, digits, - or _"));
         }

@@ -6,20 +6,20 @@
 //! stands in [`write`].
 
 mod api;
-mod asked;
-mod begun;
 mod candidates;
 mod client;
 mod collection;
+mod completions;
+mod cursor_reads;
+mod drafts;
 mod factory;
 mod filters;
-mod instead;
+mod language_cache;
 mod look;
 mod mark;
 mod nearness;
 mod points;
 mod read;
-mod spoken;
 mod tuning;
 mod words;
 mod write;
@@ -38,11 +38,11 @@ use uuid::Uuid;
 
 pub(super) use self::factory::QdrantFactory;
 
-use self::asked::Asked;
 use self::client::Client;
-use self::instead::Drafts;
+use self::cursor_reads::CursorReads;
+use self::drafts::Drafts;
+use self::language_cache::LanguageCache;
 use self::points::{DOCUMENT, HEADINGS, ORDINAL, PIECES, Row, TABLE_HEADER, TEXT, TITLE};
-use self::spoken::Spoken;
 use self::write::Replacement;
 use super::Config;
 use crate::vectors::UnitVector;
@@ -121,11 +121,11 @@ struct Inner {
     /// The cursors as this process knew them last.
     cursors: RwLock<Cursors>,
     /// Those that somebody goes on from.
-    asked: Asked,
+    cursor_reads: CursorReads,
     /// How often the collection was found to be gone.
     losses: AtomicU64,
     /// The languages of workspaces.
-    spoken: Spoken,
+    language_cache: LanguageCache,
     /// Whether Qdrant answered when it was asked last.
     answers: AtomicBool,
 }
@@ -148,9 +148,9 @@ impl Index {
             mark: RwLock::default(),
             ids,
             cursors: RwLock::default(),
-            asked: Asked::default(),
+            cursor_reads: CursorReads::default(),
             losses: AtomicU64::new(0),
-            spoken: Spoken::default(),
+            language_cache: LanguageCache::default(),
             answers: AtomicBool::new(true),
         }))
     }
@@ -189,7 +189,7 @@ impl Inner {
         if !self.is_ready.load(Ordering::Acquire) {
             collection::ensure(&self.client, &self.collection, self.dimensions).await?;
             // Before the cursors: those of a collection that takes the place of this one meanwhile do not count.
-            let mark = self.leave_mark().await?;
+            let mark = self.ensure_mark().await?;
             let cursors = self.read_cursors(mark).await?;
             // Held until all is set: a loss that is noticed meanwhile comes before or after.
             let mut known = self.mark.write().unwrap_or_else(PoisonError::into_inner);
@@ -201,40 +201,40 @@ impl Inner {
     }
 
     /// Notices in an answer that the collection is gone, so that the next call makes it again.
-    fn answered<T, E>(&self, answer: Result<T, E>) -> Result<T, Error>
+    fn detect_loss<T, E>(&self, answer: Result<T, E>) -> Result<T, Error>
     where
         Error: From<E>,
     {
         answer.map_err(|error| {
             let error = Error::from(error);
             if matches!(error, Error::Gone) {
-                self.lose();
+                self.mark_lost();
             }
             error
         })
     }
 
     /// Asks Qdrant whether it answers, and says so where that is new.
-    async fn look(&self) -> Result<(), Error> {
-        let looked = match self.client.api.health_check().await {
+    async fn check_health(&self) -> Result<(), Error> {
+        let health = match self.client.api.health_check().await {
             Ok(_) => self.recover().await,
             Err(error) => Err(error.into()),
         };
-        let answered = looked.is_ok();
+        let answered = health.is_ok();
         let answered_before = self.answers.swap(answered, Ordering::AcqRel);
         metrics::gauge!(UP).set(if answered { 1.0 } else { 0.0 });
-        match &looked {
+        match &health {
             Ok(()) if !answered_before => tracing::info!("Qdrant answers again"),
             Err(error) if answered_before => {
                 tracing::warn!(%error, "Qdrant does not answer: searches fail until it does");
             }
             Ok(()) | Err(_) => {}
         }
-        looked
+        health
     }
 
-    fn lose(&self) {
-        self.asked.lose();
+    fn mark_lost(&self) {
+        self.cursor_reads.invalidate();
         self.losses.fetch_add(1, Ordering::AcqRel);
         let mut known = self.mark.write().unwrap_or_else(PoisonError::into_inner);
         *known = None;
@@ -253,7 +253,7 @@ impl Inner {
         let before = cursors.get(feed).and_then(|feed| feed.get(&workspace)).copied().unwrap_or(0);
         if before != position {
             // Somebody else may have written in another language.
-            self.spoken.forget(workspace);
+            self.language_cache.invalidate(workspace);
         }
         if position == 0 {
             cursors.get_mut(feed).and_then(|feed| feed.remove(&workspace));
@@ -284,7 +284,7 @@ impl Engine for Index {
         }
         self.0.apply(documents, batch.cursors).await?;
         for document in &batch.documents {
-            self.0.spoken.hear(document.workspace, document.language);
+            self.0.language_cache.record_write(document.workspace, document.language);
         }
         Ok(())
     }
@@ -302,7 +302,7 @@ impl Engine for Index {
     }
 
     async fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, crate::Error> {
-        self.0.asked.note(feed, workspace);
+        self.0.cursor_reads.record(feed, workspace);
         Ok(self.0.refresh(feed, workspace).await?)
     }
 
@@ -392,7 +392,7 @@ impl Engine for Index {
 
     async fn maintain(&self) -> Result<(), crate::Error> {
         // What is wrong was said where it was found out.
-        let _looked = self.0.look().await;
+        let _health = self.0.check_health().await;
         Ok(())
     }
 

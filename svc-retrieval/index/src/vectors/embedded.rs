@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use uuid::Uuid;
 
-use super::rows::{Direction, Rows, Within};
+use super::rows::{QueryVector, RowFilter, Rows};
 use super::{Composed, DocumentVectors, UnitVector, VectorQuery};
 use crate::{ChunkId, Error, Hit, PiecesHeld};
 
@@ -145,11 +145,11 @@ impl EmbeddedVectors {
     /// A vector of other dimensions, or the stored vectors cannot be read.
     pub fn search(&self, query: &VectorQuery<'_>) -> Result<Vec<Hit>, Error> {
         self.check(query.vector)?;
-        let Some(direction) = Direction::new(query.vector) else {
+        let Some(query_vector) = QueryVector::new(query.vector) else {
             return Ok(Vec::new());
         };
-        let within = Within { containers: query.containers, documents: query.documents };
-        self.with_rows(query.workspace, |rows| rows.search(&direction, within, query.limit))
+        let within = RowFilter { containers: query.containers, documents: query.documents };
+        self.with_rows(query.workspace, |rows| rows.search(&query_vector, within, query.limit))
     }
 
     /// The exact cosine of each given chunk, in the given order; 0 for a chunk without a vector.
@@ -159,10 +159,10 @@ impl EmbeddedVectors {
     pub fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, Error> {
         self.check(vector)?;
         let hit = |(chunk, score): (&ChunkId, f32)| Hit { chunk: *chunk, score };
-        let Some(direction) = Direction::new(vector) else {
+        let Some(query_vector) = QueryVector::new(vector) else {
             return Ok(chunks.iter().zip(std::iter::repeat(0.0)).map(hit).collect());
         };
-        let cosines = self.with_rows(workspace, |rows| rows.cosines(&direction, chunks))?;
+        let cosines = self.with_rows(workspace, |rows| rows.cosines(&query_vector, chunks))?;
         Ok(chunks.iter().zip(cosines).map(hit).collect())
     }
 

@@ -7,20 +7,21 @@ use half::f16;
 use uuid::Uuid;
 
 use super::kernel::{code_products, half_products, normalised, quantise};
-use super::signs::{Searched, Signs};
+use super::signs::{RowSet, Signs};
 use super::{Composed, DocumentVectors, UnitVector};
 use crate::tuning::{
-    FEWEST_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT, SIGNS_REMADE_AT,
+    MIN_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT,
+    SIGNS_REBUILD_FACTOR,
 };
 use crate::{ChunkId, Hit, PiecesHeld, sort_hits};
 
 /// A query's direction, exact and quantised.
-pub(super) struct Direction {
+pub(super) struct QueryVector {
     exact: Vec<f32>,
     codes: Vec<i8>,
 }
 
-impl Direction {
+impl QueryVector {
     /// None for a query that has no direction.
     pub(super) fn new(vector: &[f32]) -> Option<Self> {
         let exact = normalised(vector)?;
@@ -42,9 +43,9 @@ pub(super) struct Rows {
     /// For workspaces of many rows.
     signs: Option<Signs>,
     chunks: Vec<ChunkId>,
-    /// Places in `known_containers`.
+    /// Places in `container_table`.
     containers: Vec<u32>,
-    known_containers: Containers,
+    container_table: ContainerTable,
     by_document: HashMap<Uuid, Vec<usize>, RandomState>,
     /// The pieces of each row.
     pieces: Vec<Box<[u16]>>,
@@ -64,7 +65,7 @@ impl Rows {
             signs: None,
             chunks: Vec::new(),
             containers: Vec::new(),
-            known_containers: Containers::default(),
+            container_table: ContainerTable::default(),
             by_document: HashMap::default(),
             pieces: Vec::new(),
             holding: HashMap::default(),
@@ -90,7 +91,7 @@ impl Rows {
         self.scales.push(quantise(&vector.to_f32(), &mut self.codes));
         self.exact.extend_from_slice(vector.halves());
         self.chunks.push(chunk);
-        self.containers.push(self.known_containers.place(container));
+        self.containers.push(self.container_table.place(container));
         self.by_document.entry(chunk.document).or_default().push(row);
         for piece in &composed.pieces {
             *self.holding.entry(*piece).or_default() += 1;
@@ -101,9 +102,9 @@ impl Rows {
 
     fn push_signs(&mut self, vector: &UnitVector) {
         let rows = self.chunks.len();
-        let remade_at =
-            self.signs.as_ref().map_or(SIGNS_FROM_ROWS, |signs| signs.made_for() * SIGNS_REMADE_AT);
-        if rows >= remade_at {
+        let rebuild_at =
+            self.signs.as_ref().map_or(SIGNS_FROM_ROWS, |signs| signs.rows_at_build() * SIGNS_REBUILD_FACTOR);
+        if rows >= rebuild_at {
             self.signs = Some(Signs::new(&self.exact, self.dimensions));
         } else if let Some(signs) = &mut self.signs {
             signs.push(vector.halves());
@@ -147,9 +148,9 @@ impl Rows {
     }
 
     /// The greatest cosines: each pass looks closer at fewer rows, and the exact vectors decide.
-    pub(super) fn search(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<Hit> {
+    pub(super) fn search(&self, query: &QueryVector, within: RowFilter<'_>, limit: usize) -> Vec<Hit> {
         let candidates = self.candidates(query, within, limit);
-        let kept = limit.saturating_mul(RESCORED_PER_RESULT).max(FEWEST_RESCORED);
+        let kept = limit.saturating_mul(RESCORED_PER_RESULT).max(MIN_RESCORED);
         let rows = self.nearest_by_codes(query, &candidates, kept);
         let mut cosines = Vec::with_capacity(rows.len());
         half_products(&query.exact, &self.exact, &rows, &mut cosines);
@@ -162,7 +163,7 @@ impl Rows {
     }
 
     /// The `kept` of the rows whose codes are nearest, in any order; of equal ones those that are given first.
-    fn nearest_by_codes(&self, query: &Direction, rows: &[u32], kept: usize) -> Vec<u32> {
+    fn nearest_by_codes(&self, query: &QueryVector, rows: &[u32], kept: usize) -> Vec<u32> {
         let mut products = Vec::with_capacity(rows.len());
         code_products(&query.codes, &self.codes, rows, &mut products);
         let scored =
@@ -176,21 +177,21 @@ impl Rows {
     }
 
     /// The rows worth a look at their codes, in ascending order: of many rows, those of the best signs.
-    fn candidates(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<u32> {
+    fn candidates(&self, query: &QueryVector, within: RowFilter<'_>, limit: usize) -> Vec<u32> {
         let searched = self.searched(within);
         let kept = (searched.len() / SIGNS_KEPT).max(limit.saturating_mul(SIGNS_KEPT_PER_RESULT));
         let is_worth_it = searched.len() >= SIGNS_FROM_ROWS && kept < searched.len();
         match self.signs.as_ref().filter(|_| is_worth_it) {
-            Some(signs) => signs.likeliest(&query.exact, &searched, kept),
+            Some(signs) => signs.nearest_by_signs(&query.exact, &searched, kept),
             None => searched.into_rows(),
         }
     }
 
-    fn searched(&self, within: Within<'_>) -> Searched {
+    fn searched(&self, within: RowFilter<'_>) -> RowSet {
         if within.containers.is_none() && within.documents.is_none() {
-            return Searched::All(counted(self.chunks.len()));
+            return RowSet::All(saturating_u32(self.chunks.len()));
         }
-        let containers = within.containers.map(|containers| self.known_containers.within(containers));
+        let containers = within.containers.map(|containers| self.container_table.within(containers));
         let is_within = |place: &u32| match &containers {
             Some(within) => within.get(*place as usize).copied().unwrap_or(false),
             None => true,
@@ -199,13 +200,14 @@ impl Rows {
             |chunk: &ChunkId| within.documents.is_none_or(|documents| documents.contains(&chunk.document));
         let rows = (0_u32..).zip(self.containers.iter().zip(&self.chunks));
         let searched = rows.filter(|(_, (place, chunk))| is_within(place) && is_among(chunk));
-        Searched::These(searched.map(|(row, _)| row).collect())
+        RowSet::Listed(searched.map(|(row, _)| row).collect())
     }
 
     /// The exact cosine of each of some chunks, in their order; 0 for one that has no row.
-    pub(super) fn cosines(&self, query: &Direction, chunks: &[ChunkId]) -> Vec<f32> {
-        let no_row = counted(self.chunks.len());
-        let rows: Vec<u32> = chunks.iter().map(|chunk| self.row_of(*chunk).map_or(no_row, counted)).collect();
+    pub(super) fn cosines(&self, query: &QueryVector, chunks: &[ChunkId]) -> Vec<f32> {
+        let no_row = saturating_u32(self.chunks.len());
+        let rows: Vec<u32> =
+            chunks.iter().map(|chunk| self.row_of(*chunk).map_or(no_row, saturating_u32)).collect();
         let mut cosines = Vec::with_capacity(rows.len());
         half_products(&query.exact, &self.exact, &rows, &mut cosines);
         cosines
@@ -229,7 +231,10 @@ impl Rows {
     /// How many rows hold each of the pieces.
     pub(super) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
         let holding = |piece: &u16| self.holding.get(piece).copied().unwrap_or_default();
-        PiecesHeld { chunks: counted(self.chunks.len()), holding: pieces.iter().map(holding).collect() }
+        PiecesHeld {
+            chunks: saturating_u32(self.chunks.len()),
+            holding: pieces.iter().map(holding).collect(),
+        }
     }
 
     /// How many rows of a document hold each of the pieces.
@@ -237,8 +242,8 @@ impl Rows {
         let rows = self.by_document.get(&document).map(Vec::as_slice).unwrap_or_default();
         let own: Vec<&Box<[u16]>> = rows.iter().filter_map(|row| self.pieces.get(*row)).collect();
         let holding =
-            |piece: &u16| counted(own.iter().filter(|row| row.binary_search(piece).is_ok()).count());
-        PiecesHeld { chunks: counted(rows.len()), holding: pieces.iter().map(holding).collect() }
+            |piece: &u16| saturating_u32(own.iter().filter(|row| row.binary_search(piece).is_ok()).count());
+        PiecesHeld { chunks: saturating_u32(rows.len()), holding: pieces.iter().map(holding).collect() }
     }
 
     /// The vectors of a document by the places of its chunks.
@@ -255,18 +260,18 @@ impl Rows {
     }
 }
 
-fn counted(rows: usize) -> u32 {
+fn saturating_u32(rows: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 /// Which rows a search may find.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Within<'a> {
+pub(crate) struct RowFilter<'a> {
     pub(crate) containers: Option<&'a HashSet<Uuid>>,
     pub(crate) documents: Option<&'a HashSet<Uuid>>,
 }
 
-impl Within<'_> {
+impl RowFilter<'_> {
     /// Whether that folder or source is searched.
     pub(crate) fn has_container(&self, container: Option<Uuid>) -> bool {
         self.containers
@@ -281,12 +286,12 @@ impl Within<'_> {
 
 /// The containers of all rows, each once, so that a row needs four bytes and no hashing.
 #[derive(Debug, Default)]
-struct Containers {
+struct ContainerTable {
     known: Vec<Option<Uuid>>,
     places: HashMap<Option<Uuid>, u32>,
 }
 
-impl Containers {
+impl ContainerTable {
     fn place(&mut self, container: Option<Uuid>) -> u32 {
         let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
         *self.places.entry(container).or_insert_with(|| {

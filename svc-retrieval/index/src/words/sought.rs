@@ -27,7 +27,7 @@ const SPELLING_WEIGHT: f32 = 0.5;
 const FOREIGN_WEIGHT: f32 = 0.25;
 
 /// The fewest characters that are taken for the beginning of a word.
-pub(crate) const FEWEST_BEGUN: usize = 3;
+pub(crate) const MIN_PREFIX_CHARS: usize = 3;
 
 /// Letters that may be missing at the end of what is indexed, since stems are: `universi` begins `university`, which is
 /// indexed as `univers`.
@@ -237,7 +237,7 @@ impl Prefix {
     fn new(word: &Word, languages: Languages) -> Option<Self> {
         let is_word = matches!(word.kind, Kind::Part | Kind::Name);
         let text = fold::fold(&word.text).into_owned();
-        if !is_word || text.chars().count() < FEWEST_BEGUN || !text.chars().all(char::is_alphanumeric) {
+        if !is_word || text.chars().count() < MIN_PREFIX_CHARS || !text.chars().all(char::is_alphanumeric) {
             return None;
         }
         let whole = spellings(&word.text, languages).into_iter().map(|(stem, _)| stem).collect();

@@ -47,7 +47,7 @@ fn only_what_is_there_is_to_be_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path());
     let key = |number: u128| index.fields.document_term(WORKSPACE, id(number, 0).document);
-    let held = || index.views.now().held(vec![key(1), key(2)]).unwrap();
+    let held = || index.current_view.load().existing_keys(vec![key(1), key(2)]).unwrap();
     assert_eq!(held(), []);
     add(&index, vec![document(1, &["alpha", "beta"])]);
     assert_eq!(held(), [key(1)]);
@@ -72,7 +72,7 @@ fn many_or_large_batches_are_committed() {
         add(&index, vec![document(number, &["alpha"])]);
     }
     assert!(committed() >= 20);
-    assert!(index.views.now().parts().len() < 30);
+    assert!(index.current_view.load().parts().len() < 30);
     add(&index, (100..400).map(|number| document(number, &["alpha"])).collect());
     assert_eq!(committed(), 340);
 }

@@ -18,8 +18,8 @@ use super::points::{
     CONTAINER, DOCUMENT, FORMS, LANGUAGE, MARK, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, TOKENS,
     WORDS, WORKSPACE,
 };
-use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT, LONGEST_BEGUN, OLDEST_SERVER};
-use crate::words::FEWEST_BEGUN;
+use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT, MAX_PREFIX_CHARS, MIN_SERVER_VERSION};
+use crate::words::MIN_PREFIX_CHARS;
 
 /// The name of a generation's collection. A slug has one `_`, before its last eight characters.
 pub(super) fn name(prefix: &str, slug: &str) -> String {
@@ -67,7 +67,7 @@ pub(super) async fn ensure(client: &Client, name: &str, dimensions: usize) -> Re
 fn check_version(version: &str) -> Result<(), Error> {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
     match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) if (major, minor) >= OLDEST_SERVER => Ok(()),
+        (Some(major), Some(minor)) if (major, minor) >= MIN_SERVER_VERSION => Ok(()),
         (Some(_), Some(_)) => Err(Error::TooOld),
         _ => Err(Error::Answer("the server does not tell its version")),
     }
@@ -178,8 +178,8 @@ fn indexes() -> [(&'static str, FieldType, IndexParams); 12] {
     };
     let beginnings = TextIndexParams {
         tokenizer: TokenizerType::Prefix.into(),
-        min_token_len: u64::try_from(FEWEST_BEGUN).ok(),
-        max_token_len: Some(LONGEST_BEGUN),
+        min_token_len: u64::try_from(MIN_PREFIX_CHARS).ok(),
+        max_token_len: Some(MAX_PREFIX_CHARS),
         phrase_matching: Some(false),
         ..text.clone()
     };

@@ -21,10 +21,10 @@ use crate::EngineFactory;
 
 /// How often a start asks for Qdrant before it gives up, and the pause in between: a minute, in which a machine that
 /// starts everything at once has started Qdrant.
-const START_TRIES: u32 = 60;
+const START_ATTEMPTS: u32 = 60;
 const START_PAUSE: Duration = Duration::from_secs(1);
 /// How long a collection stays that is no longer current: replicas that were started before go on with it.
-const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+const RETENTION: Duration = Duration::from_secs(60 * 60);
 
 /// Indexes on Qdrant, each in a collection of its own.
 pub(crate) struct QdrantFactory {
@@ -102,13 +102,13 @@ impl QdrantFactory {
 #[async_trait]
 impl EngineFactory for QdrantFactory {
     async fn current(&self) -> Result<Option<EmbedderIdentity>, crate::Error> {
-        let mut tries = 1;
+        let mut attempts = 1;
         loop {
             match self.identity_in(collection::alias(&self.prefix)).await {
                 Ok(found) => return Ok(found.map(|(identity, _)| identity)),
-                Err(error @ Error::Unreachable(_)) if tries < START_TRIES => {
-                    tracing::warn!(%error, tries, "waiting for Qdrant");
-                    tries += 1;
+                Err(error @ Error::Unreachable(_)) if attempts < START_ATTEMPTS => {
+                    tracing::warn!(%error, tries = attempts, "waiting for Qdrant");
+                    attempts += 1;
                     tokio::time::sleep(START_PAUSE).await;
                 }
                 Err(error) => return Err(error.into()),
@@ -132,7 +132,7 @@ impl EngineFactory for QdrantFactory {
         let name = self.name(identity);
         let Some((_, since)) = self.identity_in(name.clone()).await? else { return Ok(()) };
         // Replicas that were started before may still use the others.
-        if self.clock.now() < since.plus(KEPT_FOR) {
+        if self.clock.now() < since.plus(RETENTION) {
             return Ok(());
         }
         Ok(self.remove_others(&name).await?)

@@ -37,12 +37,12 @@ pub(super) fn documents(mut documents: Vec<Uuid>) -> Condition {
 }
 
 /// Of one of these documents, where a search is narrowed to some.
-pub(super) fn among(documents: Option<&HashSet<Uuid>>) -> Option<Condition> {
+pub(super) fn in_documents(documents: Option<&HashSet<Uuid>>) -> Option<Condition> {
     documents.map(|some| self::documents(some.iter().copied().collect()))
 }
 
 /// Of none of these documents.
-pub(super) fn but(documents: &[Uuid]) -> Option<Condition> {
+pub(super) fn not_in_documents(documents: &[Uuid]) -> Option<Condition> {
     (!documents.is_empty()).then(|| self::documents(documents.to_vec()))
 }
 
@@ -68,7 +68,7 @@ pub(super) fn has_beginning(beginning: &str) -> Condition {
 
 /// What a search may find: chunks of the workspace, in the containers when there are some, with all of the phrases and
 /// none of the exclusions.
-pub(super) fn searched(
+pub(super) fn search(
     in_workspace: Uuid,
     containers: Option<&HashSet<Uuid>>,
     phrases: &[Phrase],
@@ -91,7 +91,7 @@ pub(super) fn is_mark() -> Condition {
 }
 
 /// The chunks themselves.
-pub(super) fn these(in_workspace: Uuid, chunks: &[ChunkId]) -> Condition {
+pub(super) fn chunks(in_workspace: Uuid, chunks: &[ChunkId]) -> Condition {
     Condition::has_id(chunks.iter().map(|chunk| point_id(chunk_point(in_workspace, *chunk))))
 }
 
@@ -120,24 +120,24 @@ pub(super) fn at_most(revision: u64) -> Filter {
 
 /// A cursor that a batch which began at `from` may move to `to`: forward only, only where nothing between is missing, and only
 /// in the collection with this mark.
-pub(super) fn movable(from: u64, to: u64, mark: Uuid) -> Filter {
+pub(super) fn may_advance(from: u64, to: u64, mark: Uuid) -> Filter {
     let range = Range { gte: Some(number(from)), lt: Some(number(to)), ..Range::default() };
     // Cursors of earlier versions have no mark.
-    let is_of_collection = Filter::should([bears(mark), Condition::is_empty(MARK)]);
+    let is_of_collection = Filter::should([has_mark(mark), Condition::is_empty(MARK)]);
     Filter::must([Condition::range(POSITION, range), is_of_collection.into()])
 }
 
 /// A point with this id, as long as it bears this mark.
-pub(super) fn marked(id: Uuid, mark: Uuid) -> Filter {
-    Filter::must([Condition::has_id([point_id(id)]), bears(mark)])
+pub(super) fn point_with_mark(id: Uuid, mark: Uuid) -> Filter {
+    Filter::must([Condition::has_id([point_id(id)]), has_mark(mark)])
 }
 
-fn bears(mark: Uuid) -> Condition {
+fn has_mark(mark: Uuid) -> Condition {
     Condition::matches(MARK, text_of(mark))
 }
 
 /// What is left of older revisions of the documents that these heads are of. What a later writer has begun is not.
-pub(super) fn debris(in_workspace: Uuid, heads: &[Head]) -> Filter {
+pub(super) fn stale_chunks(in_workspace: Uuid, heads: &[Head]) -> Filter {
     let left_over = heads.iter().map(|head| {
         let revision = number(head.revision);
         let not_newer = Range { lte: Some(revision), ..Range::default() };
@@ -175,7 +175,7 @@ mod tests {
 
     use uuid::Uuid;
 
-    use super::{at_most, debris, movable, searched};
+    use super::{at_most, may_advance, search, stale_chunks};
     use crate::qdrant::engine::points::Head;
     use crate::words::Phrase;
 
@@ -192,12 +192,12 @@ mod tests {
     #[test]
     fn a_search_stays_in_its_workspace_and_containers() {
         let workspace = Uuid::from_u128(1);
-        let open = searched(workspace, None, &[], &[]);
+        let open = search(workspace, None, &[], &[]);
         assert_eq!((open.must.len(), open.must_not.len(), open.should.len()), (1, 0, 0));
         assert!(shown(&open).contains(&workspace.to_string()));
         let containers = HashSet::from([Uuid::from_u128(12), Uuid::from_u128(11)]);
         let ask =
-            || searched(workspace, Some(&containers), &[phrase(&["rate", "limit"])], &[phrase(&["draft"])]);
+            || search(workspace, Some(&containers), &[phrase(&["rate", "limit"])], &[phrase(&["draft"])]);
         let bound = ask();
         assert_eq!((bound.must.len(), bound.must_not.len()), (3, 1));
         assert_eq!(bound, ask());
@@ -209,7 +209,7 @@ mod tests {
     fn a_phrase_is_any_of_its_rows_and_a_row_of_one_is_a_word() {
         let mut both = phrase(&["get", "user"]);
         both.rows.push(vec![(0, "getuser".to_owned())]);
-        let filter = searched(Uuid::nil(), None, &[], &[both, phrase(&["c"])]);
+        let filter = search(Uuid::nil(), None, &[], &[both, phrase(&["c"])]);
         assert_eq!((filter.must.len(), filter.must_not.len()), (1, 2));
         let text = shown(&filter);
         for part in ["Phrase(\"get user\")", "Text(\"getuser\")", "Text(\"c\")"] {
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_write_replaces_no_newer_revision_and_moves_no_cursor_back() {
         assert!(shown(&at_most(7)).contains("lte: Some(7.0)"));
-        let moved = shown(&movable(3, 7, Uuid::from_u128(9)));
+        let moved = shown(&may_advance(3, 7, Uuid::from_u128(9)));
         assert!(moved.contains("gte: Some(3.0)") && moved.contains("lt: Some(7.0)"), "{moved}");
         assert!(moved.contains(&Uuid::from_u128(9).to_string()), "{moved}");
     }
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn debris_is_older_or_beyond_the_last_chunk_and_never_newer() {
         let head = Head { document: Uuid::from_u128(1), revision: 7, chunks: 2 };
-        let filter = debris(Uuid::nil(), &[head]);
+        let filter = stale_chunks(Uuid::nil(), &[head]);
         assert_eq!((filter.must.len(), filter.should.len()), (3, 1));
         let text = shown(&filter);
         for part in ["lte: Some(7.0)", "lt: Some(7.0)", "gte: Some(2.0)"] {

@@ -9,10 +9,10 @@ use futures::future::{try_join_all, try_join3};
 use qdrant_client::qdrant::Filter;
 use uuid::Uuid;
 
-use super::instead::Drafts;
+use super::drafts::Drafts;
 use super::points::{self, STORED_FIELDS, chunk_point};
 use super::read::{meaning, no_vectors};
-use super::tuning::COUNTED_AT_ONCE;
+use super::tuning::COUNT_CONCURRENCY;
 use super::words::dimension;
 use super::{Error, Inner, filters};
 use crate::vectors::{Composed, UnitVector};
@@ -99,7 +99,7 @@ impl Inner {
     /// How many points each of the filters lets through.
     async fn count_each(&self, filters: Vec<Filter>) -> Result<Vec<u64>, Error> {
         let mut counts = Vec::with_capacity(filters.len());
-        for some in filters.chunks(COUNTED_AT_ONCE) {
+        for some in filters.chunks(COUNT_CONCURRENCY) {
             let asked: Vec<_> = some.iter().map(|filter| self.count_points(filter.clone())).collect();
             counts.extend(try_join_all(asked).await?);
         }

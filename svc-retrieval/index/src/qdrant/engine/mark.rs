@@ -23,25 +23,25 @@ impl Inner {
 
     /// Marks the collection, unless somebody has; answers its mark. Fails where there is none, since another collection took its place
     /// meanwhile.
-    pub(super) async fn leave_mark(&self) -> Result<Uuid, Error> {
+    pub(super) async fn ensure_mark(&self) -> Result<Uuid, Error> {
         let list = PointStructList {
             points: vec![points::mark(self.ids.next())],
             update_mode: Some(UpdateMode::InsertOnly.into()),
             ..PointStructList::default()
         };
-        self.answered(self.client.update(&self.collection, vec![Operation::Upsert(list)]).await)?;
+        self.detect_loss(self.client.update(&self.collection, vec![Operation::Upsert(list)]).await)?;
         let request = GetPoints {
             collection_name: self.collection.clone(),
             ids: vec![point_id(mark_point())],
             with_payload: Some(fields(&[MARK])),
             ..GetPoints::default()
         };
-        let found = self.answered(self.client.api.get_points(request).await)?.result;
+        let found = self.detect_loss(self.client.api.get_points(request).await)?.result;
         found.first().and_then(|point| points::read_mark(&point.payload)).ok_or(Error::Gone)
     }
 
     /// Asks for the mark beside other queries.
-    pub(super) fn query_of_mark(&self) -> QueryPoints {
+    pub(super) fn mark_query(&self) -> QueryPoints {
         QueryPoints {
             collection_name: self.collection.clone(),
             // Without a query the points come as they are.
@@ -53,19 +53,19 @@ impl Inner {
         }
     }
 
-    /// What [`Self::query_of_mark`] was answered.
-    pub(super) fn told_mark(found: &[ScoredPoint]) -> Option<Uuid> {
+    /// What [`Self::mark_query`] was answered.
+    pub(super) fn parse_mark(found: &[ScoredPoint]) -> Option<Uuid> {
         found.first().and_then(|point| points::read_mark(&point.payload))
     }
 
     /// Fails where an answer bears another mark than the collection that was asked, which is lost then.
-    pub(super) fn recognize(&self, asked: Option<Uuid>, told: Option<Uuid>) -> Result<(), Error> {
+    pub(super) fn check_mark(&self, asked: Option<Uuid>, told: Option<Uuid>) -> Result<(), Error> {
         // None is known while somebody else has found out, and makes it again.
         if asked.is_none() || asked == told {
             return Ok(());
         }
         if self.mark() == asked {
-            self.lose();
+            self.mark_lost();
         }
         Err(Error::Gone)
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use qdrant_client::qdrant::ScoredPoint;
 
 use super::points;
-use super::tuning::USUAL_LENGTH;
+use super::tuning::AVERAGE_LENGTH;
 use super::words::{GAP, WALL, dimension};
 use crate::nearness::{gain, near};
 use crate::words::Sought;
@@ -42,7 +42,7 @@ pub(super) fn bonus(pairs: &[[String; 2]], tokens: &str, rarities: &HashMap<u32,
             }
         }
     }
-    let length = words as f32 / USUAL_LENGTH;
+    let length = words as f32 / AVERAGE_LENGTH;
     let of_pair = |[first, second]: &[String; 2]| {
         let near = near(places.get(first.as_str())?, places.get(second.as_str())?);
         let rarity = |word: &str| rarities.get(&dimension(word)).copied().unwrap_or_default();

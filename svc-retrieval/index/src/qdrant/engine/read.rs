@@ -21,7 +21,7 @@ use crate::{ChunkId, Counts, EmbeddedChunk, StoredChunk};
 impl Inner {
     /// The languages that chunks of the workspace are in, as they were a moment ago.
     pub(super) async fn languages(&self, workspace: Uuid) -> Result<Languages, Error> {
-        if let Some(known) = self.spoken.known(workspace) {
+        if let Some(known) = self.language_cache.get(workspace) {
             return Ok(known);
         }
         let request = FacetCounts {
@@ -31,13 +31,13 @@ impl Inner {
             limit: Some(MOST_LANGUAGES),
             ..FacetCounts::default()
         };
-        let found = self.answered(self.client.api.facet(request).await)?.hits;
+        let found = self.detect_loss(self.client.api.facet(request).await)?.hits;
         let codes = found.into_iter().filter_map(|hit| match hit.value?.variant? {
             facet_value::Variant::StringValue(code) => Language::from_code(&code),
             facet_value::Variant::IntegerValue(_) | facet_value::Variant::BoolValue(_) => None,
         });
         let languages = codes.fold(Languages::default(), Languages::with);
-        self.spoken.learn(workspace, languages);
+        self.language_cache.insert(workspace, languages);
         Ok(languages)
     }
 
@@ -101,7 +101,7 @@ impl Inner {
             exact: Some(true),
             ..CountPoints::default()
         };
-        let answer = self.answered(self.client.api.count(request).await)?;
+        let answer = self.detect_loss(self.client.api.count(request).await)?;
         Ok(answer.result.map(|result| result.count).unwrap_or_default())
     }
 
@@ -139,11 +139,11 @@ impl Inner {
             with_vectors: Some(vectors),
             ..GetPoints::default()
         };
-        let found = self.answered(self.client.api.get_points(request).await)?.result;
+        let found = self.detect_loss(self.client.api.get_points(request).await)?.result;
         let by_id = |point: RetrievedPoint| Some((points::uuid_of(point.id.as_ref())?, point));
         let mut found: HashMap<Uuid, RetrievedPoint> = found.into_iter().filter_map(by_id).collect();
         let told = found.remove(&mark_point()).and_then(|point| points::read_mark(&point.payload));
-        self.recognize(mark, told)?;
+        self.check_mark(mark, told)?;
         Ok((found, told))
     }
 
@@ -166,7 +166,7 @@ impl Inner {
                 with_vectors: Some(vectors.clone().unwrap_or_else(no_vectors)),
                 ..ScrollPoints::default()
             };
-            let page = self.answered(self.client.api.scroll(request).await)?;
+            let page = self.detect_loss(self.client.api.scroll(request).await)?;
             found.extend(page.result);
             offset = page.next_page_offset;
             if offset.is_none() {

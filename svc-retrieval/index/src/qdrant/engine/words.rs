@@ -4,15 +4,15 @@
 //! chunk is; how rare it is comes from Qdrant, which knows (`modifier: idf`, ln((N − n + 0.5)/(n + 0.5) + 1) over
 //! what the search may find, as the embedded index counts it). The product of both, summed over a search's words, is BM25.
 //!
-//! Two things differ from the embedded index. A chunk's usual length is a constant ([`USUAL_LENGTH`]) instead of the
+//! Two things differ from the embedded index. A chunk's usual length is a constant ([`AVERAGE_LENGTH`]) instead of the
 //! average of what is indexed: a weight that is stored cannot follow an average, and chunks are cut to a size. And a
 //! dimension is a 32-bit hash: of a million different words, one in 4 300 shares its dimension with another, which adds
 //! a little to the score of chunks that hold the other.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::tuning::{B, K1, USUAL_LENGTH};
-use crate::words::{FEWEST_BEGUN, Phrase, Searched, Sought, Stems, Token};
+use super::tuning::{AVERAGE_LENGTH, B, K1};
+use crate::words::{MIN_PREFIX_CHARS, Phrase, Searched, Sought, Stems, Token};
 use crate::{IndexedChunk, IndexedDocument};
 
 /// Stands at a place where no word is, so that words in a row are told from words with something between.
@@ -63,10 +63,10 @@ impl Words {
         for token in &tokens {
             *counts.entry(dimension(&token.text)).or_default() += 1.0;
         }
-        let length = tokens.len() as f32 / USUAL_LENGTH;
+        let length = tokens.len() as f32 / AVERAGE_LENGTH;
         let weights = counts.into_iter().map(|(dimension, count)| (dimension, saturated(count, length)));
         let row = in_rows(&searched.row(), &tokens);
-        Self { weights: weights.collect(), tokens: row, forms: may_be_begun(&tokens) }
+        Self { weights: weights.collect(), tokens: row, forms: prefix_forms(&tokens) }
     }
 }
 
@@ -85,10 +85,10 @@ pub(super) fn dimension(word: &str) -> u32 {
 }
 
 /// The forms of at least as many letters as a beginning has. Those of containers have none.
-fn may_be_begun(tokens: &[Token]) -> String {
+fn prefix_forms(tokens: &[Token]) -> String {
     let words = tokens.iter().map(|token| token.text.as_str());
-    let long =
-        words.filter(|word| word.starts_with(char::is_alphanumeric) && word.chars().count() >= FEWEST_BEGUN);
+    let long = words
+        .filter(|word| word.starts_with(char::is_alphanumeric) && word.chars().count() >= MIN_PREFIX_CHARS);
     let forms: BTreeSet<&str> = long.collect();
     forms.into_iter().collect::<Vec<&str>>().join(" ")
 }

@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use super::points::{self, CHUNKS, DOCUMENT, FEED, Head, MARK, POSITION, REVISION, Role, Row, WORKSPACE};
 use super::read::{fields, no_vectors};
-use super::tuning::{BYTES_A_CALL, DOCUMENTS_A_CLEANING};
+use super::tuning::{BYTES_PER_CALL, DOCUMENTS_PER_CLEANUP};
 use super::{Error, Inner, filters};
 use crate::{Cursor, Cursors};
 
@@ -77,11 +77,11 @@ impl Inner {
     /// Fails where the collection was lost after the caller had asked for one of these cursors: the batch is of changes from
     /// there on, and what stands before them is missing in the collection that was made meanwhile.
     async fn ensure_not_lost(&self, cursors: &[Cursor]) -> Result<(), Error> {
-        if !self.asked.are_lost(cursors) {
+        if !self.cursor_reads.any_invalidated(cursors) {
             return Ok(());
         }
         for Cursor { feed, workspace, .. } in cursors {
-            self.asked.note(feed, *workspace);
+            self.cursor_reads.record(feed, *workspace);
             self.refresh(feed, *workspace).await?;
         }
         Err(Error::Outrun)
@@ -131,10 +131,10 @@ impl Inner {
                 .push(Head { document, revision, chunks }.into_point(workspace));
         }
         for (revision, points) in heads {
-            upserts.operations.push(unless_newer(points, revision));
+            upserts.operations.push(upsert_unless_newer(points, revision));
         }
         self.send(&mut upserts).await?;
-        self.clean(workspace, &documents).await
+        self.remove_stale_chunks(workspace, &documents).await
     }
 
     async fn send(&self, upserts: &mut Upserts) -> Result<(), Error> {
@@ -142,15 +142,15 @@ impl Inner {
         if operations.is_empty() {
             return Ok(());
         }
-        self.answered(self.client.update(&self.collection, operations).await)
+        self.detect_loss(self.client.update(&self.collection, operations).await)
     }
 
     /// Removes what the heads, as they are by now, do not name.
-    async fn clean(&self, workspace: Uuid, documents: &[Uuid]) -> Result<(), Error> {
-        for documents in documents.chunks(DOCUMENTS_A_CLEANING) {
+    async fn remove_stale_chunks(&self, workspace: Uuid, documents: &[Uuid]) -> Result<(), Error> {
+        for documents in documents.chunks(DOCUMENTS_PER_CLEANUP) {
             let heads: Vec<Head> = self.heads(workspace, documents).await?.into_values().collect();
-            let removal = vec![delete(filters::debris(workspace, &heads))];
-            self.answered(self.client.update(&self.collection, removal).await)?;
+            let removal = vec![delete(filters::stale_chunks(workspace, &heads))];
+            self.detect_loss(self.client.update(&self.collection, removal).await)?;
         }
         Ok(())
     }
@@ -178,17 +178,17 @@ impl Inner {
         }
         operations.push(Operation::Upsert(PointStructList {
             points: vec![point],
-            update_filter: Some(filters::movable(from, position, mark)),
+            update_filter: Some(filters::may_advance(from, position, mark)),
             update_mode: Some(UpdateMode::UpdateOnly.into()),
             ..PointStructList::default()
         }));
-        self.answered(self.client.update(&self.collection, operations).await)?;
+        self.detect_loss(self.client.update(&self.collection, operations).await)?;
         if self.refresh(&feed, workspace).await? >= position {
             return Ok(());
         }
         // Somebody forgot the workspace, or the collection, since this process looked last: what stands before this
         // batch may be missing.
-        self.asked.note(&feed, workspace);
+        self.cursor_reads.record(&feed, workspace);
         Err(Error::Outrun)
     }
 
@@ -202,8 +202,8 @@ impl Inner {
         let foreign = found.as_ref().and_then(|point| points::foreign_mark(&point.payload, collection));
         let position = if let Some(mark) = foreign {
             // It would be in the way of the first cursor that counts.
-            let removal = vec![delete(filters::marked(id, mark))];
-            self.answered(self.client.update(&self.collection, removal).await)?;
+            let removal = vec![delete(filters::point_with_mark(id, mark))];
+            self.detect_loss(self.client.update(&self.collection, removal).await)?;
             0
         } else {
             let cursor = found.and_then(|point| points::read_cursor(&point.payload));
@@ -232,7 +232,7 @@ impl Inner {
     pub(super) async fn forget(&self, workspace: Uuid) -> Result<(), Error> {
         self.ready().await?;
         let everything = vec![delete(Filter::must([filters::workspace(workspace)]))];
-        self.answered(self.client.update(&self.collection, everything).await)?;
+        self.detect_loss(self.client.update(&self.collection, everything).await)?;
         self.drop_cursors(workspace);
         Ok(())
     }
@@ -246,14 +246,14 @@ impl Upserts {
             Some(Operation::Upsert(list)) if list.update_filter == Some(filters::at_most(revision)) => {
                 list.points.push(point);
             }
-            _ => self.operations.push(unless_newer(vec![point], revision)),
+            _ => self.operations.push(upsert_unless_newer(vec![point], revision)),
         }
-        self.bytes >= BYTES_A_CALL
+        self.bytes >= BYTES_PER_CALL
     }
 }
 
 /// Inserts points, and replaces those that are not newer.
-fn unless_newer(points: Vec<PointStruct>, revision: u64) -> Operation {
+fn upsert_unless_newer(points: Vec<PointStruct>, revision: u64) -> Operation {
     Operation::Upsert(PointStructList {
         points,
         update_filter: Some(filters::at_most(revision)),

@@ -7,7 +7,7 @@ use qdrant_client::qdrant::{Condition, FieldCondition, Filter, Range, TextIndexP
 use tonic::Status;
 
 use super::collection::{Collection, Point, text_of};
-use super::unspoken;
+use super::unsupported;
 
 impl Collection {
     /// Whether a filter lets a point through; none lets all.
@@ -45,7 +45,7 @@ impl Collection {
         if let Some(ConditionOneOf::IsEmpty(field)) = kind {
             return Ok(!point.payload.contains_key(&field.key));
         }
-        let Some(ConditionOneOf::Field(field)) = kind else { return Err(unspoken("this condition")) };
+        let Some(ConditionOneOf::Field(field)) = kind else { return Err(unsupported("this condition")) };
         self.has(field, point)
     }
 
@@ -54,7 +54,7 @@ impl Collection {
             return Ok(point.number(&wanted.key).is_some_and(|number| is_within(range, number)));
         }
         let Some(value) = wanted.r#match.as_ref().and_then(|wanted| wanted.match_value.as_ref()) else {
-            return Err(unspoken("this condition of a field"));
+            return Err(unsupported("this condition of a field"));
         };
         if let MatchValue::Integer(number) = value {
             return Ok(point.integers(&wanted.key).contains(number));
@@ -70,7 +70,7 @@ impl Collection {
             let is_prefixes = self.text_index(&wanted.key)?.tokenizer() == TokenizerType::Prefix;
             return Ok(words.split_whitespace().all(|word| holds(text, word, is_prefixes)));
         }
-        let MatchValue::Phrase(phrase) = value else { return Err(unspoken("this match")) };
+        let MatchValue::Phrase(phrase) = value else { return Err(unsupported("this match")) };
         self.text_index(&wanted.key)?;
         let (row, tokens): (Vec<&str>, Vec<&str>) = (phrase.split(' ').collect(), text.split(' ').collect());
         Ok(tokens.windows(row.len()).any(|window| window == row))

@@ -10,27 +10,27 @@ use crate::Cursor;
 
 /// Each cursor that was asked for, and whether the collection was lost since.
 #[derive(Default)]
-pub(super) struct Asked(Mutex<HashMap<(String, Uuid), bool>>);
+pub(super) struct CursorReads(Mutex<HashMap<(String, Uuid), bool>>);
 
-impl Asked {
+impl CursorReads {
     /// Somebody asks for a cursor. Noted before Qdrant answers: a loss meanwhile counts.
-    pub(super) fn note(&self, feed: &str, workspace: Uuid) {
-        self.all().insert((feed.to_owned(), workspace), false);
+    pub(super) fn record(&self, feed: &str, workspace: Uuid) {
+        self.lock().insert((feed.to_owned(), workspace), false);
     }
 
     /// The collection is gone with all cursors.
-    pub(super) fn lose(&self) {
-        self.all().values_mut().for_each(|is_lost| *is_lost = true);
+    pub(super) fn invalidate(&self) {
+        self.lock().values_mut().for_each(|is_invalid| *is_invalid = true);
     }
 
     /// Whether the collection was lost since one of these was asked for.
-    pub(super) fn are_lost(&self, cursors: &[Cursor]) -> bool {
-        let all = self.all();
-        let is_lost = |cursor: &Cursor| all.get(&(cursor.feed.clone(), cursor.workspace)).copied();
-        cursors.iter().any(|cursor| is_lost(cursor).unwrap_or(false))
+    pub(super) fn any_invalidated(&self, cursors: &[Cursor]) -> bool {
+        let reads = self.lock();
+        let is_invalid = |cursor: &Cursor| reads.get(&(cursor.feed.clone(), cursor.workspace)).copied();
+        cursors.iter().any(|cursor| is_invalid(cursor).unwrap_or(false))
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<(String, Uuid), bool>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, Uuid), bool>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::{Composed, UnitVector, Within};
+use super::{Composed, RowFilter, UnitVector};
 use crate::{ChunkId, Hit, IndexedDocument, PiecesHeld};
 
 /// The vectors of some documents' chunks, as an index would keep them.
 #[derive(Default)]
-pub(crate) struct VectorsAtHand {
+pub(crate) struct DraftVectors {
     /// A chunk whose vector is zero has none.
     rows: Vec<(ChunkId, Vec<f32>, Composed)>,
     containers: HashMap<Uuid, Option<Uuid>>,
 }
 
-impl VectorsAtHand {
+impl DraftVectors {
     pub(crate) fn of(documents: &[IndexedDocument]) -> Self {
         let mut rows = Vec::new();
         for document in documents {
@@ -49,7 +49,7 @@ impl VectorsAtHand {
     }
 
     /// The cosines of the chunks that may be found, in no order; none for a vector that has no direction.
-    pub(crate) fn cosines(&self, vector: &[f32], within: Within<'_>) -> Vec<Hit> {
+    pub(crate) fn cosines(&self, vector: &[f32], within: RowFilter<'_>) -> Vec<Hit> {
         let Some(vector) = UnitVector::new(vector).map(|vector| vector.to_f32()) else { return Vec::new() };
         let is_found = |(chunk, _, _): &&(ChunkId, Vec<f32>, Composed)| {
             within.has(chunk.document, self.containers.get(&chunk.document).copied().flatten())

@@ -11,10 +11,10 @@ use qdrant_client::qdrant::Filter;
 use uuid::Uuid;
 
 use super::candidates::{Found, Part, Search, finds_nothing};
-use super::tuning::COUNTED_AT_ONCE;
+use super::tuning::COUNT_CONCURRENCY;
 use super::words::{self, Words};
 use super::{Error, Inner, filters, nearness};
-use crate::vectors::{VectorsAtHand, Within};
+use crate::vectors::{DraftVectors, RowFilter};
 use crate::words::Languages;
 use crate::{Candidates, ChunkId, Hit, IndexedDocument, PiecesHeld, Query, Wanted, sort_hits};
 
@@ -92,7 +92,7 @@ impl Inner {
         let of_both = all.saturating_add(size(counting.len()));
         let mut rarities = HashMap::new();
         let forms: Vec<(u32, &str)> = forms.into_iter().collect();
-        for some in forms.chunks(COUNTED_AT_ONCE) {
+        for some in forms.chunks(COUNT_CONCURRENCY) {
             let counts = some.iter().map(|(_, form)| self.holding(corpus.clone(), (*form).to_owned()));
             let counts: Vec<_> = counts.collect();
             for ((dimension, _), held) in some.iter().zip(try_join_all(counts).await?) {
@@ -100,7 +100,7 @@ impl Inner {
                 let own = size(counting.iter().filter(has_word).count());
                 let rarity = words::rarity(of_both, held.saturating_add(own));
                 rarities.insert(*dimension, rarity);
-                part.telling.insert(*dimension, rarity / words::rarity(all, held));
+                part.idf_corrections.insert(*dimension, rarity / words::rarity(all, held));
             }
         }
         Ok(rarities)
@@ -119,7 +119,7 @@ pub(super) struct Drafts {
     documents: Vec<Uuid>,
     languages: Languages,
     rows: Vec<Row>,
-    vectors: VectorsAtHand,
+    vectors: DraftVectors,
 }
 
 /// A chunk of them.
@@ -152,7 +152,7 @@ impl Drafts {
             documents: documents.iter().map(|document| document.document).collect(),
             languages: languages.fold(Languages::default(), Languages::with),
             rows,
-            vectors: VectorsAtHand::of(documents),
+            vectors: DraftVectors::of(documents),
         }
     }
 
@@ -240,8 +240,8 @@ fn together(query: &Query, wanted: &Wanted, held: Candidates, drafts: Candidates
     Candidates { words, cosines }
 }
 
-fn within(query: &Query) -> Within<'_> {
-    Within { containers: query.containers.as_ref(), documents: query.documents.as_ref() }
+fn within(query: &Query) -> RowFilter<'_> {
+    RowFilter { containers: query.containers.as_ref(), documents: query.documents.as_ref() }
 }
 
 fn size(rows: usize) -> u64 {

@@ -10,7 +10,7 @@ use qdrant_client::qdrant::ScrollPoints;
 use super::candidates::Part;
 use super::points::{self, FORMS};
 use super::read::{fields, no_vectors};
-use super::tuning::BEGUN_CHUNKS;
+use super::tuning::COMPLETION_CHUNKS;
 use super::words::Words;
 use super::{Error, Inner, filters};
 use crate::Query;
@@ -20,7 +20,7 @@ use crate::words::Prefix;
 impl Inner {
     /// The words that a beginning may stand for, in a part of the points and in drafts beside them. A shorter beginning is
     /// tried where there is none.
-    pub(super) async fn begun(
+    pub(super) async fn completions(
         &self,
         part: &Part,
         query: &Query,
@@ -29,7 +29,7 @@ impl Inner {
     ) -> Result<Vec<String>, Error> {
         for beginning in prefix.beginnings() {
             let mut holding: BTreeMap<String, u32> = BTreeMap::new();
-            let forms = self.forms_of_some(part, query, beginning).await?;
+            let forms = self.sample_forms(part, query, beginning).await?;
             let of_drafts = drafts.iter().map(|words| words.forms.as_str());
             for forms in forms.iter().map(String::as_str).chain(of_drafts) {
                 for word in forms.split(' ').filter(|word| word.starts_with(beginning)) {
@@ -44,18 +44,18 @@ impl Inner {
     }
 
     /// The forms in some of the chunks that hold a word with that beginning.
-    async fn forms_of_some(&self, part: &Part, query: &Query, beginning: &str) -> Result<Vec<String>, Error> {
+    async fn sample_forms(&self, part: &Part, query: &Query, beginning: &str) -> Result<Vec<String>, Error> {
         let mut filter = part.corpus(query);
         filter.must.push(filters::has_beginning(beginning));
         let request = ScrollPoints {
             collection_name: self.collection.clone(),
             filter: Some(filter),
-            limit: Some(BEGUN_CHUNKS),
+            limit: Some(COMPLETION_CHUNKS),
             with_payload: Some(fields(&[FORMS])),
             with_vectors: Some(no_vectors()),
             ..ScrollPoints::default()
         };
-        let found = self.answered(self.client.api.scroll(request).await)?.result;
+        let found = self.detect_loss(self.client.api.scroll(request).await)?.result;
         Ok(found.iter().map(|point| points::text(&point.payload, FORMS)).collect())
     }
 }

@@ -1,0 +1,66 @@
+//! The languages of workspaces, as this process knows them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use uuid::Uuid;
+
+use super::tuning::LANGUAGE_CACHE_TTL;
+use crate::words::{Language, Languages};
+
+/// The languages of workspaces. What Qdrant fetched is believed for a while, what was written here for good.
+#[derive(Debug, Default)]
+pub(super) struct LanguageCache(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    fetched: HashMap<Uuid, (Languages, Instant)>,
+    written: HashMap<Uuid, Languages>,
+}
+
+impl LanguageCache {
+    /// What is known and still believed.
+    pub(super) fn get(&self, workspace: Uuid) -> Option<Languages> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (fetched, since) = entries.fetched.get(&workspace)?;
+        let written = entries.written.get(&workspace).copied().unwrap_or_default();
+        (since.elapsed() < LANGUAGE_CACHE_TTL).then(|| fetched.union(written))
+    }
+
+    /// Qdrant has fetched.
+    pub(super) fn insert(&self, workspace: Uuid, languages: Languages) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.fetched.retain(|_, (_, since)| since.elapsed() < LANGUAGE_CACHE_TTL);
+        entries.fetched.insert(workspace, (languages, Instant::now()));
+    }
+
+    /// A document in that language was written here.
+    pub(super) fn record_write(&self, workspace: Uuid, language: Language) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = entries.written.entry(workspace).or_default();
+        *written = written.with(language);
+    }
+
+    /// Somebody else has written: what Qdrant fetched is no longer to be believed.
+    pub(super) fn invalidate(&self, workspace: Uuid) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).fetched.remove(&workspace);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Language, LanguageCache, Languages, Uuid};
+
+    #[test]
+    fn what_was_written_here_is_known_whatever_qdrant_told_before() {
+        let (cache, workspace) = (LanguageCache::default(), Uuid::from_u128(1));
+        assert_eq!(cache.get(workspace), None);
+        cache.record_write(workspace, Language::German);
+        cache.insert(workspace, Languages::default().with(Language::French));
+        let both = Languages::default().with(Language::French).with(Language::German);
+        assert_eq!(cache.get(workspace), Some(both));
+        cache.invalidate(workspace);
+        assert_eq!(cache.get(workspace), None);
+    }
+}
