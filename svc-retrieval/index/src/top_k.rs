@@ -1,11 +1,11 @@
-//! Keeps the best of many, without sorting them all.
+//! A bounded top-k heap.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use crate::tuning::MOST_CANDIDATES;
 
-/// The items of the greatest scores so far.
+/// The `limit` items with the highest scores so far.
 pub(crate) struct TopK<T> {
     limit: usize,
     min_heap: BinaryHeap<Reverse<Scored<T>>>,
@@ -17,7 +17,7 @@ impl<T: Ord> TopK<T> {
         Self { limit, min_heap: BinaryHeap::with_capacity(limit.min(MOST_CANDIDATES)) }
     }
 
-    /// What a score must exceed to be kept.
+    /// The score that an item must exceed to get in.
     pub(crate) fn threshold(&self) -> f32 {
         match self.min_heap.peek() {
             Some(Reverse(least)) if self.min_heap.len() >= self.limit => least.score,
@@ -37,13 +37,13 @@ impl<T: Ord> TopK<T> {
         }
     }
 
-    /// What was kept with its scores, in no order.
+    /// The items with their scores, unordered.
     pub(crate) fn into_items(self) -> impl Iterator<Item = (f32, T)> {
         self.min_heap.into_iter().map(|Reverse(scored)| (scored.score, scored.item))
     }
 }
 
-/// Ordered by the score; of equal ones the earlier item is the better.
+/// Ordered by score, then by item: of equal scores the smaller item is better.
 struct Scored<T> {
     score: f32,
     item: T,

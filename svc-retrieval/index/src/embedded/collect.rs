@@ -1,8 +1,7 @@
-//! Finds the best rows of a view.
+//! Collects the best rows of a view.
 //!
-//! Where most rows of a segment may be query, its best are looked for first and then tested, so that tantivy can leave
-//! out whole blocks that hold nothing better (block-max WAND, which it does for a plain union of words only). Where few
-//! may, the test leads.
+//! Where most rows of a segment pass the filters, they are applied after scoring, so that tantivy can skip whole blocks with
+//! block-max WAND, which it uses for a plain union of words only. Where few rows pass, the filters are part of the query.
 
 use tantivy::query::{BooleanQuery, ConstScoreQuery, EnableScoring, Occur, Query, Scorer, TermQuery, Weight};
 use tantivy::schema::IndexRecordOption;
@@ -15,7 +14,7 @@ use super::view::{Address, Part, View};
 use crate::top_k::TopK;
 use crate::tuning::TESTED_SHARE;
 
-/// The best rows for a search with their scores, in no order.
+/// The best rows with their scores, unordered.
 pub(super) fn best(
     view: &View,
     statistics: &LiveStatistics<'_>,
@@ -27,7 +26,7 @@ pub(super) fn best(
         return Ok(top.into_items().collect());
     }
     let scoring = EnableScoring::enabled_from_statistics_provider(statistics, view.searcher());
-    let mut search = Search { query, scoring, scored: query.scored.weight(scoring)?, tested: None };
+    let mut search = Search { query, scoring, scored: query.scored.weight(scoring)?, filtered: None };
     for (place, part) in view.largest_first() {
         search.visit(part, place, &mut top)?;
     }
@@ -38,8 +37,8 @@ struct Search<'a> {
     query: &'a CompiledQuery,
     scoring: EnableScoring<'a>,
     scored: Box<dyn Weight>,
-    /// The whole search as one query, made when a part needs it.
-    tested: Option<Box<dyn Weight>>,
+    /// The query with its filters, built when a part first needs it.
+    filtered: Option<Box<dyn Weight>>,
 }
 
 impl Search<'_> {
@@ -48,32 +47,31 @@ impl Search<'_> {
         if of_workspace == 0 {
             return Ok(());
         }
-        let mostly = of_workspace >= part.rows() / TESTED_SHARE
+        let passes_most = of_workspace >= part.rows() / TESTED_SHARE
             && self.query.containers.is_none()
             && self.query.documents.is_none();
-        if !mostly {
-            let tested = match self.tested.take() {
-                Some(tested) => tested,
-                None => self.query.as_one().weight(self.scoring)?,
+        if !passes_most {
+            let filtered = match self.filtered.take() {
+                Some(filtered) => filtered,
+                None => self.query.with_filters().weight(self.scoring)?,
             };
-            collect(tested.as_ref(), &mut [], part, place, top)?;
-            self.tested = Some(tested);
+            collect(filtered.as_ref(), &mut [], part, place, top)?;
+            self.filtered = Some(filtered);
             return Ok(());
         }
-        let mut tests = self.without(part)?;
+        let mut tests = self.exclusion_tests(part)?;
         if of_workspace < part.rows() {
             let workspace = TermQuery::new(self.query.workspace.clone(), IndexRecordOption::Basic);
-            tests.push(Test { rows: self.unscored(&workspace, part)?, holds: true });
+            tests.push(Test { rows: self.unscored(&workspace, part)?, is_required: true });
         }
         collect(self.scored.as_ref(), &mut tests, part, place, top)
     }
 
-    fn without(&self, part: &Part) -> tantivy::Result<Vec<Test>> {
-        let tests = self
-            .query
-            .exclusions
-            .iter()
-            .map(|exclusion| Ok(Test { rows: self.unscored(exclusion.as_ref(), part)?, holds: false }));
+    fn exclusion_tests(&self, part: &Part) -> tantivy::Result<Vec<Test>> {
+        let tests =
+            self.query.exclusions.iter().map(|exclusion| {
+                Ok(Test { rows: self.unscored(exclusion.as_ref(), part)?, is_required: false })
+            });
         tests.collect()
     }
 
@@ -97,23 +95,23 @@ fn collect(
     })
 }
 
-/// A condition that is asked for rows in ascending order.
+/// A filter, which is tested with rows in ascending order.
 struct Test {
     rows: Box<dyn Scorer>,
-    /// Whether a row must be among `rows`, or must not.
-    holds: bool,
+    /// Whether a row must be in `rows`, or must not be.
+    is_required: bool,
 }
 
 impl Test {
     fn passes(&mut self, row: DocId) -> bool {
         let reached = if self.rows.doc() < row { self.rows.seek(row) } else { self.rows.doc() };
-        (reached == row) == self.holds
+        (reached == row) == self.is_required
     }
 }
 
 impl CompiledQuery {
-    /// One query for all of it.
-    fn as_one(&self) -> BooleanQuery {
+    /// One query with all filters.
+    fn with_filters(&self) -> BooleanQuery {
         let workspace = TermQuery::new(self.workspace.clone(), IndexRecordOption::Basic);
         let mut clauses = vec![(Occur::Must, self.scored.box_clone()), filter(Box::new(workspace))];
         let sets = self.containers.iter().chain(&self.documents);
@@ -124,7 +122,7 @@ impl CompiledQuery {
     }
 }
 
-/// A condition that adds nothing to the score.
+/// A clause that does not change the score.
 fn filter(query: Box<dyn Query>) -> (Occur, Box<dyn Query>) {
     (Occur::Must, Box::new(ConstScoreQuery::new(query, 0.0)))
 }

@@ -1,4 +1,4 @@
-//! What a search would find if some documents stood in place of what the index holds of them. Nothing is stored.
+//! Searches the index as if some documents were replaced with drafts. Nothing is stored.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::vectors::{DraftVectors, RowFilter, VectorQuery};
 use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query, sort_hits};
 
 impl Index {
-    /// As [`Index::candidates`], with these documents in place of what is held of them: words are as rare as they would be
-    /// then. Computes: runs off the async threads.
+    /// As [`Index::candidates`], with these documents in place of their indexed versions; statistics include them. CPU-bound: runs
+    /// on blocking threads.
     ///
     /// # Errors
     /// A segment cannot be read.
@@ -28,11 +28,11 @@ impl Index {
     }
 }
 
-/// A state of the index that nobody else sees.
+/// A private view of the index with drafts in place of the indexed documents.
 pub(super) struct Overlay<'a> {
     index: &'a Index,
     snapshot: Snapshot<'a>,
-    /// Of the documents that are not as they are held.
+    /// The vectors of the drafts.
     vectors: DraftVectors,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Overlay<'a> {
         &self.snapshot
     }
 
-    /// Of the documents that are not as they are held.
+    /// The vectors of the drafts.
     pub(super) fn vectors(&self) -> &DraftVectors {
         &self.vectors
     }
@@ -81,7 +81,8 @@ impl Searchable for Overlay<'_> {
         Ok(self.snapshot.excluded(workspace, words, chunks)?)
     }
 
-    /// What is held of the documents takes places, so that there may be fewer than asked for, and others beyond them.
+    /// May return fewer hits than the limit although there are more: indexed versions of drafts count towards the limit before they
+    /// are dropped.
     fn find_nearest(&self, query: &VectorQuery<'_>) -> Result<Nearest, Error> {
         let mut hits = self.index.vectors().search(query)?;
         let is_exhaustive = hits.len() < query.limit;

@@ -1,4 +1,4 @@
-//! Reads one state of the index: searches, exclusions, stored chunks, counts, stored vectors.
+//! Reads one view of the index: searches, exclusions, stored chunks, counts, stored vectors.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::vectors::{Composed, VectorSource};
 use crate::words::Sought;
 use crate::{ChunkId, Counts, EmbeddedChunk, Hit, StoredChunk, sort_hits};
 
-/// One state of the index: what is applied meanwhile does not show.
+/// A consistent view of the index: later changes are not visible in it.
 pub(super) struct Snapshot<'a> {
     pub(super) fields: &'a Fields,
     pub(super) view: Arc<View>,
@@ -36,10 +36,10 @@ impl Snapshot<'_> {
         let builder = QueryBuilder { fields: self.fields, sought: &sought };
         let statistics = LiveStatistics::new(&self.view, self.fields, &Corpus::of(query))?;
         let completions = prefix::completions(&self.view, &statistics, builder, query)?;
-        let Some(found) = builder.compile(query, &completions) else {
+        let Some(compiled) = builder.compile(query, &completions) else {
             return Ok(Vec::new());
         };
-        let mut best = collect::best(&self.view, &statistics, &found, query.limit)?;
+        let mut best = collect::best(&self.view, &statistics, &compiled, query.limit)?;
         proximity::add(&self.view, &statistics, self.fields, &sought.pairs, &mut best)?;
         let mut hits = Vec::with_capacity(best.len());
         for (score, address) in best {
@@ -72,7 +72,7 @@ impl Snapshot<'_> {
         Ok(excluded)
     }
 
-    /// Those of the chunks that there are, in the order given.
+    /// The chunks that exist, in the given order.
     pub(super) fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> tantivy::Result<Vec<StoredChunk>> {
         let mut found = Vec::with_capacity(ids.len());
         for (place, id) in ids.iter().enumerate() {
@@ -80,7 +80,7 @@ impl Snapshot<'_> {
                 found.push((address, place, *id));
             }
         }
-        // Chunks that stand beside each other are often in one block, which is decompressed once then.
+        // Adjacent chunks are often in one block, which is then decompressed once.
         found.sort_unstable_by_key(|(address, ..)| *address);
         let mut chunks = Vec::with_capacity(found.len());
         for (address, place, id) in found {
@@ -130,7 +130,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// The vectors stored beside the chunks.
+/// Loads the vectors that are stored with the chunks.
 #[derive(Clone)]
 pub(super) struct StoredVectors {
     pub(super) fields: Arc<Fields>,
@@ -151,7 +151,7 @@ impl StoredVectors {
     ) -> tantivy::Result<()> {
         let term = self.fields.workspace_term(workspace);
         for part in self.current_view.load().parts() {
-            // Rows come in the order of the store, so one block in memory is enough.
+            // Rows come in the order of the store, so a cache of one block is enough.
             let store = part.segment.get_store_reader(1)?;
             part.for_each_live(&term, |row| {
                 if let Some((chunk, container, composed)) = self.fields.decode_vector(&store.get(row)?) {

@@ -1,8 +1,8 @@
-//! Files of stored chunks, read piece by piece instead of by memory map.
+//! Document store files, read with `pread` instead of memory-mapped.
 //!
-//! They are most of the index, and to load the vectors of a workspace is to read all of them once. By a map, each page that was
-//! ever read would count as memory of this process until the segment is merged away. A piece that is read is copied, and
-//! what the system keeps of the file is the system's, which gives it up before anything that is mapped.
+//! They are most of the index, and loading the vectors of a workspace reads all of them once. With a mapping, each page ever read
+//! would count towards the process's resident memory until the segment is merged. With `pread`, the range is copied and the page
+//! cache stays the kernel's, which evicts it before mapped pages.
 
 use std::fs::File;
 use std::io;
@@ -14,30 +14,30 @@ use tantivy::HasLen;
 use tantivy::directory::error::OpenReadError;
 use tantivy::directory::{Directory as _, FileHandle, MmapDirectory, OwnedBytes};
 
-/// How names of such files end.
+/// The extension of document store files.
 const EXTENSION: &str = "store";
 
-/// Bytes from which a piece is mapped for as long as it is used: a merge takes all blocks of a segment at once, and a copy of
-/// them would be as much heap.
+/// Ranges of at least this many bytes are mapped while they are in use: a merge reads all blocks of a segment at once, and a copy
+/// would take as much heap.
 const MAPPED_FROM: usize = 1 << 20;
 
-/// An open file of stored chunks.
+/// An open document store file.
 #[derive(Debug)]
 pub(super) struct StoreFile {
     file: File,
     length: usize,
-    /// Within `mapped`.
+    /// Relative to `mapped`.
     path: PathBuf,
     mapped: MmapDirectory,
 }
 
 impl StoreFile {
-    /// Whether a file of the index is one of these.
+    /// Whether a file of the index is a document store.
     pub(super) fn is_store(path: &Path) -> bool {
         path.extension().is_some_and(|extension| extension == EXTENSION)
     }
 
-    /// Opens a file of the folder `root`, of which `mapped` gives the maps.
+    /// Opens a file of the folder `root`, which `mapped` maps.
     pub(super) fn open(root: &Path, path: &Path, mapped: &MmapDirectory) -> Result<Self, OpenReadError> {
         let failed = |error: io::Error| {
             if error.kind() == io::ErrorKind::NotFound {
@@ -60,7 +60,7 @@ impl HasLen for StoreFile {
 
 impl FileHandle for StoreFile {
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
-        // A file that was removed meanwhile is still open here, and has no map any more.
+        // A file that was removed meanwhile is still open here, but can no longer be mapped.
         if range.len() >= MAPPED_FROM
             && let Ok(map) = self.mapped.get_file_handle(&self.path)
         {

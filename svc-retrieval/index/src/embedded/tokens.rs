@@ -1,7 +1,7 @@
-//! Hands words that are found already to tantivy, which wants a text and a tokenizer.
+//! Passes tokens to tantivy, which expects a text and a tokenizer.
 //!
-//! The text is the words themselves. What stands before a word says where it is: a line end at the next place, a space at
-//! the same place, a form feed and a number so many places step.
+//! Tokens are encoded as one text. The separator before a token encodes its position increment: a line feed for 1, a space for 0, a
+//! form feed and a number for larger ones.
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
@@ -14,7 +14,7 @@ const NEXT: char = '\n';
 const SAME: char = ' ';
 const SKIP: char = '\u{c}';
 
-/// The text of some words.
+/// Encodes tokens as a text.
 pub(super) fn encode(tokens: &[words::Token]) -> String {
     let mut text = String::new();
     let mut last: Option<u32> = None;
@@ -31,7 +31,7 @@ pub(super) fn encode(tokens: &[words::Token]) -> String {
     text
 }
 
-/// Reads what [`encode`] wrote.
+/// Decodes what [`encode`] wrote.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TokenListTokenizer {
     token: Token,
@@ -46,7 +46,7 @@ impl Tokenizer for TokenListTokenizer {
     }
 }
 
-/// The words of a list.
+/// The tokens of an encoded list.
 pub(super) struct Stream<'a> {
     rest: &'a str,
     token: &'a mut Token,
@@ -70,7 +70,7 @@ impl TokenStream for Stream<'_> {
         let end = rest.find([NEXT, SAME, SKIP]).unwrap_or(rest.len());
         let (word, rest) = rest.split_at(end);
         self.rest = rest;
-        // The first place is 0: a token is reset to the place before.
+        // The first position is 0: resetting a token sets its position to `usize::MAX`.
         self.token.position = self.token.position.wrapping_add(step);
         self.token.text.clear();
         self.token.text.push_str(word);

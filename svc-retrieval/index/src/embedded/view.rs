@@ -1,4 +1,4 @@
-//! One state of the index: the committed segments, the recent ones beside them, and which of their rows are gone.
+//! An immutable snapshot of the index: the committed segments, the recent in-memory ones, and which of their rows were deleted.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,7 @@ use super::statistics::{CorpusCache, CorpusStatistics, Members};
 use crate::ChunkId;
 use crate::words::Languages;
 
-/// The state that searches see now.
+/// The view that new searches use.
 #[derive(Clone)]
 pub(super) struct CurrentView(Arc<RwLock<Arc<View>>>);
 
@@ -34,17 +34,17 @@ impl CurrentView {
     }
 }
 
-/// One state of the index. It never changes: a change makes another one that shares the segments.
+/// An immutable snapshot of the index. A change creates another view that shares the segments.
 pub(super) struct View {
     committed: Searcher,
     /// The committed segments in the order of the searcher, then the recent ones.
     parts: Vec<Part>,
-    /// The places of the parts, that with most rows first.
+    /// Indices of the parts, by descending number of rows.
     largest_first: Vec<usize>,
-    counted: CorpusCache<CorpusStatistics>,
+    statistics: CorpusCache<CorpusStatistics>,
 }
 
-/// A row of a view: the place of its part, and its place there.
+/// A row of a view: the index of its part, and the row in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Address {
     pub(super) part: usize,
@@ -52,18 +52,18 @@ pub(super) struct Address {
 }
 
 impl View {
-    /// What is committed, and nothing beside it.
+    /// The committed segments only.
     pub(super) fn committed(searcher: Searcher) -> Self {
         let parts =
             searcher.segment_readers().iter().map(|segment| Part::new(segment.clone(), None)).collect();
         Self::of(searcher, parts)
     }
 
-    /// This state without the rows of `gone` keys and with the rows of a recent segment.
-    pub(super) fn with(&self, gone: &[Term], recent: Option<Part>) -> tantivy::Result<Self> {
+    /// This view without the rows that have one of the `deleted` keys, and with a recent segment.
+    pub(super) fn with(&self, deleted: &[Term], recent: Option<Part>) -> tantivy::Result<Self> {
         let mut parts = self.parts.clone();
         for part in &mut parts {
-            part.delete(gone)?;
+            part.delete(deleted)?;
         }
         parts.extend(recent);
         Ok(Self::of(self.committed.clone(), parts))
@@ -72,7 +72,7 @@ impl View {
     fn of(committed: Searcher, parts: Vec<Part>) -> Self {
         let mut largest_first: Vec<usize> = (0..parts.len()).collect();
         largest_first.sort_by_key(|place| Reverse(parts.get(*place).map_or(0, Part::rows)));
-        Self { committed, parts, largest_first, counted: CorpusCache::default() }
+        Self { committed, parts, largest_first, statistics: CorpusCache::default() }
     }
 
     pub(super) fn searcher(&self) -> &Searcher {
@@ -83,18 +83,18 @@ impl View {
         &self.parts
     }
 
-    /// The parts with their places. What the largest holds lets most of the others be left out of a search, and what is
-    /// looked for is likeliest there.
+    /// The parts with their indices, largest first: a lookup most likely succeeds there, and a search that starts there gets a
+    /// high score threshold early, so that it can skip most of the rest.
     pub(super) fn largest_first(&self) -> impl Iterator<Item = (usize, &Part)> {
         self.largest_first.iter().filter_map(|place| Some((*place, self.parts.get(*place)?)))
     }
 
-    /// What was counted of it for corpora.
+    /// The cached statistics of corpora.
     pub(super) fn statistics(&self) -> &CorpusCache<CorpusStatistics> {
-        &self.counted
+        &self.statistics
     }
 
-    /// The languages of a workspace's chunks, perhaps with some of chunks that are gone.
+    /// The languages of a workspace's chunks; deleted chunks may still count.
     pub(super) fn languages(&self, field: Field, workspace: Uuid) -> tantivy::Result<Languages> {
         let mut languages = Languages::default();
         for part in &self.parts {
@@ -105,7 +105,7 @@ impl View {
         Ok(languages)
     }
 
-    /// The living row of a key.
+    /// The live row of a key.
     pub(super) fn address(&self, key: &Term) -> tantivy::Result<Option<Address>> {
         for (place, part) in self.largest_first() {
             let mut found = None;
@@ -120,18 +120,18 @@ impl View {
         Ok(None)
     }
 
-    /// Those of some keys that living rows have.
+    /// The keys that live rows have.
     pub(super) fn existing_keys(&self, keys: Vec<Term>) -> tantivy::Result<Vec<Term>> {
-        let mut held = Vec::new();
+        let mut existing = Vec::new();
         for key in keys {
             if self.address(&key)?.is_some() {
-                held.push(key);
+                existing.push(key);
             }
         }
-        Ok(held)
+        Ok(existing)
     }
 
-    /// What is stored of a row, or as much of it as `D` reads.
+    /// The stored fields of a row, as far as `D` reads them.
     pub(super) fn document<D: DocumentDeserialize>(&self, address: Address) -> tantivy::Result<D> {
         let part = self.parts.get(address.part).ok_or_else(no_part)?;
         if let Some(store) = &part.store {
@@ -157,10 +157,10 @@ pub(super) struct Part {
     columns: Arc<OnceLock<IdColumns>>,
     languages: Arc<OnceLock<HashMap<Uuid, Languages>>>,
     members: Arc<CorpusCache<Members>>,
-    /// Of a recent segment; the searcher reads the committed ones.
+    /// The document store of a recent segment; committed ones are read through the searcher.
     store: Option<Arc<StoreReader>>,
     /// Rows that were replaced or deleted since the last commit.
-    gone: Option<Arc<HashSet<DocId>>>,
+    deleted: Option<Arc<HashSet<DocId>>>,
 }
 
 impl Part {
@@ -171,17 +171,17 @@ impl Part {
             languages: Arc::default(),
             members: Arc::default(),
             store: store.map(Arc::new),
-            gone: None,
+            deleted: None,
         }
     }
 
     pub(super) fn is_live(&self, row: DocId) -> bool {
-        !self.segment.is_deleted(row) && self.gone.as_ref().is_none_or(|gone| !gone.contains(&row))
+        !self.segment.is_deleted(row) && self.deleted.as_ref().is_none_or(|deleted| !deleted.contains(&row))
     }
 
     /// Rows that were replaced or deleted since the last commit.
-    pub(super) fn gone(&self) -> impl Iterator<Item = DocId> {
-        self.gone.iter().flat_map(|gone| gone.iter().copied())
+    pub(super) fn deleted(&self) -> impl Iterator<Item = DocId> {
+        self.deleted.iter().flat_map(|deleted| deleted.iter().copied())
     }
 
     /// Which of the segment's rows belong to corpora.
@@ -189,17 +189,17 @@ impl Part {
         &self.members
     }
 
-    /// Rows, dead ones too.
+    /// The number of rows, including deleted ones.
     pub(super) fn rows(&self) -> u32 {
         self.segment.max_doc()
     }
 
-    /// How many rows, dead ones too, hold a term.
+    /// How many rows, including deleted ones, contain a term.
     pub(super) fn rows_with(&self, term: &Term) -> tantivy::Result<u32> {
         Ok(self.segment.inverted_index(term.field())?.doc_freq(term)?)
     }
 
-    /// Calls `each` for the living rows that hold `term`.
+    /// Calls `each` for the live rows that contain `term`.
     pub(super) fn for_each_live(
         &self,
         term: &Term,
@@ -253,7 +253,7 @@ impl Part {
             })?;
         }
         if !deleted.is_empty() {
-            Arc::make_mut(self.gone.get_or_insert_default()).extend(deleted);
+            Arc::make_mut(self.deleted.get_or_insert_default()).extend(deleted);
         }
         Ok(())
     }

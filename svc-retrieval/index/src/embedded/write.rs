@@ -1,4 +1,4 @@
-//! Applies batches: small ones to a segment in memory, which a commit later folds into the files with the cursors.
+//! Applies batches: small ones to in-memory segments, which a later commit writes to files together with the cursors.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{MutexGuard, PoisonError};
@@ -20,12 +20,12 @@ use crate::vectors::{Composed, DocumentVectors};
 use crate::words::Stems;
 use crate::{Batch, ChunkId, IndexedChunk, IndexedDocument};
 
-/// What one writer at a time holds.
+/// The state of the write path, which one batch at a time locks.
 pub(super) struct WriterState {
-    /// Opened by the first commit: its threads and buffers are not worth their memory before.
+    /// Opened by the first commit, since its threads and buffers take memory.
     writer: Option<IndexWriter>,
     pending: Pending,
-    /// What the last commit wrote.
+    /// The payload of the last commit.
     committed: Payload,
     /// Rounds of maintenance since the last write.
     idle_rounds: u32,
@@ -37,7 +37,8 @@ impl WriterState {
     }
 }
 
-/// A writer that is being closed. While it waits for its merges, tantivy keeps the folder locked against another one.
+/// A writer that is being closed. While it waits for its merges, it holds tantivy's lock of the folder, so that no other writer can
+/// be opened.
 pub(super) struct ClosingWriter<'a> {
     writer: IndexWriter,
     _closing: MutexGuard<'a, ()>,
@@ -50,10 +51,10 @@ impl ClosingWriter<'_> {
     }
 }
 
-/// A batch in the engine's terms.
+/// A batch in tantivy's terms.
 #[derive(Default)]
 struct Changes {
-    gone: Vec<Term>,
+    deletions: Vec<Term>,
     rows: Vec<TantivyDocument>,
     vectors: Vec<(Uuid, DocumentVectors)>,
 }
@@ -63,26 +64,26 @@ impl Index {
         let mut changes = self.changes(&batch)?;
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         writing.idle_rounds = 0;
-        // What is new has no rows that could go, and a single deletion has a commit open every segment anew.
-        changes.gone = self.current_view.load().existing_keys(changes.gone)?;
+        // New documents have no rows to delete, and a single deletion makes a commit reopen every segment.
+        changes.deletions = self.current_view.load().existing_keys(changes.deletions)?;
         let rows = changes.rows.len();
         let payload = if writing.pending.has_room_for(rows) {
-            self.show_recent(&changes)?;
-            writing.pending.push(operations(changes.gone, changes.rows), rows);
+            self.publish_recent(&changes)?;
+            writing.pending.push(operations(changes.deletions, changes.rows), rows);
             None
         } else {
-            writing.pending.push(operations(changes.gone, changes.rows), rows);
+            writing.pending.push(operations(changes.deletions, changes.rows), rows);
             let mut payload = self.payload();
             payload.advance(&batch.cursors);
             self.commit(&mut writing, &payload)?;
             Some(payload)
         };
         self.vectors.apply(&changes.vectors);
-        // Last: who reads a position finds what it stands for.
-        let mut shown = self.payload.write().unwrap_or_else(PoisonError::into_inner);
+        // Last: whoever reads a cursor must find everything up to it.
+        let mut published = self.payload.write().unwrap_or_else(PoisonError::into_inner);
         match payload {
-            Some(payload) => *shown = payload,
-            None => shown.advance(&batch.cursors),
+            Some(payload) => *published = payload,
+            None => published.advance(&batch.cursors),
         }
         Ok(())
     }
@@ -95,13 +96,13 @@ impl Index {
         }
         writing.pending.push(operations(vec![self.fields.workspace_term(workspace)], Vec::new()), 0);
         self.commit(&mut writing, &payload)?;
-        // Rare enough that every workspace's vectors may be read anew.
+        // Rare enough to reload the vectors of every workspace.
         self.vectors.release();
         self.set_payload(payload);
         Ok(())
     }
 
-    /// Commits what is in memory only.
+    /// Commits pending batches.
     pub(super) fn commit_pending(&self) -> Result<(), Error> {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if writing.pending.is_empty() {
@@ -111,7 +112,7 @@ impl Index {
         self.commit(&mut writing, &payload)
     }
 
-    /// Commits what is in memory only, and closes the writer when its merges have ended. Batches go on meanwhile; only a
+    /// Commits pending batches, and closes the writer once its merges have finished. Batches are applied meanwhile; only a
     /// commit, which needs another writer, waits.
     pub(super) fn close_writer(&self) -> Result<(), Error> {
         self.commit_pending()?;
@@ -119,24 +120,24 @@ impl Index {
         closing.wait()?;
         let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if writing.pending.is_empty() && self.has_merged()? {
-            // Gives the old files back.
+            // Closes the files of merged segments.
             self.reader.reload()?;
             self.current_view.store(View::committed(self.reader.searcher()));
         }
         Ok(())
     }
 
-    /// Takes the writer out to close it. Lock order: `writing` before `closing`, and whoever holds `closing` alone never asks
-    /// for `writing`.
+    /// Takes the writer out to close it. Lock order: `writing` before `closing`; the holder of a [`ClosingWriter`] must not lock
+    /// `writing` before it is dropped.
     pub(super) fn take_writer(&self) -> Option<ClosingWriter<'_>> {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let writer = writing.writer.take()?;
-        // Free: a writer is opened only when no other one is being closed.
+        // Never contended: there is no writer while another one is being closed.
         let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         Some(ClosingWriter { writer, _closing: closing })
     }
 
-    /// Closes the writer after some calls of this without a write.
+    /// Closes the writer after [`WRITER_IDLE_ROUNDS`] calls without a write.
     pub(super) fn close_idle_writer(&self) -> Result<(), Error> {
         let is_idle = {
             let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,30 +149,30 @@ impl Index {
 
     /// Whether segments were merged since the last commit.
     fn has_merged(&self) -> Result<bool, Error> {
-        let shown: HashSet<SegmentId> =
+        let searched: HashSet<SegmentId> =
             self.reader.searcher().segment_readers().iter().map(SegmentReader::segment_id).collect();
-        let there: HashSet<SegmentId> = self.engine.searchable_segment_ids()?.into_iter().collect();
-        Ok(shown != there)
+        let committed: HashSet<SegmentId> = self.engine.searchable_segment_ids()?.into_iter().collect();
+        Ok(searched != committed)
     }
 
-    fn show_recent(&self, changes: &Changes) -> Result<(), Error> {
-        if changes.gone.is_empty() && changes.rows.is_empty() {
+    fn publish_recent(&self, changes: &Changes) -> Result<(), Error> {
+        if changes.deletions.is_empty() && changes.rows.is_empty() {
             return Ok(());
         }
         let recent = match changes.rows.as_slice() {
             [] => None,
             rows => Some(recent::segment(&self.fields.schema, self.engine.tokenizers(), rows)?),
         };
-        let view = self.current_view.load().with(&changes.gone, recent)?;
+        let view = self.current_view.load().with(&changes.deletions, recent)?;
         self.current_view.store(view);
         Ok(())
     }
 
-    /// Commits what is pending with the payload. What fails takes the index back to the last commit, from where the
-    /// feeds are replayed.
+    /// Commits pending batches with the payload. On failure the index is rolled back to the last commit, from which the feeds are
+    /// replayed.
     fn commit(&self, writing: &mut WriterState, payload: &Payload) -> Result<(), Error> {
         if let Err(error) = self.try_commit(writing, payload) {
-            // Drops what is uncommitted.
+            // Discards uncommitted operations.
             writing.writer = None;
             self.current_view.store(View::committed(self.reader.searcher()));
             self.vectors.release();
@@ -223,7 +224,8 @@ impl Index {
         *self.payload.write().unwrap_or_else(PoisonError::into_inner) = payload;
     }
 
-    /// Every document that is deleted or replaced is gone; the last of those given for one id stays.
+    /// The changes of a batch. Rows of deleted and replaced documents are deleted; of several documents with one id the last one
+    /// wins.
     fn changes(&self, batch: &Batch) -> Result<Changes, Error> {
         let mut changes = Changes::default();
         let last: HashMap<(Uuid, Uuid), &IndexedDocument> = batch
@@ -233,7 +235,7 @@ impl Index {
             .collect();
         let deleted: HashSet<(Uuid, Uuid)> = batch.deletions.iter().copied().collect();
         for key in deleted.iter().filter(|key| !last.contains_key(key)) {
-            changes.gone.push(self.fields.document_term(key.0, key.1));
+            changes.deletions.push(self.fields.document_term(key.0, key.1));
             let vectors = DocumentVectors { document: key.1, container: None, rows: Vec::new() };
             changes.vectors.push((key.0, vectors));
         }
@@ -250,7 +252,7 @@ impl Index {
         stems: &mut Stems,
         changes: &mut Changes,
     ) -> Result<(), Error> {
-        changes.gone.push(self.fields.document_term(document.workspace, document.document));
+        changes.deletions.push(self.fields.document_term(document.workspace, document.document));
         let mut rows = Vec::with_capacity(document.chunks.len());
         for (ordinal, chunk) in (0..).zip(&document.chunks) {
             let composed = self.composed(chunk)?;
@@ -263,7 +265,7 @@ impl Index {
         Ok(())
     }
 
-    /// None for a zero vector.
+    /// `None` for a zero vector.
     fn composed(&self, chunk: &IndexedChunk) -> Result<Option<Composed>, Error> {
         let given = chunk.embedding.len();
         if given == self.dimensions.get() {
@@ -273,7 +275,7 @@ impl Index {
     }
 }
 
-/// What is gone goes first.
-fn operations(gone: Vec<Term>, rows: Vec<TantivyDocument>) -> Vec<UserOperation> {
-    gone.into_iter().map(UserOperation::Delete).chain(rows.into_iter().map(UserOperation::Add)).collect()
+/// Deletions come first, so that they do not remove the new rows.
+fn operations(deletions: Vec<Term>, rows: Vec<TantivyDocument>) -> Vec<UserOperation> {
+    deletions.into_iter().map(UserOperation::Delete).chain(rows.into_iter().map(UserOperation::Add)).collect()
 }

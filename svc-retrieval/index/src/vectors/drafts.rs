@@ -1,4 +1,4 @@
-//! The vectors of documents that are at hand and in no index.
+//! The vectors of drafts, which are not indexed.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Composed, RowFilter, UnitVector};
 use crate::{ChunkId, Hit, IndexedDocument, PiecesHeld};
 
-/// The vectors of some documents' chunks, as an index would keep them.
+/// The vectors of the chunks of some documents, as an index would store them.
 #[derive(Default)]
 pub(crate) struct DraftVectors {
     /// A chunk whose vector is zero has none.
@@ -33,12 +33,12 @@ impl DraftVectors {
         self.containers.contains_key(&document)
     }
 
-    /// What the vector of a chunk is made of.
+    /// The vector and pieces of a chunk.
     pub(crate) fn composed(&self, chunk: ChunkId) -> Option<Composed> {
         self.rows.iter().find(|(id, _, _)| *id == chunk).map(|(_, _, composed)| composed.clone())
     }
 
-    /// How many of the chunks hold each of the pieces.
+    /// How many of the chunks contain each piece.
     pub(crate) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
         let holds = |piece: &u16| {
             let holding = self.rows.iter().filter(|(_, _, row)| row.pieces.binary_search(piece).is_ok());
@@ -48,7 +48,7 @@ impl DraftVectors {
         PiecesHeld { chunks, holding: pieces.iter().map(holds).collect() }
     }
 
-    /// The cosines of the chunks that may be found, in no order; none for a vector that has no direction.
+    /// The cosines of the chunks that pass the filter, unordered; empty for a zero vector.
     pub(crate) fn cosines(&self, vector: &[f32], within: RowFilter<'_>) -> Vec<Hit> {
         let Some(vector) = UnitVector::new(vector).map(|vector| vector.to_f32()) else { return Vec::new() };
         let is_found = |(chunk, _, _): &&(ChunkId, Vec<f32>, Composed)| {

@@ -1,9 +1,9 @@
-//! One bit a dimension: which rows are worth a closer look.
+//! Binary quantisation, one bit per dimension: a first pass that selects the rows whose codes are scored.
 //!
-//! A row is kept as the signs of its vector, taken from the middle of all vectors and rotated into directions in which
-//! every dimension counts alike (random signs and a Walsh–Hadamard transform). The product of a query with those signs,
-//! scaled, estimates the cosine; the query itself is rounded to four bits, so that the product is counted in words of 64
-//! bits. This reads an eighth of what the codes of one byte take.
+//! A row is stored as the signs of its vector after centring and a random rotation (random signs and a Walsh–Hadamard transform), which
+//! gives all dimensions equal weight. The scaled inner product of a query with those signs estimates the cosine; the query is
+//! quantised to four bits, so that the product is computed with popcounts of 64-bit words. This reads an eighth of the bytes of the
+//! one-byte codes.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt as _;
@@ -14,7 +14,7 @@ use crate::tuning::SIGNS_SAMPLE;
 /// Bits in a word of signs.
 const WORD: usize = u64::BITS as usize;
 
-/// Rows whose signs are compared at a time: what is told of them stays in the first-level cache.
+/// Rows per block: their estimates stay in the L1 cache.
 const ROWS_AT_ONCE: u32 = 1_024;
 
 /// The signs of all rows.
@@ -23,13 +23,13 @@ pub(super) struct Signs {
     padded: usize,
     center: Vec<f32>,
     words: Vec<u64>,
-    /// What the product of a row's signs is multiplied with.
+    /// The scale of each row's inner product.
     factors: Vec<f32>,
     rows_at_build: usize,
 }
 
 impl Signs {
-    /// The signs of vectors of so many dimensions, one after the other.
+    /// The signs of concatenated vectors with `dimensions` numbers each.
     pub(super) fn new(vectors: &[f16], dimensions: usize) -> Self {
         let padded = dimensions.next_power_of_two().max(WORD);
         let rows = vectors.len() / dimensions.max(1);
@@ -46,7 +46,7 @@ impl Signs {
         signs
     }
 
-    /// How many rows the middle was taken of.
+    /// The number of rows that the centre was computed from.
     pub(super) fn rows_at_build(&self) -> usize {
         self.rows_at_build
     }
@@ -70,12 +70,12 @@ impl Signs {
         self.factors.swap_remove(row);
     }
 
-    /// About the `kept` of the rows whose cosines with a query are likely the greatest, in ascending order.
+    /// About `kept` rows with the highest estimated cosines, in ascending order.
     pub(super) fn nearest_by_signs(&self, query: &[f32], searched: &RowSet, kept: usize) -> Vec<u32> {
         let mut estimates = Estimates::new(self, query);
         let step = (searched.len() / SIGNS_SAMPLE).max(1);
         let threshold = approximate_threshold(estimates.of_rows(&searched.sample(step)), kept / step);
-        // The bound errs by about an eighth.
+        // The threshold comes from a sample, so that the count is off by about an eighth.
         let mut best = Vec::with_capacity(kept + kept / 4);
         match searched {
             RowSet::All(rows) => {
@@ -96,10 +96,10 @@ impl Signs {
     }
 }
 
-/// The rows that a search may find.
+/// The rows that are searched.
 #[derive(Debug)]
 pub(super) enum RowSet {
-    /// All of so many.
+    /// The first `n` rows.
     All(u32),
     /// In ascending order.
     Listed(Vec<u32>),
@@ -120,7 +120,7 @@ impl RowSet {
         }
     }
 
-    /// The first of every `step` rows.
+    /// Every `step`-th row.
     fn sample(&self, step: usize) -> Vec<u32> {
         match self {
             Self::All(rows) => (0..*rows).step_by(step).collect(),
@@ -129,13 +129,13 @@ impl RowSet {
     }
 }
 
-/// What the signs say of rows, a block of them at a time: a number for each that grows with its cosine.
+/// Estimates the cosines of blocks of rows, up to a constant factor.
 struct Estimates<'a> {
     signs: &'a Signs,
     query: SignQuery,
-    /// What the numbers of the query add up to.
+    /// The sum of the query's quantised numbers.
     all: f32,
-    /// Of rows that are not one behind the other in memory.
+    /// Gathered signs of rows that are not contiguous.
     words: Vec<u64>,
     factors: Vec<f32>,
     differing: Vec<u32>,
@@ -168,7 +168,7 @@ impl<'a> Estimates<'a> {
         }
     }
 
-    /// Of the rows from one up to another.
+    /// Estimates of a range of rows.
     fn of_range(&mut self, first: u32, end: u32) -> &[f32] {
         let (first, end, width) = (first as usize, end as usize, self.signs.padded / WORD);
         let words = self.signs.words.get(first * width..end * width).unwrap_or_default();
@@ -179,7 +179,7 @@ impl<'a> Estimates<'a> {
         &self.estimates
     }
 
-    /// Of any rows, all of which there are.
+    /// Estimates of any existing rows.
     fn of_rows(&mut self, rows: &[u32]) -> &[f32] {
         let width = self.signs.padded / WORD;
         self.words.clear();
@@ -206,7 +206,7 @@ fn estimate(all: f32, differing: &[u32], factors: &[f32], estimates: &mut Vec<f3
     estimates.extend(differing.iter().zip(factors).map(estimate));
 }
 
-/// Those of the rows whose estimate is at threshold so much.
+/// The rows whose estimate reaches the threshold.
 fn at_or_above(
     rows: impl Iterator<Item = u32>,
     estimates: &[f32],
@@ -215,12 +215,11 @@ fn at_or_above(
     rows.zip(estimates).filter(move |(_, estimate)| **estimate >= threshold).map(|(row, _)| row)
 }
 
-/// A bound that about the best rows reach, told from some of them, of which it is the estimate at a place: to find it exactly
-/// would take longer than the rows that it spares.
-fn approximate_threshold(sample: &[f32], place: usize) -> f32 {
+/// The estimate at rank `rank` of a sample. Computing the exact threshold would take longer than it saves.
+fn approximate_threshold(sample: &[f32], rank: usize) -> f32 {
     let mut sample = sample.to_vec();
     let Some(last) = sample.len().checked_sub(1) else { return f32::MIN };
-    *sample.select_nth_unstable_by(place.min(last), |a, b| b.total_cmp(a)).1
+    *sample.select_nth_unstable_by(rank.min(last), |a, b| b.total_cmp(a)).1
 }
 
 fn mean(vectors: &[f16], dimensions: usize) -> Vec<f32> {
@@ -234,16 +233,16 @@ fn mean(vectors: &[f16], dimensions: usize) -> Vec<f32> {
     sums.into_iter().map(|sum| (sum / rows) as f32).collect()
 }
 
-/// One word of what holds for 64 entries.
+/// The bitmap of 64 entries, the first one in the lowest bit.
 fn bits<T>(entries: &[T], holds: impl Fn(&T) -> bool) -> u64 {
     entries.iter().rev().fold(0, |word, entry| word << 1 | u64::from(holds(entry)))
 }
 
-/// The vector in directions that mix all of its dimensions; cosines stay what they were.
+/// Rotates a vector with a randomised Walsh–Hadamard transform, which preserves cosines.
 fn rotated(vector: &[f32], padded: usize) -> Vec<f32> {
     let mut numbers = vec![0.0; padded];
     for (place, (number, given)) in numbers.iter_mut().zip(vector).enumerate() {
-        // Any fixed, patternless choice of signs will do (Fibonacci hashing).
+        // Any fixed pseudo-random signs will do (Fibonacci hashing).
         let negative = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 1 == 1;
         *number = if negative { -given } else { *given };
     }
