@@ -1,9 +1,9 @@
-//! Finds what a search ranks, in one round trip: all lists are one batch of queries.
+//! Finds the candidates of a search in one round trip: all lists are one batch of queries.
 //!
-//! A list by both is three of them: the words; the nearest; and the words once more as what an exact search by the vector
-//! chooses from, which gives the cosines of what the words find. With the words come the best chunk for each word whose places
-//! matter ([`nearness`]), and one that holds the last word as a whole. Where equal scores reach over the end of a list, that
-//! one is asked for again; where the last word is only begun ([`super::completions`]), with the words that it may stand for.
+//! A hybrid list takes three queries: the sparse one; the dense one; and the sparse one as a prefetch of an exact dense one, which gives
+//! the cosines of the sparse hits. The sparse query comes with one query per word that the proximity bonus needs ([`nearness`]), and
+//! one that checks whether a chunk contains the last word as a whole word. A list whose end cuts through equal scores is requested
+//! again with a higher limit, and one whose last word is incomplete with its completions ([`super::completions`]).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::vec;
@@ -24,31 +24,31 @@ use crate::vectors::UnitVector;
 use crate::words::{Languages, Phrase, Sought};
 use crate::{Candidates, ChunkId, Hit, Query, Wanted, sort_hits};
 
-/// What of the points a search is about, and what its words count there.
+/// The part of the points that is searched, and corrections of their idf.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    /// Documents that are neither found nor counted.
+    /// Documents that are excluded from results and statistics.
     pub(super) without: Vec<Uuid>,
-    /// By how much more or less than Qdrant thinks a dimension of words tells; 1 for those that are not named.
+    /// The factor by dimension from Qdrant's idf to the correct one; 1 for dimensions that are not listed.
     pub(super) idf_corrections: HashMap<u32, f32>,
 }
 
 impl Part {
-    /// What a search may find with these phrases and without these exclusions.
+    /// The filter of a search with these phrases and exclusions.
     fn searched(&self, query: &Query, phrases: &[Phrase], excluded: &[Phrase]) -> Filter {
         let mut filter = filters::search(query.workspace, query.containers.as_ref(), phrases, excluded);
         filter.must_not.extend(filters::not_in_documents(&self.without));
         filter
     }
 
-    /// What words are counted in: no other tenant's move a score.
+    /// The corpus for idf: other tenants must not influence a score.
     pub(super) fn corpus(&self, query: &Query) -> Filter {
         let mut corpus = self.searched(query, &[], &[]);
         corpus.must.push(filters::role(Role::Chunk));
         corpus
     }
 
-    /// How rare the words of a list are that were asked for single_words.
+    /// The idf of the words of a list that were queried individually.
     fn rarities(&self, list: &List, answers: &mut Answers) -> HashMap<u32, f32> {
         let mut rarities = HashMap::new();
         for (dimension, _) in &list.single_words {
@@ -62,50 +62,50 @@ impl Part {
     }
 }
 
-/// One list as it is asked for: what may find nothing is not asked.
+/// The queries of one list. Queries that cannot find anything are omitted.
 struct List {
     words: Option<QueryPoints>,
     near: Option<QueryPoints>,
     cosines: Option<QueryPoints>,
-    /// A dimension of words, and the best chunk for it single_words.
+    /// For each dimension, the query for its best chunk.
     single_words: Vec<(u32, QueryPoints)>,
-    /// The best chunk for the last word as a whole, where it may be a beginning.
+    /// The query for the last word as a whole word, if it may be a prefix.
     whole_word: Option<QueryPoints>,
 }
 
 impl List {
-    /// In the order of their answers.
+    /// The queries in the order of their results.
     fn requests(&self) -> impl Iterator<Item = &QueryPoints> {
         let lists = [&self.words, &self.near, &self.cosines].into_iter().flatten();
         lists.chain(self.single_words.iter().map(|(_, request)| request)).chain(&self.whole_word)
     }
 }
 
-/// What one list found.
+/// The result of one list.
 pub(super) struct Found {
     pub(super) candidates: Candidates,
-    /// Whether the last word may be the beginning of one, and no chunk holds it as a whole.
+    /// Whether the last word may be a prefix, and no chunk contains it as a whole word.
     needs_completion: bool,
 }
 
-/// What a search for words found.
+/// The hits of a query, in canonical order.
 struct WordHits {
     hits: Vec<Hit>,
-    /// The tokens of the chunks, where they were asked for.
+    /// The tokens of the chunks, if requested.
     tokens: HashMap<ChunkId, String>,
     was_extended: bool,
 }
 
-/// The words of one list.
+/// The analysed words of one list.
 #[derive(Debug)]
 pub(super) struct Search {
     pub(super) sought: Sought,
-    /// None of which a chunk may hold.
+    /// A chunk must contain none of these.
     pub(super) excluded: Vec<Phrase>,
 }
 
 impl Search {
-    /// Those of a list in text of these languages.
+    /// Analyses the words of a list for these languages.
     pub(super) fn of(wanted: &Wanted, languages: Languages) -> Self {
         let sought = wanted.words.as_ref().map(|words| Sought::new(words, languages)).unwrap_or_default();
         let others = wanted.without.iter().flat_map(|words| Sought::new(words, languages).excluded);
@@ -114,11 +114,11 @@ impl Search {
     }
 }
 
-/// The answers to a batch, in the order of its queries.
+/// The results of a batch, in the order of its queries.
 type Answers = vec::IntoIter<Vec<ScoredPoint>>;
 
 impl Inner {
-    /// One answer for each list that is asked for.
+    /// The candidates of each requested list.
     pub(super) async fn candidates(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
         if finds_nothing(query) {
             return Ok(vec![Candidates::default(); query.lists.len()]);
@@ -144,7 +144,7 @@ impl Inner {
         Ok(found.into_iter().map(|found| found.candidates).collect())
     }
 
-    /// Adds the words that the last word of a search may stand for; whether there are any.
+    /// Adds the completions of the last word to a search; returns whether there are any.
     pub(super) async fn complete(
         &self,
         part: &Part,
@@ -159,7 +159,7 @@ impl Inner {
         Ok(is_any)
     }
 
-    /// One answer for each list, in a part of the points.
+    /// The results of each list in a part of the points.
     pub(super) async fn candidates_in(
         &self,
         part: &Part,
@@ -195,7 +195,7 @@ impl Inner {
         List { words, near, cosines, single_words, whole_word }
     }
 
-    /// The best chunk of what words are counted in for these dimensions, with what they weigh there.
+    /// The query for the best chunk of the corpus for these dimensions, with their weights in it.
     fn best_for(&self, part: &Part, query: &Query, dimensions: &[u32]) -> QueryPoints {
         let corpus = part.corpus(query);
         let idf = IdfParams { corpus: Some(corpus.clone()) };
@@ -209,7 +209,7 @@ impl Inner {
         }
     }
 
-    /// The search for words; none if it names nothing.
+    /// The sparse query; `None` if there are no words.
     fn by_words(&self, part: &Part, query: &Query, search: &Search) -> Option<QueryPoints> {
         let weights = words::query(&search.sought);
         if weights.is_empty() {
@@ -234,7 +234,7 @@ impl Inner {
         })
     }
 
-    /// The search by meaning, for a vector that has a direction.
+    /// The dense query, for a non-zero vector.
     fn by_meaning(&self, part: &Part, query: &Query, vector: &[f32], excluded: &[Phrase]) -> QueryPoints {
         let mut filter = part.searched(query, &[], excluded);
         filter.must.extend(filters::in_documents(query.documents.as_ref()));
@@ -249,7 +249,7 @@ impl Inner {
         QueryPoints { params: Some(params), limit, ..self.nearest(MEANING, dense(vector), filter) }
     }
 
-    /// The exact cosines of what a search for words finds.
+    /// The query for the exact cosines of the hits of a sparse query.
     fn cosines_of(&self, words: &QueryPoints, vector: &[f32]) -> QueryPoints {
         let chosen = words.clone();
         let prefetch = PrefetchQuery {
@@ -280,7 +280,7 @@ impl Inner {
         }
     }
 
-    /// What each of the queries found.
+    /// Sends a batch of queries.
     async fn batch(&self, mut query_points: Vec<QueryPoints>) -> Result<Vec<Vec<ScoredPoint>>, Error> {
         if query_points.is_empty() {
             return Ok(Vec::new());
@@ -308,7 +308,7 @@ impl Inner {
     ) -> Result<Found, Error> {
         let by_words = self.resolve_ties(query.limit, list.words.as_ref(), answers).await?;
         let mut near = self.resolve_ties(query.limit, list.near.as_ref(), answers).await?.hits;
-        // What points away from the question is no evidence.
+        // A negative cosine is no evidence.
         near.retain(|hit| hit.score > 0.0);
         let exact = if list.cosines.is_some() { answers.next().unwrap_or_default() } else { Vec::new() };
         let rarities = part.rarities(list, answers);
@@ -321,7 +321,7 @@ impl Inner {
         Ok(Found { candidates, needs_completion })
     }
 
-    /// What was found by words and by meaning, with the cosines of both.
+    /// Merges the hits by words and by vector, with the cosines of both.
     async fn merge(
         &self,
         query: &Query,
@@ -339,7 +339,7 @@ impl Inner {
             let missing = missing.collect();
             known.extend(self.cosines(query.workspace, vector, missing).await?);
         }
-        // A chunk that has none has no vector.
+        // A chunk without a cosine has no vector.
         let of_words =
             words.iter().map(|hit| (hit.chunk, known.get(&hit.chunk).copied().unwrap_or_default()));
         let mut scores: HashMap<ChunkId, f32> = near.iter().map(|hit| (hit.chunk, hit.score)).collect();
@@ -349,8 +349,7 @@ impl Inner {
         Ok(Candidates { words, cosines })
     }
 
-    /// The best hits of a query in the one order that ties have: where equal scores reach over the end of what was asked for,
-    /// more is asked for.
+    /// The best hits of a query with deterministic tie-breaking: if the end of the response cuts through equal scores, more is requested.
     async fn resolve_ties(
         &self,
         limit: usize,
@@ -378,7 +377,7 @@ impl Inner {
         }
     }
 
-    /// The exact cosines of those of the chunks that have a vector.
+    /// The exact cosines of the chunks that have a vector.
     async fn cosines(
         &self,
         workspace: Uuid,

@@ -1,7 +1,7 @@
-//! The last word of a search as the beginning of words, where no chunk of what is searched holds it as a whole.
+//! Completes the last word of a search where no chunk of what is searched contains it as a whole word.
 //!
-//! Qdrant tells which chunks hold a word that begins so; the words themselves are read from some of these chunks. The embedded
-//! index takes the most frequent ones of all, here they are the most frequent ones of those chunks.
+//! A prefix index finds chunks with a matching word; the words themselves are read from a sample of these chunks. The embedded index
+//! takes the most frequent words of all chunks, this engine those of the sample.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,7 @@ use crate::tuning::MOST_BEGUN;
 use crate::words::Prefix;
 
 impl Inner {
-    /// The words that a beginning may stand for, in a part of the points and in drafts beside them. A shorter beginning is
-    /// tried where there is none.
+    /// The words that complete a prefix, in a part of the points and in drafts. If there are none, shorter prefixes are tried.
     pub(super) async fn completions(
         &self,
         part: &Part,
@@ -43,7 +42,7 @@ impl Inner {
         Ok(Vec::new())
     }
 
-    /// The forms in some of the chunks that hold a word with that beginning.
+    /// The forms of a sample of the chunks with a word that starts with the prefix.
     async fn sample_forms(&self, part: &Part, query: &Query, beginning: &str) -> Result<Vec<String>, Error> {
         let mut filter = part.corpus(query);
         filter.must.push(filters::has_beginning(beginning));
@@ -60,7 +59,7 @@ impl Inner {
     }
 }
 
-/// The words that most chunks hold, those first.
+/// The words that occur in most chunks, most frequent first.
 fn most_frequent(holding: BTreeMap<String, u32>) -> Vec<String> {
     let mut words: Vec<(String, u32)> = holding.into_iter().collect();
     words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

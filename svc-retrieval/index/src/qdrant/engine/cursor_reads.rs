@@ -1,5 +1,5 @@
-//! Cursors that somebody asked for and goes on from: what was read from one of them is not to be written any more once the
-//! collection that had it is gone, since what stands before it is missing in the new one.
+//! Tracks the cursors that callers continue from. Changes that were read from such a cursor must not be written once its collection was
+//! lost, since the new collection lacks everything before the cursor.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,22 +8,22 @@ use uuid::Uuid;
 
 use crate::Cursor;
 
-/// Each cursor that was asked for, and whether the collection was lost since.
+/// By feed and workspace of each cursor that was read, whether the collection was lost since then.
 #[derive(Default)]
 pub(super) struct CursorReads(Mutex<HashMap<(String, Uuid), bool>>);
 
 impl CursorReads {
-    /// Somebody asks for a cursor. Noted before Qdrant answers: a loss meanwhile counts.
+    /// Records a read, before the request is sent: a loss during the request counts.
     pub(super) fn record(&self, feed: &str, workspace: Uuid) {
         self.lock().insert((feed.to_owned(), workspace), false);
     }
 
-    /// The collection is gone with all cursors.
+    /// Invalidates all reads, since the collection was lost.
     pub(super) fn invalidate(&self) {
         self.lock().values_mut().for_each(|is_invalid| *is_invalid = true);
     }
 
-    /// Whether the collection was lost since one of these was asked for.
+    /// Whether the collection was lost since one of these cursors was read.
     pub(super) fn any_invalidated(&self, cursors: &[Cursor]) -> bool {
         let reads = self.lock();
         let is_invalid = |cursor: &Cursor| reads.get(&(cursor.feed.clone(), cursor.workspace)).copied();

@@ -1,4 +1,4 @@
-//! The conditions of searches, lookups and writes.
+//! The filters of searches, lookups and writes.
 
 use std::collections::HashSet;
 
@@ -36,7 +36,7 @@ pub(super) fn documents(mut documents: Vec<Uuid>) -> Condition {
     any_of(DOCUMENT, documents.into_iter())
 }
 
-/// Of one of these documents, where a search is narrowed to some.
+/// Of one of these documents, if a search is restricted to some.
 pub(super) fn in_documents(documents: Option<&HashSet<Uuid>>) -> Option<Condition> {
     documents.map(|some| self::documents(some.iter().copied().collect()))
 }
@@ -46,7 +46,7 @@ pub(super) fn not_in_documents(documents: &[Uuid]) -> Option<Condition> {
     (!documents.is_empty()).then(|| self::documents(documents.to_vec()))
 }
 
-/// The chunk has a word in this form.
+/// The chunk contains a word in this form.
 pub(super) fn has_form(form: &str) -> Condition {
     holds_row(form)
 }
@@ -56,18 +56,17 @@ pub(super) fn has_meaning() -> Condition {
     Condition::has_vector(MEANING)
 }
 
-/// The piece is among those that the chunk's vector is a sum of.
+/// The chunk's vector is composed of this piece, among others.
 pub(super) fn has_piece(piece: u16) -> Condition {
     Condition::matches(PIECES, i64::from(piece))
 }
 
-/// The chunk has a word that begins so, or the first letters of the beginning where it is long.
+/// The chunk contains a word with this prefix; of a long prefix only the indexed length is matched.
 pub(super) fn has_beginning(beginning: &str) -> Condition {
     Condition::matches_text(FORMS, beginning)
 }
 
-/// What a search may find: chunks of the workspace, in the containers when there are some, with all of the phrases and
-/// none of the exclusions.
+/// What a search may find: chunks of the workspace, in the containers if given, with all phrases and without the exclusions.
 pub(super) fn search(
     in_workspace: Uuid,
     containers: Option<&HashSet<Uuid>>,
@@ -76,7 +75,7 @@ pub(super) fn search(
 ) -> Filter {
     let mut must = vec![workspace(in_workspace)];
     if let Some(containers) = containers {
-        // In an order of their own, so that the same search is the same request.
+        // Sorted, so that equal searches send equal requests.
         let mut containers: Vec<Uuid> = containers.iter().copied().collect();
         containers.sort_unstable();
         must.push(any_of(CONTAINER, containers.into_iter()));
@@ -85,17 +84,17 @@ pub(super) fn search(
     Filter { must, must_not: excluded.iter().map(holds).collect(), ..Filter::default() }
 }
 
-/// The mark of the collection.
+/// The point with the collection's mark.
 pub(super) fn is_mark() -> Condition {
     Condition::has_id([point_id(mark_point())])
 }
 
-/// The chunks themselves.
+/// These chunks.
 pub(super) fn chunks(in_workspace: Uuid, chunks: &[ChunkId]) -> Condition {
     Condition::has_id(chunks.iter().map(|chunk| point_id(chunk_point(in_workspace, *chunk))))
 }
 
-/// The chunk holds one of the phrase's rows.
+/// The chunk contains one variant of the phrase.
 fn holds(phrase: &Phrase) -> Condition {
     let mut rows: Vec<Condition> = words::rows(phrase).iter().map(|row| holds_row(row)).collect();
     match rows.pop() {
@@ -104,7 +103,7 @@ fn holds(phrase: &Phrase) -> Condition {
     }
 }
 
-/// The tokens stand in a row in the chunk. A single one is looked up as a word, which reads no positions.
+/// The chunk contains these tokens in sequence. A single one is matched as a word, which reads no positions.
 fn holds_row(tokens: &str) -> Condition {
     if tokens.contains(' ') {
         Condition::matches_phrase(TOKENS, tokens)
@@ -113,13 +112,13 @@ fn holds_row(tokens: &str) -> Condition {
     }
 }
 
-/// A point that a write of this revision may replace.
+/// Points that a write with this revision may replace.
 pub(super) fn at_most(revision: u64) -> Filter {
     Filter::must([Condition::range(REVISION, Range { lte: Some(number(revision)), ..Range::default() })])
 }
 
-/// A cursor that a batch which began at `from` may move to `to`: forward only, only where nothing between is missing, and only
-/// in the collection with this mark.
+/// A cursor that a batch starting at `from` may advance to `to`: forward only, only without a gap, and only in the collection with this
+/// mark.
 pub(super) fn may_advance(from: u64, to: u64, mark: Uuid) -> Filter {
     let range = Range { gte: Some(number(from)), lt: Some(number(to)), ..Range::default() };
     // Cursors of earlier versions have no mark.
@@ -127,7 +126,7 @@ pub(super) fn may_advance(from: u64, to: u64, mark: Uuid) -> Filter {
     Filter::must([Condition::range(POSITION, range), is_of_collection.into()])
 }
 
-/// A point with this id, as long as it bears this mark.
+/// The point with this id, if it has this mark.
 pub(super) fn point_with_mark(id: Uuid, mark: Uuid) -> Filter {
     Filter::must([Condition::has_id([point_id(id)]), has_mark(mark)])
 }
@@ -136,7 +135,7 @@ fn has_mark(mark: Uuid) -> Condition {
     Condition::matches(MARK, text_of(mark))
 }
 
-/// What is left of older revisions of the documents that these heads are of. What a later writer has begun is not.
+/// Chunks of older revisions of the heads' documents, and those beyond the last ordinal; never chunks of a newer revision.
 pub(super) fn stale_chunks(in_workspace: Uuid, heads: &[Head]) -> Filter {
     let left_over = heads.iter().map(|head| {
         let revision = number(head.revision);
@@ -160,7 +159,7 @@ pub(super) fn stale_chunks(in_workspace: Uuid, heads: &[Head]) -> Filter {
     }
 }
 
-/// Positions are counted from 1, so none comes near 2⁵³, from where a double would round.
+/// Exact: positions count up from 1 and stay far below 2⁵³.
 fn number(position: u64) -> f64 {
     position as f64
 }
@@ -179,7 +178,7 @@ mod tests {
     use crate::qdrant::engine::points::Head;
     use crate::words::Phrase;
 
-    /// The filter in a form that can be read: every condition in its order.
+    /// Renders a filter for assertions.
     fn shown(filter: &qdrant_client::qdrant::Filter) -> String {
         format!("{filter:?}")
     }

@@ -1,4 +1,4 @@
-//! The languages of workspaces, as this process knows them.
+//! A cache of the languages of workspaces.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::tuning::LANGUAGE_CACHE_TTL;
 use crate::words::{Language, Languages};
 
-/// The languages of workspaces. What Qdrant fetched is believed for a while, what was written here for good.
+/// The languages of workspaces: fetched ones expire, those of documents that this process wrote do not.
 #[derive(Debug, Default)]
 pub(super) struct LanguageCache(Mutex<Entries>);
 
@@ -20,7 +20,7 @@ struct Entries {
 }
 
 impl LanguageCache {
-    /// What is known and still believed.
+    /// The languages of a workspace, unless they were never fetched or have expired.
     pub(super) fn get(&self, workspace: Uuid) -> Option<Languages> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (fetched, since) = entries.fetched.get(&workspace)?;
@@ -28,21 +28,21 @@ impl LanguageCache {
         (since.elapsed() < LANGUAGE_CACHE_TTL).then(|| fetched.union(written))
     }
 
-    /// Qdrant has fetched.
+    /// Caches fetched languages.
     pub(super) fn insert(&self, workspace: Uuid, languages: Languages) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.fetched.retain(|_, (_, since)| since.elapsed() < LANGUAGE_CACHE_TTL);
         entries.fetched.insert(workspace, (languages, Instant::now()));
     }
 
-    /// A document in that language was written here.
+    /// Records the language of a document that this process wrote.
     pub(super) fn record_write(&self, workspace: Uuid, language: Language) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let written = entries.written.entry(workspace).or_default();
         *written = written.with(language);
     }
 
-    /// Somebody else has written: what Qdrant fetched is no longer to be believed.
+    /// Drops fetched languages, since another replica has written.
     pub(super) fn invalidate(&self, workspace: Uuid) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).fetched.remove(&workspace);
     }

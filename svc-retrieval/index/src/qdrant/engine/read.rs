@@ -19,10 +19,10 @@ use crate::words::{Language, Languages};
 use crate::{ChunkId, Counts, EmbeddedChunk, StoredChunk};
 
 impl Inner {
-    /// The languages that chunks of the workspace are in, as they were a moment ago.
+    /// The languages of the workspace's chunks, possibly from the cache.
     pub(super) async fn languages(&self, workspace: Uuid) -> Result<Languages, Error> {
-        if let Some(known) = self.language_cache.get(workspace) {
-            return Ok(known);
+        if let Some(cached) = self.language_cache.get(workspace) {
+            return Ok(cached);
         }
         let request = FacetCounts {
             collection_name: self.collection.clone(),
@@ -41,7 +41,7 @@ impl Inner {
         Ok(languages)
     }
 
-    /// The chunks that are there, in the given order.
+    /// The chunks that exist, in the given order.
     pub(super) async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error> {
         self.ready().await?;
         let points = ids.iter().map(|id| chunk_point(workspace, *id)).collect();
@@ -53,7 +53,7 @@ impl Inner {
         Ok(ids.iter().filter_map(chunk).collect())
     }
 
-    /// The chunks of documents that have a vector, with what was embedded of each.
+    /// The chunks of documents that have a vector, with the embedded text.
     pub(super) async fn embedded(
         &self,
         workspace: Uuid,
@@ -93,7 +93,7 @@ impl Inner {
         self.count_points(Filter::must([filters::workspace(workspace), filters::role(role)])).await
     }
 
-    /// How many points a filter lets through.
+    /// How many points match a filter.
     pub(super) async fn count_points(&self, filter: Filter) -> Result<u64, Error> {
         let request = CountPoints {
             collection_name: self.collection.clone(),
@@ -105,7 +105,7 @@ impl Inner {
         Ok(answer.result.map(|result| result.count).unwrap_or_default())
     }
 
-    /// The points of these ids that are there, with these fields.
+    /// The existing points with these ids, with the given payload fields.
     pub(super) async fn get(
         &self,
         ids: Vec<Uuid>,
@@ -123,7 +123,7 @@ impl Inner {
         Ok(self.get_with_mark(ids, with, vectors).await?.0)
     }
 
-    /// The points, each with its mark where it has one, and the mark of the collection that they are in.
+    /// The points, with their own marks if they have one, and the mark of the collection.
     pub(super) async fn get_with_mark(
         &self,
         ids: Vec<Uuid>,
@@ -142,12 +142,12 @@ impl Inner {
         let found = self.detect_loss(self.client.api.get_points(request).await)?.result;
         let by_id = |point: RetrievedPoint| Some((points::uuid_of(point.id.as_ref())?, point));
         let mut found: HashMap<Uuid, RetrievedPoint> = found.into_iter().filter_map(by_id).collect();
-        let told = found.remove(&mark_point()).and_then(|point| points::read_mark(&point.payload));
-        self.check_mark(mark, told)?;
-        Ok((found, told))
+        let collection = found.remove(&mark_point()).and_then(|point| points::read_mark(&point.payload));
+        self.check_mark(mark, collection)?;
+        Ok((found, collection))
     }
 
-    /// All points that a filter lets through.
+    /// All points that match a filter.
     pub(super) async fn scroll(
         &self,
         filter: Filter,

@@ -1,19 +1,19 @@
-//! Writes: how a batch is applied without transactions, and by several replicas at once.
+//! Writes: how batches are applied without transactions by concurrent replicas.
 //!
-//! A batch goes in four steps, each finished before the next begins:
-//! 1. The chunks of each document, over what is there unless that is newer.
-//! 2. The document's head: this revision is whole and has so many chunks. Also over what is there unless that is newer.
-//! 3. What the heads do not name is removed: chunks of older revisions, and those behind the last one.
-//! 4. The cursors, forward only, only from where this process knew them to be, and with the mark of the collection that the rest
-//!    was written into: in one that has taken its place they do not count.
+//! A batch is applied in four steps, each completed before the next:
+//! 1. Upsert the chunks of each document, unless newer ones exist.
+//! 2. Upsert the document's head, which says that this revision is complete and how many chunks it has, unless a newer one exists.
+//! 3. Delete what the heads do not cover: chunks of older revisions, and those after the last one.
+//! 4. Advance the cursors: only forward, only from the positions that this process knew, and with the mark of the collection that the
+//!    batch was written into. In a collection that replaced it they do not count.
 //!
-//! A revision is the position of the owner's feed that this process knew to be applied or in the batch when it read the
-//! document; so of two revisions the one with the greater number has the newer content, or the same. That is why any
-//! order of any two writers ends with the newer one: the older overwrites nothing, and removes what it added. A crash
-//! leaves a cursor behind what was written; the batch is applied again, with the same end.
+//! A revision is the feed position that was known to be applied, or is in the batch, when this process read the document; so the
+//! higher of two revisions has newer or equal content. Hence any interleaving of two writers ends with the newer revision: the older
+//! one overwrites nothing and removes what it added. After a crash the cursor is behind what was written; applying the batch again is
+//! idempotent.
 //!
-//! Meanwhile a search may find chunks of two revisions of one document. The owner's confirmation takes out those whose
-//! content hash is not the document's.
+//! Meanwhile a search may find chunks of two revisions of one document. The owner's confirmation drops those with a stale content
+//! hash.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -28,7 +28,7 @@ use super::tuning::{BYTES_PER_CALL, DOCUMENTS_PER_CLEANUP};
 use super::{Error, Inner, filters};
 use crate::{Cursor, Cursors};
 
-/// A document as it is to stand: without rows it is gone.
+/// The new version of a document; without rows the document is deleted.
 #[derive(Debug)]
 pub(super) struct Replacement {
     pub(super) workspace: Uuid,
@@ -37,13 +37,13 @@ pub(super) struct Replacement {
 }
 
 impl Replacement {
-    /// Places up to the last row's.
+    /// The number of ordinals up to the last row.
     fn chunks(&self) -> u32 {
         self.rows.iter().map(|row| row.ordinal.saturating_add(1)).max().unwrap_or_default()
     }
 }
 
-/// Points on their way, in calls of a bearable size.
+/// Buffered upserts, sent in calls of limited size.
 #[derive(Default)]
 struct Upserts {
     operations: Vec<Operation>,
@@ -51,10 +51,10 @@ struct Upserts {
 }
 
 impl Inner {
-    /// Applies a batch as the module says. Of a document given twice the later stays.
+    /// Applies a batch as described above. Of several versions of one document the last one wins.
     pub(super) async fn apply(&self, documents: Vec<Replacement>, cursors: Vec<Cursor>) -> Result<(), Error> {
         self.ready().await?;
-        // Before anything is written: a cursor counts only in the collection that the documents went into.
+        // Read before any write: a cursor counts only in the collection that the documents were written into.
         let mark = self.mark().ok_or(Error::Gone)?;
         self.ensure_not_lost(&cursors).await?;
         let mut workspaces: BTreeMap<Uuid, HashMap<Uuid, Replacement>> = BTreeMap::new();
@@ -66,7 +66,7 @@ impl Inner {
             let revision = self.revision(workspace, &cursors);
             self.replace(workspace, revision, replacements.into_values().collect()).await?;
         }
-        // What was written into a collection that is gone by now is not in this one.
+        // Documents that were written into a lost collection are not in this one.
         self.ensure_not_lost(&cursors).await?;
         for cursor in cursors {
             self.advance(cursor, mark).await?;
@@ -74,8 +74,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Fails where the collection was lost after the caller had asked for one of these cursors: the batch is of changes from
-    /// there on, and what stands before them is missing in the collection that was made meanwhile.
+    /// Fails if the collection was lost after the caller read one of these cursors: the batch contains only changes from there on, and
+    /// the new collection lacks everything before.
     async fn ensure_not_lost(&self, cursors: &[Cursor]) -> Result<(), Error> {
         if !self.cursor_reads.any_invalidated(cursors) {
             return Ok(());
@@ -87,10 +87,10 @@ impl Inner {
         Err(Error::Outrun)
     }
 
-    /// The revision of what a batch with these cursors brings; none where no cursor of the workspace is among them.
+    /// The revision of the documents in a batch with these cursors; `None` if none of them is of the workspace.
     ///
-    /// A cursor of vectors that come later (`feed/vectors`) is behind its feed's, and its documents are not: they were
-    /// read when this process knew the feed's to be applied.
+    /// The cursor of deferred vectors (`feed/vectors`) lags behind its feed's cursor, but its documents do not: they were read when the
+    /// feed's cursor was already known.
     fn revision(&self, workspace: Uuid, cursors: &[Cursor]) -> Option<u64> {
         let moved = cursors.iter().filter(|cursor| cursor.workspace == workspace);
         let revision = |cursor: &Cursor| match cursor.feed.split_once('/') {
@@ -107,7 +107,7 @@ impl Inner {
         replacements: Vec<Replacement>,
     ) -> Result<(), Error> {
         let documents: Vec<Uuid> = replacements.iter().map(|replacement| replacement.document).collect();
-        // What moves no cursor stands beside what is there.
+        // A batch without a cursor keeps the existing revisions.
         let present = match revision {
             Some(_) => HashMap::new(),
             None => self.heads(workspace, &documents).await?,
@@ -145,7 +145,7 @@ impl Inner {
         self.detect_loss(self.client.update(&self.collection, operations).await)
     }
 
-    /// Removes what the heads, as they are by now, do not name.
+    /// Deletes what the current heads do not cover.
     async fn remove_stale_chunks(&self, workspace: Uuid, documents: &[Uuid]) -> Result<(), Error> {
         for documents in documents.chunks(DOCUMENTS_PER_CLEANUP) {
             let heads: Vec<Head> = self.heads(workspace, documents).await?.into_values().collect();
@@ -162,8 +162,8 @@ impl Inner {
         heads.map(|head| head.map(|head| (head.document, head))).collect()
     }
 
-    /// Moves a cursor forward; one that is further already stays. `mark` is that of the collection that the batch was written
-    /// into: another one may take its place before this call arrives, and no cursor may count there.
+    /// Advances a cursor, unless it is already further. `mark` identifies the collection that the batch was written into: it may be
+    /// replaced before this call arrives, and the cursor must not count in the next one.
     async fn advance(&self, cursor: Cursor, mark: Uuid) -> Result<(), Error> {
         let Cursor { feed, workspace, position } = cursor;
         let from = self.cursor(&feed, workspace);
@@ -186,13 +186,13 @@ impl Inner {
         if self.refresh(&feed, workspace).await? >= position {
             return Ok(());
         }
-        // Somebody forgot the workspace, or the collection, since this process looked last: what stands before this
-        // batch may be missing.
+        // The workspace was forgotten, or the collection lost, since this process last read the cursor: everything before this batch
+        // may be missing.
         self.cursor_reads.record(&feed, workspace);
         Err(Error::Outrun)
     }
 
-    /// Asks for a cursor as it is in Qdrant, and remembers it.
+    /// Reads a cursor from Qdrant and caches it.
     pub(super) async fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, Error> {
         self.ready().await?;
         let id = points::cursor_point(workspace, feed);
@@ -201,7 +201,7 @@ impl Inner {
         let found = found.remove(&id);
         let foreign = found.as_ref().and_then(|point| points::foreign_mark(&point.payload, collection));
         let position = if let Some(mark) = foreign {
-            // It would be in the way of the first cursor that counts.
+            // It would block the insert of the first valid cursor.
             let removal = vec![delete(filters::point_with_mark(id, mark))];
             self.detect_loss(self.client.update(&self.collection, removal).await)?;
             0
@@ -209,11 +209,11 @@ impl Inner {
             let cursor = found.and_then(|point| points::read_cursor(&point.payload));
             cursor.map_or(0, |(_, _, position)| position)
         };
-        self.remember(feed, workspace, position);
+        self.set_cursor(feed, workspace, position);
         Ok(position)
     }
 
-    /// All cursors of the collection with that mark as they are in Qdrant.
+    /// Reads all cursors that belong to the collection with this mark.
     pub(super) async fn read_cursors(&self, collection: Uuid) -> Result<Cursors, Error> {
         let filter = Filter::must([filters::role(Role::Cursor)]);
         let mut cursors = Cursors::new();
@@ -228,7 +228,7 @@ impl Inner {
         Ok(cursors)
     }
 
-    /// Removes all that there is of a workspace.
+    /// Deletes everything of a workspace.
     pub(super) async fn forget(&self, workspace: Uuid) -> Result<(), Error> {
         self.ready().await?;
         let everything = vec![delete(Filter::must([filters::workspace(workspace)]))];
@@ -239,7 +239,7 @@ impl Inner {
 }
 
 impl Upserts {
-    /// Takes a point in; true when it is time to send.
+    /// Adds a point; returns whether the buffer is full.
     fn add(&mut self, point: PointStruct, revision: u64) -> bool {
         self.bytes += prost::Message::encoded_len(&point);
         match self.operations.last_mut() {
@@ -252,7 +252,7 @@ impl Upserts {
     }
 }
 
-/// Inserts points, and replaces those that are not newer.
+/// Upserts points unless newer ones exist.
 fn upsert_unless_newer(points: Vec<PointStruct>, revision: u64) -> Operation {
     Operation::Upsert(PointStructList {
         points,
