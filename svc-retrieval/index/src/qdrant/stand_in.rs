@@ -1,8 +1,8 @@
-//! A Qdrant for tests, in memory: the part of its gRPC API that the engine speaks, and nothing else.
+//! An in-memory fake of Qdrant for tests: the part of its gRPC API that the engine uses.
 //!
-//! It searches exactly, and counts how rare a word is over what a search names, as a Qdrant of 1.19 does. It keeps no text index
-//! and no graph, so it says nothing of speed, of memory or of what a graph misses, and it keeps vectors in full where Qdrant
-//! rounds them: a suite that passes here is still run against a Qdrant (`CAIRN_TEST_QDRANT_URL`).
+//! It searches exactly, and computes idf over the corpus of a search, as Qdrant 1.19 does. It has no text index and no HNSW graph, so
+//! it says nothing about speed, memory or recall, and it stores vectors in full precision where Qdrant rounds them: a suite that passes
+//! here must also run against a real Qdrant (`CAIRN_TEST_QDRANT_URL`).
 
 mod collection;
 mod filters;
@@ -40,15 +40,15 @@ use tonic::transport::{Identity, Server, ServerTlsConfig};
 
 use self::collection::Collection;
 
-/// The version that it claims: the oldest that the engine takes.
+/// The reported version: the oldest one that the engine supports.
 const VERSION: &str = "1.19.0";
-/// A message of gRPC stands behind a byte for its compression and four for its length.
+/// The header of a gRPC message: one byte for compression and four for the length.
 const FRAME_HEADER_BYTES: usize = 5;
 
-/// Who is let in, and how it is spoken to.
+/// Authentication and TLS.
 #[derive(Clone, Default)]
 pub struct Door {
-    /// The key that every call must carry; any call is taken without one.
+    /// The API key that every call must have; `None` to accept all calls.
     pub api_key: Option<String>,
     /// A certificate with its chain and its private key, in PEM form, for TLS.
     pub certificate: Option<(String, String)>,
@@ -56,7 +56,7 @@ pub struct Door {
 
 cairn_chassis::debug_fields!(Door);
 
-/// A Qdrant for tests. It ends with this.
+/// A running fake of Qdrant. It stops when this is dropped.
 #[derive(Debug)]
 pub struct StandIn {
     address: SocketAddr,
@@ -64,7 +64,7 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Serves at that listener until it is dropped. It begins without a collection.
+    /// Serves on the listener until this is dropped. Starts without collections.
     ///
     /// # Errors
     /// When the listener or the certificate cannot be used.
@@ -90,7 +90,7 @@ impl StandIn {
         Ok(Self { address, serving })
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -119,7 +119,7 @@ impl FakeServer {
     }
 }
 
-/// One call of gRPC: a message in, a message out, and the status in trailers.
+/// Handles a unary gRPC call.
 async fn answer(State(server): State<Arc<FakeServer>>, request: Request) -> Response {
     match respond(&server, request).await {
         Ok(message) => framed(&message),
@@ -163,7 +163,7 @@ async fn respond(server: &FakeServer, request: Request) -> Result<Vec<u8>, Statu
     }
 }
 
-/// What the engine does not ask for.
+/// The error for what the engine does not use.
 fn unsupported(what: &str) -> Status {
     Status::unimplemented(format!("the stand-in of Qdrant does not speak {what}"))
 }
@@ -190,7 +190,7 @@ fn framed(message: &[u8]) -> Response {
 #[derive(Default)]
 struct Collections {
     all: BTreeMap<String, Collection>,
-    /// From an alias to the name of its collection.
+    /// Collection names by alias.
     aliases: BTreeMap<String, String>,
 }
 

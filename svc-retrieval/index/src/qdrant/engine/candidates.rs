@@ -405,7 +405,7 @@ impl WordHits {
         Self { hits: Vec::new(), tokens: HashMap::new(), was_extended: false }
     }
 
-    /// With what the chunks get for words that stand near each other, in the order that they have then.
+    /// Adds the proximity bonus and sorts again.
     fn with_nearness(mut self, sought: &Sought, rarities: &HashMap<u32, f32>) -> Self {
         for hit in &mut self.hits {
             let tokens = self.tokens.get(&hit.chunk).map(String::as_str).unwrap_or_default();
@@ -421,7 +421,7 @@ pub(super) fn finds_nothing(query: &Query) -> bool {
     query.limit == 0 || query.containers.as_ref().is_some_and(HashSet::is_empty)
 }
 
-/// What is asked for to give so many, and to see whether equal scores reach over the end.
+/// The requested limit: enough to see whether ties reach beyond `limit`.
 fn request_limit(limit: usize) -> u64 {
     u64::try_from(limit.saturating_add(TIES)).unwrap_or(u64::MAX)
 }

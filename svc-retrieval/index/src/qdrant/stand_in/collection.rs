@@ -18,18 +18,18 @@ use tonic::Status;
 
 use super::unsupported;
 
-/// How many are answered where nothing is said.
+/// The limit of a request without one.
 const DEFAULT_LIMIT: u32 = 10;
 
 /// One collection.
 pub(super) struct Collection {
     settings: CreateCollection,
     pub(super) indexes: HashMap<String, CreateFieldIndexCollection>,
-    /// By their ids.
+    /// By id.
     pub(super) points: BTreeMap<String, Point>,
 }
 
-/// A point as it is kept.
+/// A stored point.
 pub(super) struct Point {
     pub(super) payload: HashMap<String, Value>,
     pub(super) vectors: HashMap<String, vector::Vector>,
@@ -72,7 +72,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Of a point that is there, the filter of the update decides; of another one, only the mode.
+    /// For an existing point the update filter decides, for a new one only the mode.
     fn upsert(&mut self, list: PointStructList) -> Result<(), Status> {
         let mode = UpdateMode::try_from(list.update_mode.unwrap_or_default()).unwrap_or(UpdateMode::Upsert);
         for point in list.points {
@@ -91,7 +91,7 @@ impl Collection {
         Ok(())
     }
 
-    /// The points that a filter lets through, in the order of their ids.
+    /// The points that match a filter, by id.
     pub(super) fn passing(&self, filter: Option<&Filter>) -> Result<Vec<(&str, &Point)>, Status> {
         let mut passing = Vec::new();
         for (id, point) in &self.points {
@@ -225,7 +225,7 @@ fn output(stored: &vector::Vector) -> Option<VectorOutput> {
     Some(VectorOutput { vector: Some(vector), ..VectorOutput::default() })
 }
 
-/// A point as it comes in: its vectors have names.
+/// Converts a received point, whose vectors must be named.
 fn stored(point: PointStruct) -> Result<Point, Status> {
     let named = match point.vectors.and_then(|vectors| vectors.vectors_options) {
         None => HashMap::new(),
@@ -236,7 +236,7 @@ fn stored(point: PointStruct) -> Result<Point, Status> {
     Ok(Point { payload: point.payload, vectors: named.into_iter().filter_map(vector).collect() })
 }
 
-/// An id as a text; they are UUIDs here.
+/// The text of an id, which must be a UUID.
 pub(super) fn text_of(id: Option<&PointId>) -> Result<String, Status> {
     let options = id.and_then(|id| id.point_id_options.as_ref());
     let Some(PointIdOptions::Uuid(id)) = options else { return Err(unsupported("an id that is no UUID")) };

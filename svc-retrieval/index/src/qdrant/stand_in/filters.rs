@@ -1,4 +1,4 @@
-//! Which points a filter lets through.
+//! Evaluates filters.
 
 use qdrant_client::qdrant::condition::ConditionOneOf;
 use qdrant_client::qdrant::r#match::MatchValue;
@@ -10,7 +10,7 @@ use super::collection::{Collection, Point, text_of};
 use super::unsupported;
 
 impl Collection {
-    /// Whether a filter lets a point through; none lets all.
+    /// Whether a point matches a filter; every point matches none.
     pub(super) fn passes(&self, filter: Option<&Filter>, id: &str, point: &Point) -> Result<bool, Status> {
         let Some(filter) = filter else { return Ok(true) };
         for condition in &filter.must {
@@ -76,7 +76,7 @@ impl Collection {
         Ok(tokens.windows(row.len()).any(|window| window == row))
     }
 
-    /// Without an index of texts, Qdrant matches a text as a part of the value; the engine never means that.
+    /// Without a text index, Qdrant matches substrings, which the engine never intends.
     fn text_index(&self, field: &str) -> Result<&TextIndexParams, Status> {
         let params = self.indexes.get(field).and_then(|index| index.field_index_params.as_ref());
         let Some(IndexParams::TextIndexParams(text)) = params.and_then(|params| params.index_params.as_ref())

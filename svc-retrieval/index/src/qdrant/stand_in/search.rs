@@ -13,22 +13,22 @@ use tonic::Status;
 use super::collection::{Collection, Point};
 use super::unsupported;
 
-/// How many are answered where nothing is said.
+/// The limit of a request without one.
 const DEFAULT_LIMIT: u64 = 10;
 
-/// What one stage of a query asks for.
+/// One stage of a query.
 struct Stage<'a> {
     query: Option<&'a Query>,
     using: Option<&'a str>,
     filter: Option<&'a Filter>,
     params: Option<&'a SearchParams>,
     limit: Option<u64>,
-    /// What the stage before chose; none where there was none.
+    /// The results of the prefetch; `None` without one.
     among: Option<HashSet<&'a str>>,
 }
 
 impl Collection {
-    /// The best points of a query, best first; of equal scores in the order of their ids, on which nothing may rely.
+    /// The best points of a query, best first; ties by id, on which nothing may rely.
     pub(super) fn query(&self, request: &QueryPoints) -> Result<Vec<ScoredPoint>, Status> {
         let mut among = None;
         for prefetch in &request.prefetch {
@@ -97,7 +97,7 @@ impl Collection {
         Ok(best)
     }
 
-    /// What each dimension of a query counts: `modifier: idf`, over the corpus that the query names.
+    /// The weight of each dimension of a query: `modifier: idf` over the corpus of the query.
     fn rarities(
         &self,
         name: &str,
@@ -124,7 +124,7 @@ impl Collection {
     }
 }
 
-/// None where they share no dimension: such a point is not found.
+/// `None` if they share no dimension: such a point is not a hit.
 fn product(weights: &HashMap<u32, f32>, held: &SparseVector) -> Option<f32> {
     let shared = held.indices.iter().zip(&held.values);
     let shared = shared.filter_map(|(dimension, value)| Some(weights.get(dimension)? * value));
