@@ -100,7 +100,7 @@ impl FrequencyCache {
     }
 }
 
-/// The rows of one segment that belong to a corpus. Segments are immutable, so this is valid for every view that parts the segment;
+/// The rows of one segment that belong to a corpus. Segments are immutable, so this is valid for every view that shares the segment;
 /// rows that were deleted since the last commit are still included.
 pub(super) struct Members {
     /// `None` for all rows of the segment.

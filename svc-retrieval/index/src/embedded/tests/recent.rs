@@ -116,6 +116,7 @@ fn a_batch_does_not_wait_for_the_merges_of_a_writer_that_is_closed() {
     let index = open(folder.path());
     applied(&index, document(1, &["alpha"]), 1);
     index.flush().unwrap();
+    // Nobody commits yet, so that applying a batch here cannot deadlock.
     let closing = index.take_writer().unwrap();
     applied(&index, document(2, &["alpha"]), 2);
     assert_eq!(found(&index, "alpha"), [id(1, 0), id(2, 0)]);
