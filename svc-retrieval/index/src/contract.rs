@@ -13,8 +13,8 @@ use super::{
     Wanted,
 };
 
-mod begun;
-mod instead;
+mod completions;
+mod drafts;
 mod look;
 mod meaning;
 mod names;
@@ -52,10 +52,10 @@ pub(crate) const CHECKS: &[Check] = checks![
     returns_stored_chunks_in_order,
     keeps_cursors,
     forgets_a_workspace,
-    begun::completes_the_last_word,
-    begun::asks_only_what_is_searched_whether_a_word_is_whole,
-    begun::completes_by_what_is_searched_alone,
-    begun::completes_what_would_be_found_after_a_change,
+    completions::completes_the_last_word,
+    completions::asks_only_what_is_searched_whether_a_word_is_whole,
+    completions::completes_by_what_is_searched_alone,
+    completions::completes_what_would_be_found_after_a_change,
     nearness::words_that_stand_together_come_first,
     nearness::words_of_different_fields_are_far_apart,
     nearness::words_would_stand_together_after_a_change,
@@ -76,8 +76,8 @@ pub(crate) const CHECKS: &[Check] = checks![
     look::tells_the_words_of_the_question,
     look::counts_pieces_of_the_whole_workspace_alone,
     look::sees_what_would_be_seen_after_a_change,
-    instead::finds_what_would_be_found_after_a_change,
-    instead::narrows_what_would_be_found,
+    drafts::finds_what_would_be_found_after_a_change,
+    drafts::narrows_what_would_be_found,
 ];
 
 pub(crate) use self::meaning::{RECALL_DIMENSIONS, recall};

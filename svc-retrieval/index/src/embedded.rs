@@ -1,10 +1,9 @@
 //! The embedded index: words in tantivy, vectors in memory, both in one folder.
 //!
-//! One index holds the chunks of all workspaces. It is derived data: nothing is fsynced, and a folder that
-//! does not open, or was made by another schema or embedder, is wiped, after which the cursors are 0 and
-//! the caller replays the feeds. Small batches stay in memory and are searched there until they are committed
-//! together; a crash of the process loses them with their positions. Changes and cursors are committed together,
-//! so a replay from the committed cursor is always right.
+//! One index holds the chunks of all workspaces. It is derived data: nothing is fsynced, and a folder that cannot be opened, or was
+//! written with another schema or embedder, is wiped; its cursors are then 0 and the caller replays the feeds. Small batches are
+//! searched in memory until they are committed together; a crash of the process loses them together with their cursors. Changes
+//! and cursors are committed atomically, so replaying from the committed cursor is always correct.
 
 mod among;
 mod candidates;
@@ -14,13 +13,13 @@ mod engine;
 mod exclusion;
 mod folder;
 pub(crate) mod held;
-mod instead;
 mod look;
-mod lookup;
 mod open;
+mod overlay;
 mod prefix;
 mod proximity;
 mod query;
+mod query_builder;
 mod read;
 mod recent;
 mod schema;
@@ -51,8 +50,8 @@ use self::folder::Folder;
 use self::open::{Opened, Payload};
 use self::read::Snapshot;
 use self::schema::Fields;
-use self::view::{View, Views};
-use self::write::Writing;
+use self::view::{CurrentView, View};
+use self::write::WriterState;
 use crate::tuning::IDLE_ROUNDS;
 use crate::vectors::EmbeddedVectors;
 use crate::{Batch, ChunkId, Counts, Cursors, EmbeddedChunk, Error, Hit, ParsedQuery, StoredChunk};
@@ -62,47 +61,50 @@ pub struct Index {
     fields: Arc<Fields>,
     dimensions: NonZeroUsize,
     reader: IndexReader,
-    writing: Mutex<Writing>,
+    writing: Mutex<WriterState>,
+    /// Held while a writer that is being closed waits for its merges: until then no other writer can be opened.
+    closing: Mutex<()>,
     engine: tantivy::Index,
-    views: Views,
-    /// What searches see; the last commit may be behind it.
+    current_view: CurrentView,
+    /// What searches see; it may be ahead of the last commit.
     payload: RwLock<Payload>,
     vectors: EmbeddedVectors,
-    // Last, so that the folder is given back when all else is closed.
+    // Last, so that the folder is unlocked after everything else is closed.
     _folder: Folder,
 }
 
 cairn_chassis::debug_fields!(Index { _folder });
 
 impl Index {
-    /// Opens the index in `folder`, which is created if needed and belongs to this index alone. Vectors are
-    /// those of `embedder`, with `dimensions` numbers each.
+    /// Opens the index in `folder`, which is created if needed and belongs to this index alone. The vectors come from `embedder`
+    /// and have `dimensions` numbers each.
     ///
     /// # Errors
-    /// [`Error::InUse`] while another process has it; [`Error::Io`] or [`Error::Engine`] where even an empty
-    /// index cannot be made. Files of no use are no error: they are wiped, and all cursors are 0.
+    /// [`Error::InUse`] while another process has it open; [`Error::Io`] or [`Error::Engine`] when not even an empty index can be
+    /// created. Unusable files are no error: they are wiped, and all cursors are 0.
     pub fn open(folder: &Path, embedder: &str, dimensions: usize) -> Result<Self, Error> {
         let dimensions = NonZeroUsize::new(dimensions).ok_or(Error::NoDimensions)?;
         let folder = Folder::claim(folder)?;
         let fields = Arc::new(Fields::new());
         let Opened { engine, reader, payload } =
             open::open(&folder, &fields, Payload::new(embedder, dimensions.get()))?;
-        let views = Views::new(View::committed(reader.searcher()));
-        let source = read::StoredVectors { fields: Arc::clone(&fields), views: views.clone() };
+        let current_view = CurrentView::new(View::committed(reader.searcher()));
+        let source = read::StoredVectors { fields: Arc::clone(&fields), current_view: current_view.clone() };
         Ok(Self {
             fields,
             dimensions,
             reader,
-            writing: Mutex::new(Writing::new(payload.clone())),
+            writing: Mutex::new(WriterState::new(payload.clone())),
+            closing: Mutex::default(),
             engine,
-            views,
+            current_view,
             payload: RwLock::new(payload),
             vectors: EmbeddedVectors::from_source(dimensions, Arc::new(source)),
             _folder: folder,
         })
     }
 
-    /// Loads the vectors of a workspace, so that its first search does not wait for it.
+    /// Loads the vectors of a workspace, so that its first search does not have to.
     ///
     /// # Errors
     /// The stored vectors cannot be read.
@@ -111,28 +113,27 @@ impl Index {
         self.vectors.scores(workspace, &zero, &[]).map(|_| ())
     }
 
-    /// Gives back the memory that only activity needs: the loaded vectors and the writer, once its merges
-    /// have ended. All come back by themselves when needed.
+    /// Releases the loaded vectors and closes the writer once its merges have finished. Both are restored on demand.
     ///
     /// # Errors
-    /// A merge failed; the index goes on working.
+    /// A merge failed; the index keeps working.
     pub fn release_memory(&self) -> Result<(), Error> {
         self.vectors.release();
         self.close_writer()
     }
 
     fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot { fields: &self.fields, view: self.views.now() }
+        Snapshot { fields: &self.fields, view: self.current_view.load() }
     }
 }
 
 impl Index {
-    /// The search by meaning. Changes go through [`Index::apply`] alone.
+    /// The vectors, for semantic search. They are changed only through [`Index::apply`].
     pub fn vectors(&self) -> &EmbeddedVectors {
         &self.vectors
     }
 
-    /// The chunks of a document that have a vector, in any order.
+    /// The chunks of a document that have a vector, in unspecified order.
     ///
     /// # Errors
     /// The stored chunks cannot be read.
@@ -140,16 +141,15 @@ impl Index {
         Ok(self.snapshot().embedded(workspace, document)?)
     }
 
-    /// Commits what is in memory only.
+    /// Commits pending batches.
     ///
     /// # Errors
-    /// The folder cannot be written; the index is as it was after the last commit.
+    /// The folder cannot be written; the index was rolled back to the last commit.
     pub fn flush(&self) -> Result<(), Error> {
         self.commit_pending()
     }
 
-    /// Commits what is in memory only, and gives back what has not been used for a time: the vectors of each workspace, and
-    /// the writer.
+    /// Commits pending batches, evicts the vectors of idle workspaces and closes an idle writer.
     ///
     /// # Errors
     /// As [`Index::flush`].
@@ -159,15 +159,15 @@ impl Index {
         self.close_idle_writer()
     }
 
-    /// Applies a batch with its cursors, all of it or nothing.
+    /// Applies a batch and its cursors atomically.
     ///
     /// # Errors
-    /// A vector of other dimensions, or the folder cannot be written.
+    /// A vector has the wrong number of dimensions, or the folder cannot be written.
     pub fn apply(&self, batch: Batch) -> Result<(), Error> {
         self.write(batch)
     }
 
-    /// Removes all chunks of a workspace and its cursors of all feeds, together.
+    /// Removes all chunks of a workspace and its cursors of all feeds, atomically.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -175,13 +175,13 @@ impl Index {
         self.remove(workspace)
     }
 
-    /// The last position applied of a feed for a workspace, 0 if none.
+    /// The last applied position of a feed for a workspace, 0 if there is none.
     pub fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
         let payload = self.payload.read().unwrap_or_else(PoisonError::into_inner);
         payload.cursors.get(feed).and_then(|feed| feed.get(&workspace)).copied().unwrap_or(0)
     }
 
-    /// All positions applied.
+    /// All cursors.
     pub fn cursors(&self) -> Cursors {
         self.payload.read().unwrap_or_else(PoisonError::into_inner).cursors.clone()
     }
@@ -194,7 +194,7 @@ impl Index {
         Ok(self.snapshot().search(query)?)
     }
 
-    /// Those of `chunks` that hold an excluded word or phrase, so that a search by meaning can drop them.
+    /// Those of `chunks` that contain an excluded word or phrase, so that a semantic search can drop them.
     ///
     /// # Errors
     /// A segment cannot be read.
@@ -207,7 +207,7 @@ impl Index {
         Ok(self.snapshot().excluded(workspace, words, chunks)?)
     }
 
-    /// The given chunks in the given order, without those that the index no longer holds.
+    /// The given chunks in the given order, without those that are no longer indexed.
     ///
     /// # Errors
     /// The stored chunks cannot be read.
@@ -215,7 +215,7 @@ impl Index {
         Ok(self.snapshot().chunks(workspace, ids)?)
     }
 
-    /// What the index holds of a workspace.
+    /// How many documents and chunks of a workspace are indexed.
     ///
     /// # Errors
     /// A segment cannot be read.

@@ -1,4 +1,4 @@
-//! What every engine of an index does.
+//! The interface of index engines.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,92 +14,88 @@ use crate::model::{
 };
 use crate::vectors::UnitVector;
 
-/// An engine of words and meaning over the same chunks. Its calls wait and never block: what computes, an engine does off
-/// the async threads.
+/// A lexical and semantic search engine over the same chunks. Its methods never block: engines run CPU-bound work on blocking threads.
 ///
-/// No method returns anything of another workspace than the one asked for.
+/// No method returns anything of another workspace than the requested one.
 #[async_trait]
 pub trait Engine: Send + Sync + fmt::Debug {
-    /// Applies a batch with its cursors; every search that begins after it returns sees it, by words and by meaning. A
-    /// crash leaves the cursors behind what was written or with it, never ahead, and applying the batch again has the same
-    /// end.
+    /// Applies a batch with its cursors; every search that starts after this returns sees it. After a crash the cursors are never ahead
+    /// of what was written, and applying the batch again is idempotent.
     ///
-    /// The embedded engine shows a batch all at once. An engine without transactions may show some of its documents
-    /// before others while it is applied, and chunks of two states of one document, which differ in their content hash.
+    /// The embedded engine applies a batch atomically. An engine without transactions may expose some of its documents before others
+    /// meanwhile, and chunks of two versions of one document, which differ in their content hash.
     async fn apply(&self, batch: Batch) -> Result<(), Error>;
 
-    /// Removes all chunks of a workspace and its cursors of all feeds, together.
+    /// Removes all chunks of a workspace and its cursors of all feeds.
     async fn forget(&self, workspace: Uuid) -> Result<(), Error>;
 
-    /// The last position applied of a feed for a workspace, 0 if none.
+    /// The last applied position of a feed for a workspace, 0 if there is none; cached.
     fn cursor(&self, feed: &str, workspace: Uuid) -> u64;
 
-    /// All positions applied.
+    /// All cursors, as cached.
     fn cursors(&self) -> Cursors;
 
-    /// The last position applied of a feed for a workspace as the storage has it, 0 if none, where other processes may
-    /// write to it too; [`Engine::cursor`] says the same from then on.
+    /// Reads a cursor from the storage, which other processes may write to, and updates the one that [`Engine::cursor`] returns.
     async fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, Error> {
         Ok(self.cursor(feed, workspace))
     }
 
-    /// Everything that a search ranks, found in one call: one answer for each list asked for, in their order.
+    /// The candidates of a search, one result for each requested list, in order.
     async fn candidates(&self, query: Query) -> Result<Vec<Candidates>, Error>;
 
-    /// What [`Engine::candidates`] would find if these documents stood in place of what the index holds of them. Nothing is
-    /// stored.
+    /// As [`Engine::candidates`], with these documents in place of their indexed versions. Nothing is stored.
     async fn candidates_instead(
         &self,
         query: Query,
         documents: Arc<Vec<IndexedDocument>>,
     ) -> Result<Vec<Candidates>, Error>;
 
-    /// The given chunks in the given order, without those that the index no longer holds.
+    /// The given chunks in the given order, without those that are no longer indexed.
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error>;
 
-    /// What a second look at some chunks needs, in one call.
+    /// The features of some chunks for reranking.
     async fn look(&self, look: Look) -> Result<Seen, Error>;
 
-    /// What [`Engine::look`] would see if these documents stood in place of what the index holds of them. Nothing is stored.
+    /// As [`Engine::look`], with these documents in place of their indexed versions. Nothing is stored.
     async fn look_instead(&self, look: Look, documents: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error>;
 
-    /// The chunks of these documents that have a vector, in any order, so that text which stays is not embedded again. A
-    /// document without any may be missing.
+    /// The chunks of these documents that have a vector, unordered, so that unchanged text is not embedded again. A document without any
+    /// may be missing.
     async fn embedded(
         &self,
         workspace: Uuid,
         documents: Vec<Uuid>,
     ) -> Result<HashMap<Uuid, Vec<EmbeddedChunk>>, Error>;
 
-    /// The vectors of these documents' chunks with their places, in the order of the places; chunks without a vector are
-    /// left out, and a document without any may be missing. What is near a document is found with them.
+    /// The vectors of these documents' chunks by ordinal, to find similar documents. Chunks without a vector are omitted, and a document
+    /// without any may be missing.
     async fn vectors(
         &self,
         workspace: Uuid,
         documents: Vec<Uuid>,
     ) -> Result<HashMap<Uuid, Vec<(u32, UnitVector)>>, Error>;
 
-    /// What the index holds of a workspace.
+    /// How many documents and chunks of a workspace are indexed.
     async fn counts(&self, workspace: Uuid) -> Result<Counts, Error>;
 
-    /// Whether searches can be answered now. An engine in this process always can.
+    /// Whether the engine is healthy. An engine in this process always is.
     fn answers(&self) -> bool {
         true
     }
 
-    /// How often all that was applied was lost, as far as this process knows, where it is kept elsewhere: what a search found while
-    /// this changed may be of a storage that is being filled again.
+    /// How often this process noticed that a remote storage was lost: if the number changed during a search, its result may come from a
+    /// storage that is being refilled.
     fn losses(&self) -> u64 {
         0
     }
 
-    /// Makes everything applied outlive the process. Called before it ends; what is not flushed by then is replayed
-    /// from the feeds. An engine that keeps nothing back has nothing to do.
+    /// Persists everything that was applied. Called at shutdown; what is not flushed is replayed from the feeds. A no-op for engines
+    /// that persist each batch.
     async fn flush(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Called every few seconds by whoever feeds the engine, for what should not wait for the next call.
+    /// Periodic maintenance, called every few seconds by the indexer.
     async fn maintain(&self) -> Result<(), Error> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Why an index failed, whichever engine it is of.
+//! The error type of all engines.
 
 use std::error::Error as StdError;
 
@@ -7,50 +7,50 @@ use tantivy::TantivyError;
 /// Why an index failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An option cannot be used.
+    /// An option is invalid.
     #[error("{0}")]
     Config(String),
     /// Another process has the folder open.
     #[error("the index folder is in use by another process")]
     InUse,
-    /// An index of no dimensions was asked for.
+    /// An index of zero dimensions was requested.
     #[error("an index needs vectors of at least one dimension")]
     NoDimensions,
-    /// A vector of another length than the index's.
+    /// A vector has the wrong number of dimensions.
     #[error("a vector has {given} dimensions where {expected} are expected")]
     Dimensions {
         /// The index's dimensions.
         expected: usize,
-        /// The vector's.
+        /// The vector's dimensions.
         given: usize,
     },
     /// The folder cannot be read or written.
     #[error("cannot use the index folder")]
     Io(#[from] std::io::Error),
-    /// What is kept as JSON, such as the positions beside the changes, could not be written.
+    /// Metadata, such as the cursors, cannot be encoded as or decoded from JSON.
     #[error("cannot encode what the index notes")]
     Encode(#[from] serde_json::Error),
-    /// The engine in this process failed.
+    /// The embedded engine failed.
     #[error("the index engine failed")]
     Engine(#[from] TantivyError),
-    /// The engine is elsewhere and cannot be used now. It may work in a moment, without anybody changing anything here.
+    /// A remote engine is unavailable. This is transient: the call can be retried.
     #[error("{0}")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),
-    /// Work off the async threads did not come back.
+    /// A blocking task panicked or was cancelled.
     #[error("a task of the index ended early: {0}")]
     Task(#[from] tokio::task::JoinError),
-    /// What was applied before is no longer in the engine's storage, since another process changed it. The engine's
-    /// cursors say by now where it stands; the caller begins there again.
+    /// The engine's storage no longer contains everything that was applied, since another process changed it. The engine's cursors have
+    /// been refreshed; the caller starts again from there.
     #[error("what was applied before is no longer in the index; indexing goes on from where it is")]
     Outrun,
-    /// The engine is elsewhere and does not do what it is asked, or answers something that cannot be used.
+    /// A remote engine rejected a request or returned an unusable response.
     #[error("{0}")]
     Remote(#[source] Box<dyn StdError + Send + Sync>),
 }
 
 impl Error {
-    /// Whether the folder's disk refused: it is full, broken or away. The same may work in a moment, since what a commit could not
-    /// write is read from the feed again. Threads of the engine say it in words only, and have no other reason to end early.
+    /// Whether the disk of the folder failed: full, broken or detached. This may be transient: what a commit could not write is read from
+    /// the feed again. Indexing threads report I/O errors only as text, and have no other reason to fail.
     pub fn is_of_the_folder(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Opens the engines of generations.
+//! Opens the engines of index generations.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -15,45 +15,45 @@ use crate::embedded::held::{self, Held};
 use crate::embedded::{EmbeddedEngine, Index};
 use crate::{Engine, Error};
 
-/// Keeps the engines of generations and knows which one is current.
+/// Opens the engines of generations and stores which one is current.
 ///
-/// An engine of folders keeps each in a folder of its own ([`FolderFactory`]); a server can keep each in a collection named
-/// by [`EmbedderIdentity::slug`], with an alias for the current one.
+/// Embedded engines have one folder each ([`FolderFactory`]); on a server each generation can be a collection named by
+/// [`EmbedderIdentity::slug`], with an alias for the current one.
 #[async_trait]
 pub trait EngineFactory: Send + Sync + Debug {
-    /// What made the vectors of the current generation; none at the very first start.
+    /// The embedder of the current generation; `None` at the very first start.
     async fn current(&self) -> Result<Option<EmbedderIdentity>, Error>;
 
-    /// The engine of a generation, empty when there is none of it yet. It keeps its cursors when it is opened again.
+    /// Opens the engine of a generation, creating an empty one if needed. Its cursors are persistent.
     async fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, Error>;
 
-    /// Notes that a generation is current, for the next start. All or nothing.
+    /// Atomically stores which generation is current, for the next start.
     async fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), Error>;
 
-    /// Removes every other generation, once nobody here uses it any more.
+    /// Removes every other generation once this process no longer uses it.
     async fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), Error>;
 }
 
-/// Tells which generation is current.
+/// The file that stores which generation is current.
 const CURRENT_FILE: &str = "current.json";
 
-/// How often a generation that is to go is looked at until nobody uses it any more: a search that is under way reads on.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// How often it is checked whether a generation is still used before it is removed: running searches continue to read it.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Embedded indexes, each in a folder of its own.
+/// Opens embedded indexes, one folder each.
 #[derive(Debug)]
 pub struct FolderFactory {
     root: PathBuf,
-    /// Shared by all: they compute on the same cores.
+    /// Shared by all engines, which run on the same cores.
     permits: Arc<Semaphore>,
     opened: Mutex<HashMap<String, Weak<Index>>>,
 }
 
 impl FolderFactory {
-    /// The generations in that folder, which belongs to this factory alone; made when it is not there.
+    /// A factory in a folder, which belongs to it alone and is created if needed.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// When the folder cannot be created.
     pub fn open(root: &Path) -> Result<Self, Error> {
         fs_err::create_dir_all(root)?;
         let (root, permits) = (root.to_owned(), EmbeddedEngine::permits());
@@ -96,28 +96,28 @@ impl EngineFactory for FolderFactory {
             opened.extract_if(|slug, _| *slug != kept).map(|(_, index)| index).collect()
         };
         while others.iter().any(|index| index.strong_count() > 0) {
-            tokio::time::sleep(LOOK_INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         let root = self.root.clone();
         tokio::task::spawn_blocking(move || remove_others(&root, &kept)).await?
     }
 }
 
-/// What made the vectors of the current generation in that folder; `None` where there is none.
+/// The embedder of the current generation in a folder; `None` if there is none.
 ///
 /// # Errors
-/// When the file that tells cannot be read.
+/// When the file that stores it cannot be read.
 pub fn current(root: &Path) -> Result<Option<EmbedderIdentity>, Error> {
     match fs_err::read(root.join(CURRENT_FILE)) {
-        // What makes no sense is rebuilt from the feeds, as everything here can be.
+        // An unreadable identity is treated as none: the index is rebuilt from the feeds.
         Ok(written) => Ok(serde_json::from_slice(&written).ok()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// What the last commit of the current generation in that folder holds; `None` where there is none, or none that this version
-/// goes on with. Nothing is written, and the process that the folder belongs to may go on.
+/// The contents of the last commit of the current generation in a folder; `None` if there is none, or none that this version can open.
+/// Read-only: the process that owns the folder may keep running.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -126,7 +126,7 @@ pub fn held(root: &Path) -> Result<Option<Held>, Error> {
     held::read(&root.join(identity.slug()))
 }
 
-/// How many files of the current generation in that folder are not what was written.
+/// How many files of the current generation in a folder fail their checksum.
 ///
 /// # Errors
 /// When a file cannot be read at all.

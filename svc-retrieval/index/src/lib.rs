@@ -1,10 +1,9 @@
 //! Finds the chunks of documents by words and by meaning.
 //!
-//! A document is cut into chunks ([`chunk`]), whose words ([`words`]) and vectors ([`vectors`]) an engine keeps and
-//! finds: [`embedded`] in this process, [`qdrant`] in a server that several processes share. Everything here is derived
-//! data: it can be rebuilt from what owns the documents. Nothing here knows these owners, or how results are ranked.
+//! A document is cut into chunks ([`chunk`]). An engine indexes their words ([`words`]) and vectors ([`vectors`]): [`embedded`] in
+//! this process, [`qdrant`] in a server that several processes share. Everything here is derived data, which can be rebuilt from
+//! the services that own the documents. This crate knows neither these owners nor how results are ranked.
 
-mod best;
 pub mod chunk;
 pub mod embedded;
 mod engine;
@@ -15,6 +14,7 @@ mod model;
 mod nearness;
 pub mod qdrant;
 mod query;
+mod top_k;
 mod tuning;
 pub mod vectors;
 pub mod words;

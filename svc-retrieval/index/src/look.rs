@@ -1,5 +1,5 @@
-//! What a second look at a few chunks needs: their texts, what their vectors are made of, and how rare the words and the
-//! pieces of the question are.
+//! Features of a few chunks for reranking: their texts, the composition of their vectors, and the frequencies of the question's words
+//! and pieces.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,58 +9,58 @@ use crate::vectors::Composed;
 use crate::words::{Finder, Languages, MOST_FOUND, Telling, TellingWord};
 use crate::{ChunkId, StoredChunk};
 
-/// Which chunks are looked at, and for which question.
+/// A request for the features of some chunks.
 #[derive(Debug, Clone, Default)]
 pub struct Look {
     /// The workspace searched.
     pub workspace: Uuid,
-    /// The folders and sources searched, none for the whole workspace: words are as rare as they are there.
+    /// The folders and sources searched, `None` for the whole workspace: the corpus for idf.
     pub containers: Option<HashSet<Uuid>>,
     /// The chunks.
     pub chunks: Vec<ChunkId>,
-    /// The question, whose words are told.
+    /// The question, whose words are counted.
     pub question: String,
-    /// The pieces of the question; none where nobody asks what vectors are made of.
+    /// The pieces of the question; `None` if the composition of vectors is not needed.
     pub pieces: Option<Vec<u16>>,
 }
 
-/// What there is to see.
+/// The features of some chunks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
-    /// Those of the chunks that the index holds, in the order given.
+    /// The chunks that are indexed, in the given order.
     pub chunks: Vec<StoredChunk>,
-    /// Where pieces were given: of each of the chunks that has a vector, that and its pieces.
+    /// If pieces were given: the vector and pieces of each chunk that has a vector.
     pub composed: HashMap<ChunkId, Composed>,
-    /// Where pieces were given: how many chunks hold each of them. None where that is not counted: by an engine that keeps no
-    /// counts, and for a search of some folders, whose scores nothing outside of them may move (docs/adr/0033).
+    /// If pieces were given: how many chunks contain each. `None` if the engine does not count them, and for a search restricted to
+    /// folders, whose scores must not depend on anything outside of them (docs/adr/0033).
     pub held: Option<PiecesHeld>,
     /// The words of the question.
     pub words: AskedWords,
 }
 
-/// How many chunks of a workspace hold some pieces.
+/// How many chunks of a workspace contain some pieces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PiecesHeld {
     /// The chunks that have a vector.
     pub chunks: u32,
-    /// Of each piece that was asked about, in their order, how many of them hold it.
+    /// For each requested piece, in order, the number of chunks that contain it.
     pub holding: Vec<u32>,
 }
 
-/// The words of a question that tell what is asked for, each with how rare it is in what is searched.
+/// The significant words of a question, each with its idf in the corpus.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AskedWords {
-    /// Each word once. A word that is nowhere is the rarest; an engine that does not count says 1 of all.
+    /// Distinct words with their idf; 1 for all if the engine does not count.
     pub words: Vec<(TellingWord, f32)>,
-    /// The languages that texts may be in.
+    /// The languages of the texts.
     pub languages: Languages,
 }
 
 impl AskedWords {
-    /// Those of a question to texts of these languages, each as rare as `rarity` says of its forms.
+    /// The words of a question for texts in these languages; `rarity` returns the idf of a word's forms.
     ///
     /// # Errors
-    /// Whatever `rarity` says.
+    /// Those of `rarity`.
     pub fn of<E>(
         question: &str,
         languages: Languages,
@@ -74,20 +74,20 @@ impl AskedWords {
         Ok(Self { words, languages: languages.with(crate::words::Language::English) })
     }
 
-    /// Finds them in texts.
+    /// A finder of these words in texts.
     #[must_use]
     pub fn finder(&self) -> Finder<'_> {
         Finder::new(self.words.iter().map(|(word, _)| word), self.languages)
     }
 
-    /// How rare the words of a [`Finder`]'s answer are, all together.
+    /// The sum of the idf of the words in a [`Finder`]'s result, a bitmap.
     #[must_use]
     pub fn rarity_of(&self, held: u64) -> f32 {
         let rarities = self.words.iter().enumerate().filter(|(place, _)| held >> place & 1 == 1);
         rarities.map(|(_, (_, rarity))| rarity).sum()
     }
 
-    /// Those of a question where nothing is counted.
+    /// The words of a question without frequencies.
     #[must_use]
     pub fn uncounted(question: &str, languages: Languages) -> Self {
         let Ok(words) = Self::of(question, languages, |_| Ok::<f32, std::convert::Infallible>(1.0));
@@ -95,7 +95,7 @@ impl AskedWords {
     }
 }
 
-/// BM25's measure of how rare a thing is that `holding` of `all` chunks hold; the greatest for what none holds.
+/// BM25's idf of a term that `holding` of `all` chunks contain.
 #[must_use]
 pub fn rarity(all: u64, holding: u64) -> f32 {
     let holding = holding.min(all);

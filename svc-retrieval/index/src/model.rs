@@ -1,4 +1,4 @@
-//! What goes into an index, and what comes out.
+//! The types of the engine interface: documents, batches, queries, results.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -10,15 +10,15 @@ use crate::query::ParsedQuery;
 use crate::vectors::Composed;
 use crate::words::Language;
 
-/// Positions applied so far: by feed, then by workspace.
+/// Last applied positions by feed and workspace.
 pub type Cursors = BTreeMap<String, BTreeMap<Uuid, u64>>;
 
-/// The stable name of a chunk: its document and its place in it. Ordered by document, then by place.
+/// The stable id of a chunk: its document and its ordinal. Ordered by document, then by ordinal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChunkId {
     /// The document.
     pub document: Uuid,
-    /// The chunk's place in the document, from 0.
+    /// The index of the chunk in the document, from 0.
     pub ordinal: u32,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for ChunkId {
     }
 }
 
-/// One chunk found, with the score of the list that it is in.
+/// A chunk and its score in a list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     /// The chunk.
@@ -37,40 +37,38 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// Sorts best first; equal scores go by document and place, so that the order never depends on an engine.
+/// Sorts by descending score, then by [`ChunkId`], so that the order does not depend on the engine.
 pub fn sort_hits(hits: &mut [Hit]) {
     hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
 }
 
-/// A document with all its chunks, replacing whatever the index holds of it.
+/// A document with all its chunks, which replaces its indexed version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexedDocument {
     /// The workspace that owns it.
     pub workspace: Uuid,
     /// The document.
     pub document: Uuid,
-    /// The folder of a workspace document or the connected source of a source document, for filters;
-    /// none at the root.
+    /// The folder of a workspace document or the connected source of a source document, for filters; `None` at the root.
     pub container: Option<Uuid>,
-    /// What holds it within the container and has a name, too, such as a record's database; none where nothing does. By that
-    /// name it is found, and by those above.
+    /// A named parent within the container, such as a record's database, if any. The document is found by its name and by those above.
     pub holder: Option<Uuid>,
-    /// What the document is to its owner (file, record, …); kept as given.
+    /// The kind that the owner gave the document (file, record, …); opaque here.
     pub kind: String,
     /// The title without a file extension; its words are indexed with every chunk.
     pub title: String,
-    /// Where it stood when it was indexed, to its own name: what of it is no container, whose names search knows. The words of
-    /// the folders are searched too.
+    /// Its path when it was indexed, without containers whose names are resolved at search time. The words of its folders are searched,
+    /// too.
     pub path: String,
-    /// What it is tagged with; searched too.
+    /// Its tags; searched, too.
     pub tags: Vec<String>,
-    /// The language that its words are stemmed in.
+    /// The language used for stemming.
     pub language: Language,
-    /// Hash of the whole document that the chunks' lines were counted in.
+    /// The hash of the whole document, which the line numbers of chunks refer to.
     pub content_hash: String,
     /// When the document last changed, in microseconds since 1970.
     pub updated_at: i64,
-    /// The chunks in order; none removes the document.
+    /// The chunks in order; without chunks the document is removed.
     pub chunks: Vec<IndexedChunk>,
 }
 
@@ -81,25 +79,25 @@ pub struct IndexedChunk {
     pub text: String,
     /// The headings above it, outermost first.
     pub heading_path: Vec<String>,
-    /// The header of the table that the text begins in the midst of; empty where it begins elsewhere.
+    /// The header of the table if the text starts within one, otherwise empty.
     pub table_header: String,
     /// Its first line, from 1.
     pub start_line: u32,
     /// Its last line, inclusive.
     pub end_line: u32,
-    /// Its vector, of the index's dimensions and any length; a zero vector is never found by meaning.
+    /// Its vector, with the dimensions of the index and any norm; a zero vector is never found by semantic search.
     pub embedding: Vec<f32>,
-    /// The distinct pieces that the vector is a sum of, in ascending order, of an embedder that works so; none of others.
+    /// The distinct pieces that the vector is the sum of, in ascending order; empty if the embedder works differently.
     pub pieces: Vec<u16>,
 }
 
 impl IndexedDocument {
-    /// The nearest of what it stands in that has a name.
+    /// The nearest named parent.
     pub(crate) fn named_by(&self) -> Option<Uuid> {
         self.holder.or(self.container)
     }
 
-    /// One of its chunks as an index would keep it, with its vector if it has one.
+    /// One of its chunks as an index would store it, with its vector if it has one.
     pub fn at_hand(&self, ordinal: u32) -> Option<(StoredChunk, Option<Composed>)> {
         let chunk = self.chunks.get(usize::try_from(ordinal).ok()?)?;
         let stored = StoredChunk {
@@ -130,76 +128,76 @@ pub struct Cursor {
     pub position: u64,
 }
 
-/// Changes that become visible together.
+/// Changes that are applied together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
-    /// Documents to replace. Of one document given twice the later stays.
+    /// Documents to replace. Of several versions of one document the last one wins.
     pub documents: Vec<IndexedDocument>,
-    /// Documents to remove: workspace and document. Done before `documents`.
+    /// Documents to remove, by workspace and id. Applied before `documents`.
     pub deletions: Vec<(Uuid, Uuid)>,
-    /// Where the feeds stand once the batch is applied.
+    /// The cursors after the batch.
     pub cursors: Vec<Cursor>,
 }
 
-/// A search for the chunks that may answer: lists by words, by meaning, or by both, all in one workspace.
+/// A search for candidates in one workspace: lists by words, by vector, or both.
 #[derive(Debug, Clone)]
 pub struct Query {
     /// The workspace searched.
     pub workspace: Uuid,
-    /// The folders and sources searched, none for the whole workspace. Documents at the root are in no set.
+    /// The folders and sources searched, `None` for the whole workspace. Documents at the root are in no set.
     pub containers: Option<HashSet<Uuid>>,
-    /// The documents searched, none for all. It narrows what is found and moves no score.
+    /// The documents searched, `None` for all. A filter only: it does not change scores.
     pub documents: Option<HashSet<Uuid>>,
-    /// Most hits that a list takes from the words, and most that it takes from the meaning.
+    /// The maximum number of hits by words, and of those by vector, of each list.
     pub limit: usize,
-    /// What is looked for, each for a list of its own.
+    /// The requested lists.
     pub lists: Vec<Wanted>,
 }
 
-/// What one list is made of. No chunk in it holds what the words or one of the other queries exclude.
+/// The query of one list. No chunk in it contains an exclusion of `words` or `without`.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// The words, phrases and exclusions; none for a list by meaning alone.
+    /// The words, phrases and exclusions; `None` for a purely semantic list.
     pub words: Option<Arc<ParsedQuery>>,
-    /// The vector that chunks are to be near, of the index's dimensions and any length; none for a list by words alone.
+    /// The query vector, with the dimensions of the index and any norm; `None` for a purely lexical list.
     pub vector: Option<Arc<[f32]>>,
-    /// Queries whose exclusions hold here, too.
+    /// Queries whose exclusions apply, too.
     pub without: Vec<Arc<ParsedQuery>>,
 }
 
 impl Wanted {
-    /// Whether what is found by meaning counts for nothing: a phrase is a demand, and some chunk meets it.
+    /// Whether semantic hits are dropped, since a phrase is required and some chunk contains it.
     pub(crate) fn is_met_by(&self, words: &[Hit]) -> bool {
         !words.is_empty() && self.words.as_ref().is_some_and(|words| !words.phrases().is_empty())
     }
 }
 
-/// What one list found.
+/// The candidates of one list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Candidates {
-    /// The best by BM25, best first, ties by [`ChunkId`]. A chunk holds every quoted phrase; of plain words one is enough.
-    /// A query without words and phrases finds nothing.
+    /// The best by BM25, best first, ties by [`ChunkId`]. A chunk contains every quoted phrase, and otherwise at least one word. A query
+    /// without words and phrases finds nothing.
     pub words: Vec<Hit>,
-    /// The nearest by cosine that point in the query's direction at all (more than 0), best first, ties by [`ChunkId`];
-    /// none where the words demand a phrase and some chunk has it. A list by both has the cosines of what the words found
-    /// as well, 0 for a chunk without a vector. Cosines are exact to half precision.
+    /// The nearest by cosine, if positive, best first, ties by [`ChunkId`]; none if the words require a phrase and some chunk contains
+    /// it. A hybrid list also has the cosines of the hits by words, 0 for a chunk without a vector. Cosines are exact to half
+    /// precision.
     pub cosines: Vec<Hit>,
 }
 
-/// A chunk as the index keeps it.
+/// A chunk as stored in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredChunk {
     /// The chunk.
     pub id: ChunkId,
     /// The folder or source of its document.
     pub container: Option<Uuid>,
-    /// What the document is to its owner.
+    /// The kind that the owner gave the document.
     pub kind: String,
     /// The document's title.
     pub title: String,
     /// The headings above the chunk, outermost first.
     pub heading_path: Vec<String>,
-    /// The header of the table that the chunk begins in the midst of; empty where it begins elsewhere.
+    /// The header of the table if the chunk starts within one, otherwise empty.
     pub table_header: String,
     /// The chunk's text.
     pub text: String,
@@ -207,30 +205,30 @@ pub struct StoredChunk {
     pub start_line: u32,
     /// Its last line, inclusive.
     pub end_line: u32,
-    /// Hash of the whole document.
+    /// The hash of the whole document.
     pub content_hash: String,
     /// When the document last changed, in microseconds since 1970.
     pub updated_at: i64,
 }
 
-/// What was embedded of a stored chunk, and its vector.
+/// The embedded texts of a stored chunk, and its vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbeddedChunk {
     /// The document's title as it was indexed.
     pub title: String,
     /// The headings above the chunk, outermost first.
     pub heading_path: Vec<String>,
-    /// The header of the table that the chunk begins in the midst of; empty where it begins elsewhere.
+    /// The header of the table if the chunk starts within one, otherwise empty.
     pub table_header: String,
     /// The chunk's text.
     pub text: String,
     /// Its vector, of length 1.
     pub embedding: Vec<f32>,
-    /// The distinct pieces that the vector is a sum of, where they are kept; none otherwise.
+    /// The distinct pieces that the vector is the sum of, if stored.
     pub pieces: Vec<u16>,
 }
 
-/// What an index holds of a workspace.
+/// The numbers of indexed documents and chunks of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Documents with at least one chunk.

@@ -1,20 +1,20 @@
-//! What a chunk gets for two words of a question that stand near each other in it; the same with every engine.
+//! The proximity bonus for two words of a query that are near each other in a chunk; the same in every engine.
 
 use crate::tuning::{NEAR, NEAR_WEIGHT};
 
-/// The constants of BM25, as tantivy has them.
+/// The parameters of BM25, as in tantivy.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// What is added to a chunk's score by words for a pair of words of these rarities whose places are near each other so often, in
-/// a chunk of `length` times the usual length.
-pub(crate) fn gain(rarities: [f32; 2], near: usize, length: f32) -> f32 {
+/// The bonus of a chunk for a pair of words with these idfs that occurs near each other `near` times, in a chunk of `length` times the
+/// average length.
+pub(crate) fn gain(idfs: [f32; 2], near: usize, length: f32) -> f32 {
     let near = near as f32;
-    let weight = NEAR_WEIGHT * rarities.iter().sum::<f32>() / 2.0;
+    let weight = NEAR_WEIGHT * idfs.iter().sum::<f32>() / 2.0;
     weight * near * (K1 + 1.0) / (near + K1 * (1.0 - B + B * length))
 }
 
-/// How often places of the one, which are sorted as those of the other, are near a place of the other.
+/// How many pairs of positions of the two words are near each other. Both lists are sorted.
 pub(crate) fn near(first: &[u32], second: &[u32]) -> usize {
     let near_to = |place: &u32| {
         let from = second.partition_point(|other| *other < place.saturating_sub(NEAR));

@@ -1,6 +1,6 @@
-//! The engine on Qdrant, for several replicas that keep nothing on their own disk.
+//! The engine on Qdrant, for several replicas without local state.
 //!
-//! Its options can always be read; the engine itself is there with the feature `qdrant`.
+//! The configuration is always available; the engine itself requires the feature `qdrant`.
 
 mod config;
 #[cfg(feature = "qdrant")]
@@ -16,16 +16,16 @@ use cairn_chassis::ids::IdSource;
 pub use self::config::Config;
 use crate::{EngineFactory, Error};
 
-/// The generations on that Qdrant. Nothing is contacted yet.
+/// A factory of indexes on a Qdrant server. Does not connect yet.
 ///
 /// # Errors
-/// [`Error::Config`] when an option cannot be used, or the feature `qdrant` is not in this binary.
+/// [`Error::Config`] when an option is invalid, or the binary was built without the feature `qdrant`.
 #[cfg(feature = "qdrant")]
 pub fn open(config: &Config, clock: Arc<dyn Clock>, ids: IdSource) -> Result<Arc<dyn EngineFactory>, Error> {
     Ok(Arc::new(engine::QdrantFactory::open(config, clock, ids)?))
 }
 
-/// Says that the feature `qdrant` is not in this binary.
+/// Fails, since the binary was built without the feature `qdrant`.
 ///
 /// # Errors
 /// Always.

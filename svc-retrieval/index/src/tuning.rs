@@ -1,119 +1,116 @@
-//! Every constant of the index and of the embedded vectors, each with its reason.
+//! The constants of the index and of the embedded vectors, with their reasons.
 
-/// Raised whenever a field, the word analysis, how documents are cut or the stored form changes; an index of another version
-/// is wiped and rebuilt from the feeds.
+/// Raised whenever a field, text analysis, chunking or the stored format changes; an index of another version is wiped and rebuilt from
+/// the feeds.
 pub(super) const SCHEMA_VERSION: u32 = 5;
 
-/// Bytes of the indexing thread's buffer: the smallest that tantivy accepts. A larger one only helps
-/// batches of many thousands of chunks, and costs resident memory for good.
+/// Bytes of the indexing thread's buffer: tantivy's minimum. A larger one only helps batches of many thousands of chunks, and stays
+/// resident.
 pub(super) const WRITER_MEMORY: usize = 15_000_000;
 
-/// Batches that stay in memory until they are committed together. Each is a segment that a search visits, for about
-/// 10 µs; a commit takes as long as twenty batches in memory.
+/// Batches that stay in memory until they are committed together. Each is a segment, which costs a search about 10 µs; a commit takes
+/// as long as twenty in-memory batches.
 pub(super) const RECENT_BATCHES: usize = 16;
 
-/// Rows above which a batch is committed at once, with all that is in memory: the commit is then a small part of the work,
-/// and memory stays bounded.
+/// Pending rows above which a batch is committed at once: the commit is then a small part of the work, and memory stays bounded.
 pub(super) const RECENT_ROWS: usize = 256;
 
-/// Bytes of the buffer that makes a segment in memory; it decides the size of a hash table that is cleared for each.
+/// Bytes of the buffer for building an in-memory segment; it determines the size of a hash table that is cleared for each.
 pub(super) const RECENT_WRITER_MEMORY: usize = 1_000_000;
 
-/// Rows of a segment that are gone since the last commit, up to which it is looked up for BM25 which words they hold;
-/// above, a share is taken off, since looking would cost more than the search.
+/// Up to this many deleted rows of a segment are counted exactly for BM25; above, their share is estimated, since counting would cost
+/// more than the search.
 pub(super) const COUNTED_ROWS: usize = 1_024;
 
-/// Corpora whose statistics a segment and a state of the index keep: workspaces, and scopes of tokens.
-pub(super) const CORPORA_KEPT: usize = 32;
+/// Corpora whose statistics a segment and a view cache: workspaces, and scopes of tokens.
+pub(super) const CORPUS_CACHE_CAPACITY: usize = 32;
 
-/// Words whose frequencies in one corpus a segment keeps that several corpora share.
-pub(super) const FREQUENCIES_KEPT_IN_SEGMENT: usize = 512;
+/// Terms whose frequencies in one corpus are cached by a segment that contains several corpora.
+pub(super) const SEGMENT_FREQUENCY_CACHE_CAPACITY: usize = 512;
 
-/// Words whose frequencies in one corpus a state of the index keeps, at about a hundred bytes each.
-pub(super) const FREQUENCIES_KEPT: usize = 8_192;
+/// Terms whose frequencies in one corpus are cached by a view, at about a hundred bytes each.
+pub(super) const FREQUENCY_CACHE_CAPACITY: usize = 8_192;
 
-/// A workspace that has at least one in so many rows of a segment is searched through the best of the whole segment.
+/// If a workspace has at least `1 / TESTED_SHARE` of a segment's rows, rows are filtered after scoring.
 pub(super) const TESTED_SHARE: u32 = 4;
 
-/// Calls of `maintain` in a row in which a workspace is neither searched by meaning nor written to, after which its vectors are
-/// given back: five minutes, as it is called.
+/// Consecutive calls of `maintain` without a semantic search or write, after which the vectors of a workspace are evicted: about five
+/// minutes.
 pub(super) const IDLE_ROUNDS: u32 = 60;
 
-/// The same without a write to any, after which the writer is closed: its threads and its queue of 2.5 MB, and the files that
-/// were merged away since the last commit. The next commit opens another one.
+/// Consecutive calls of `maintain` without any write, after which the writer is closed: this frees its threads, its queue of 2.5 MB,
+/// and files that were merged since the last commit. The next commit opens another writer.
 pub(super) const WRITER_IDLE_ROUNDS: u32 = 12;
 
-/// Bytes of a block of stored chunks. To read one chunk is to decompress a block: with tantivy's 16 KiB that was more than
-/// half the time of a page of ten.
+/// Bytes of a block of stored chunks. Reading one chunk decompresses a block: with tantivy's default of 16 KiB that was more than half
+/// of the time of a page of ten.
 pub(super) const STORE_BLOCK: usize = 4_096;
 
-/// Decompressed blocks of stored chunks that each segment keeps; a page of results needs a few.
+/// Cached decompressed blocks of stored chunks per segment; a page of results needs a few.
 pub(super) const STORE_CACHE_BLOCKS: usize = 4;
 
-/// Segments of one size class that are merged into one. Lower means fewer segments a query has to visit (each costs it
-/// two look-ups a word), higher means that a chunk is rewritten less often.
+/// Segments of one size class that are merged into one. A lower number means fewer segments per query (each costs two lookups per
+/// word), a higher one less write amplification.
 pub(super) const MERGE_AT: usize = 4;
 
-/// Chunks below which all segments are of the same, smallest size class: a commit of one document is a
-/// segment of a few chunks, and a few of those still merge in a few milliseconds.
+/// Segments with fewer chunks are all in the smallest size class: a commit of one document is a segment of a few chunks, and merging
+/// some of those takes only milliseconds.
 pub(super) const MERGE_SMALLEST: u32 = 64;
 
-/// Size classes are this many binary orders apart (2 = a factor of four = `MERGE_AT`), so that each
-/// chunk is rewritten about once per class. The default (0.75 above 10 000 chunks) would rewrite up to
-/// 10 000 chunks at every eighth commit.
+/// The binary logarithm of the ratio of adjacent size classes (2 = a factor of four = `MERGE_AT`), so that each chunk is rewritten about
+/// once per class. The default (0.75 above 10 000 chunks) would rewrite up to 10 000 chunks at every eighth commit.
 pub(super) const MERGE_CLASS_WIDTH: f64 = 2.0;
 
 /// Share of replaced or deleted chunks above which a segment is rewritten without waiting for others.
 pub(super) const MERGE_DELETED_SHARE: f32 = 0.4;
 
-/// Threads that merge: one, because the machine may have two cores and serves searches on them.
+/// Merge threads: one, since the machine may have only two cores, which also serve searches.
 pub(super) const MERGE_THREADS: usize = 1;
 
-/// Places up to which two words are near each other. Five beat one, three and eight (nDCG@10 of words and meaning fused
-/// .4544, .4492, .4521, .4524 as the mean of three collections; .4473 without).
+/// The maximum distance of words that are near each other. Five beat one, three and eight (nDCG@10 of the fused ranking .4544, .4492,
+/// .4521, .4524, averaged over three collections; .4473 without the bonus).
 pub(super) const NEAR: u32 = 5;
 
-/// What being near counts beside the words themselves: a third of a word's weight. Half did the same, the full weight
-/// cost words alone .003.
+/// The weight of proximity relative to the words themselves. A half performed equally; the full weight cost lexical search .003.
 pub(super) const NEAR_WEIGHT: f32 = 0.3;
 
-/// Words that the last word of a search may stand for where it is only begun: the most frequent ones.
+/// The maximum number of completions of the last word of a search: the most frequent ones.
 pub(super) const MOST_BEGUN: usize = 32;
 
-/// Words of what is searched with that beginning, in one segment, that are looked at; two letters may begin thousands.
+/// The maximum number of terms of the corpus with the prefix that are considered per segment; two letters may match thousands.
 pub(super) const MOST_BEGUN_SEEN: usize = 2_000;
 
-/// Words of a segment with that beginning that are looked at at all: of many tenants' words few may be one's own.
+/// The maximum number of terms of a segment with the prefix that are visited: few of them may belong to the corpus.
 pub(super) const MOST_BEGUN_PASSED: usize = 50_000;
 
-/// Plain words beside which a quoted phrase is still a demand. Requiring the quotes of sentences cost .05 to
-/// .08 nDCG@10 on cacm, whose queries quote in passing; people who demand a phrase add few words to it.
+/// The maximum number of plain words beside which a quoted phrase is still required. Requiring quotes within long sentences cost .05 to
+/// .08 nDCG@10 on cacm, whose queries quote in passing; users who require a phrase add few words to it.
 pub(super) const MOST_WORDS_BESIDE_A_PHRASE: usize = 6;
 
-/// As deep as a search by meaning goes when exclusions take what it finds: a thousandth of a second more for each of the
-/// two steps there, where the answer would be empty without them.
+/// The maximum depth of a semantic search when exclusions remove its results: each of the two steps up to it takes a millisecond more,
+/// where the result would be empty otherwise.
 pub(crate) const MOST_CANDIDATES: usize = 1_600;
 
-/// Rows that the quantised pass keeps for each result asked for; the exact scores then decide. Codes of one byte err so
-/// little that of the hundred nearest .9999 are among the best two hundred (codes of half a byte: .9996).
+/// Rows of the quantised pass per requested result, which are then rescored exactly. With one-byte codes, .9999 of the hundred nearest
+/// are among the best two hundred (four-bit codes: .9996).
 pub(crate) const RESCORED_PER_RESULT: usize = 2;
 
-/// Fewest rows that the first pass keeps, so that a search for few results loses none to rounding.
-pub(crate) const FEWEST_RESCORED: usize = 64;
+/// The minimum number of rescored rows, so that a search with a small limit loses no result to quantisation.
+pub(crate) const MIN_RESCORED: usize = 64;
 
-/// Rows from which a search by meaning looks at the signs first. Below, the codes of all rows are read in less than 0.2 ms.
+/// Rows from which a semantic search uses signs. Below, the codes of all rows are scored in less than 0.2 ms.
 pub(crate) const SIGNS_FROM_ROWS: usize = 8_192;
 
-/// One in so many rows passes the look at the signs. On 29 000 passages of documentation with the built-in embedder, of the
-/// ten nearest .999 are among a thirty-second and 1.000 among a sixteenth (of the hundred nearest .987 and .997).
+/// One in this many rows passes the sign pass. On 29 000 passages of documentation with the built-in embedder, recall of the ten nearest
+/// is .999 with a thirty-second and 1.000 with a sixteenth of the rows (of the hundred nearest .987 and .997).
 pub(crate) const SIGNS_KEPT: usize = 32;
 
-/// At least so many rows pass for each result asked for.
+/// The minimum number of rows that pass the sign pass per requested result.
 pub(crate) const SIGNS_KEPT_PER_RESULT: usize = 16;
 
-/// The middle of the vectors is taken anew, and all signs with it, when there are so many times as many rows. By then it
-/// may have moved; to do it more often would cost more than the writing itself.
-pub(crate) const SIGNS_REMADE_AT: usize = 8;
+/// The growth factor of rows after which the centre and all signs are recomputed, since the centre may have moved. Doing it more often
+/// would cost more than the writes themselves.
+pub(crate) const SIGNS_REBUILD_FACTOR: usize = 8;
 
-/// Rows by which the bound of the first look is told: the number that passes then errs by about an eighth.
+/// The sample size for the threshold of the sign pass: the number of rows that pass is then off by about an eighth.
 pub(crate) const SIGNS_SAMPLE: usize = 2_048;

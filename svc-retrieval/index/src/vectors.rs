@@ -1,6 +1,6 @@
-//! Finds chunks by meaning: the nearest vectors of a workspace by cosine.
+//! Semantic search: the nearest vectors of a workspace by cosine.
 
-mod at_hand;
+mod drafts;
 mod embedded;
 mod kernel;
 mod rows;
@@ -12,34 +12,34 @@ use uuid::Uuid;
 
 use crate::IndexedChunk;
 
-pub(crate) use self::at_hand::VectorsAtHand;
+pub(crate) use self::drafts::DraftVectors;
 pub use self::embedded::{EmbeddedVectors, VectorSource};
 pub use self::kernel::UnitVector;
-pub(crate) use self::rows::Within;
+pub(crate) use self::rows::RowFilter;
 
-/// All vectors of one document; no rows remove it.
+/// All vectors of one document; without rows the document is removed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentVectors {
     /// The document.
     pub document: Uuid,
     /// Its folder or source, for filters.
     pub container: Option<Uuid>,
-    /// The chunks' places in the document and their vectors. A chunk whose vector is zero has none.
+    /// The ordinals of the chunks and their vectors. A chunk with a zero vector has none.
     pub rows: Vec<(u32, Composed)>,
 }
 
-/// The vector of a chunk, and what it is made of.
+/// The vector of a chunk, and the pieces of text that it is composed of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composed {
     /// The vector.
     pub vector: UnitVector,
-    /// The distinct pieces of the text that the vector is a sum of, in ascending order; none where the embedder makes its
-    /// vectors in another way, or the engine does not keep them.
+    /// The distinct pieces that the vector is the sum of, in ascending order; empty if the embedder works differently, or the
+    /// engine does not store them.
     pub pieces: Box<[u16]>,
 }
 
 impl Composed {
-    /// Of a chunk as it is indexed; none for a zero vector.
+    /// The vector of a chunk; `None` for a zero vector.
     pub(crate) fn of(chunk: &IndexedChunk) -> Option<Self> {
         let vector = UnitVector::new(&chunk.embedding)?;
         Some(Self { vector, pieces: chunk.pieces.as_slice().into() })
@@ -60,11 +60,11 @@ pub struct VectorQuery<'a> {
     pub workspace: Uuid,
     /// The query's vector, of the index's dimensions and any length.
     pub vector: &'a [f32],
-    /// The folders and sources searched, none for the whole workspace.
+    /// The folders and sources searched, `None` for the whole workspace.
     pub containers: Option<&'a HashSet<Uuid>>,
-    /// The documents searched, none for all.
+    /// The documents searched, `None` for all.
     pub documents: Option<&'a HashSet<Uuid>>,
-    /// Most hits returned.
+    /// The maximum number of hits.
     pub limit: usize,
 }
 

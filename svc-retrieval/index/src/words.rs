@@ -1,5 +1,4 @@
-//! Turns text into the words that are indexed and looked up, and a parsed search into what to look up. Nothing here
-//! knows of an engine; every engine takes its words from here.
+//! Text analysis: turns text into index tokens, and a parsed query into the terms to look up. Independent of engines, which all use it.
 
 mod containers;
 mod finder;
@@ -15,52 +14,52 @@ pub use containers::{Container, ContainerNames};
 pub use finder::{Finder, MOST_FOUND};
 pub use language::{Language, Languages, detect};
 #[cfg(feature = "qdrant")]
-pub(crate) use sought::FEWEST_BEGUN;
+pub(crate) use sought::MIN_PREFIX_CHARS;
 pub use sought::{Phrase, Prefix, Sought};
 pub use split::{Kind, Word, split};
 pub use stems::Stems;
 pub use telling::{Telling, TellingWord};
 use uuid::Uuid;
 
-/// A word as it is indexed.
+/// An indexed token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     /// The stem.
     pub text: String,
-    /// Its place. Tokens come in the order of their places; several may stand at one, the part of a name first.
+    /// Its position. Tokens are sorted by position; several may share one, the part of a name first.
     pub position: u32,
 }
 
-/// The places left free between two fields, so that no phrase reaches from one into the next.
+/// The position gap between two fields, so that no phrase spans both.
 const BETWEEN_FIELDS: u32 = 100;
 
-/// How often a chunk's headings are counted. Twice beat once and three times (nDCG@10 of words alone .422, .417, .421 as
-/// the mean of three collections); one field in which they count twice beat separate fields whose scores are added (.411).
+/// How often a chunk's headings are indexed. Twice beat once and three times (nDCG@10 of lexical search .422, .417, .421, averaged over
+/// three collections); one field with repeated headings beat separate fields with added scores (.411).
 const HEADING_WEIGHT: usize = 2;
 
-/// What of a chunk is searched for words.
+/// The searchable texts of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub struct Searched<'a> {
     /// The document's title.
     pub title: &'a str,
-    /// Where the document stands, with its own name last, which the title says already.
+    /// The document's path. Its last segment, its own name, is ignored, since the title contains it.
     pub path: &'a str,
-    /// What it is tagged with.
+    /// The document's tags.
     pub tags: &'a [String],
-    /// The nearest of what the document stands in that has a name: a chunk is found by its container's names without holding them ([`ContainerNames`]).
+    /// The document's nearest named container: a chunk is found by its container's names without containing them ([`ContainerNames`]).
     pub container: Option<Uuid>,
     /// The headings above the chunk.
     pub headings: &'a [String],
-    /// The header of the table that the text goes on with.
+    /// The header of the table that the text continues.
     pub table_header: &'a str,
     /// The chunk's text.
     pub text: &'a str,
-    /// The language that all of it is in.
+    /// The language of all texts.
     pub language: Language,
 }
 
 impl<'a> Searched<'a> {
-    /// A text with nothing around it.
+    /// A text without a document.
     pub const fn text(text: &'a str, language: Language) -> Self {
         Self {
             title: "",
@@ -76,7 +75,7 @@ impl<'a> Searched<'a> {
 }
 
 impl Searched<'_> {
-    /// The words of all of it as one field, in which a heading counts more than the text.
+    /// The tokens of all texts as one field, in which headings are repeated.
     pub fn tokens(&self, stems: &mut Stems) -> Vec<Token> {
         let mut tokens = Vec::new();
         self.each_field(&mut |text, first| index(text, self.language, first, stems, &mut tokens));
@@ -87,7 +86,7 @@ impl Searched<'_> {
         tokens
     }
 
-    /// Gives each field with its first place to `add`, which returns the place after its last.
+    /// Calls `add` with each field and its first position; `add` returns the position after the last one.
     fn each_field(&self, add: &mut dyn FnMut(&str, u32) -> u32) {
         let mut first = 0;
         let mut add = |text: &str| first = add(text, first) + BETWEEN_FIELDS;
@@ -105,8 +104,8 @@ impl Searched<'_> {
 }
 
 impl Searched<'_> {
-    /// The one word at each place that a [`Phrase`] looks for, at the places of [`Self::tokens`]; for engines whose
-    /// phrases know one word a place.
+    /// One token per position, which [`Phrase`]s are matched against, with the positions of [`Self::tokens`]; for engines whose phrase
+    /// queries support only one token per position.
     pub fn row(&self) -> Vec<Token> {
         let mut row = Vec::new();
         self.each_field(&mut |text, first| {
@@ -123,7 +122,7 @@ impl Searched<'_> {
     }
 }
 
-/// Appends the words of a text to what is indexed, from a place on; returns the place after the last.
+/// Appends the tokens of a text, starting at position `first`; returns the position after the last one.
 fn index(text: &str, language: Language, first: u32, stems: &mut Stems, tokens: &mut Vec<Token>) -> u32 {
     let mut next = first;
     let before = tokens.len();
@@ -134,14 +133,14 @@ fn index(text: &str, language: Language, first: u32, stems: &mut Stems, tokens: 
         tokens.push(Token { text: stem, position });
         tokens.extend(plain.map(|text| Token { text, position }));
     }
-    // Stable: at one place the part stays before the name.
+    // Stable: at one position the part stays before the name.
     if let Some(added) = tokens.get_mut(before..) {
         added.sort_by_key(|token| token.position);
     }
     next
 }
 
-/// What is indexed of a word: its stem, and where that has accents, also the stem without.
+/// The indexed forms of a word: its stem, and if it has accents, also the stem without them.
 fn forms(word: &str, language: Language, stems: &mut Stems) -> (String, Option<String>) {
     let stem = stems.of(language, word);
     let plain = match fold::fold(word) {

@@ -1,4 +1,4 @@
-//! Finds what a search ranks among documents that are at hand and kept nowhere.
+//! Searches documents that are not indexed, in memory.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use super::query::LexicalQuery;
 use super::read::Snapshot;
 use super::recent;
 use super::schema::Fields;
-use super::tokens::{LISTED, Listed};
+use super::tokens::{TOKEN_LIST, TokenListTokenizer};
 use super::view::View;
-use crate::vectors::{VectorsAtHand, Within};
+use crate::vectors::{DraftVectors, RowFilter};
 use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query, Wanted, sort_hits};
 
-/// What an index of these documents alone would find: the same words, phrases, exclusions and cosines as with any engine,
-/// where a word is rare that is rare among them. Cosines are those of all chunks. Computes: runs off the async threads.
+/// The candidates that an index of these documents alone would return, with statistics over them. Cosines are those of all chunks.
+/// CPU-bound: runs on blocking threads.
 ///
 /// # Errors
 /// [`Error::Engine`] when the words cannot be searched.
@@ -27,7 +27,7 @@ pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<
         return Ok(vec![Candidates::default(); query.lists.len()]);
     }
     let tokenizers = TokenizerManager::default();
-    tokenizers.register(LISTED, TextAnalyzer::from(Listed::default()));
+    tokenizers.register(TOKEN_LIST, TextAnalyzer::from(TokenListTokenizer::default()));
     let empty = tantivy::Index::builder()
         .schema(fields.schema.clone())
         .settings(settings())
@@ -35,17 +35,17 @@ pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<
         .create_in_ram()?;
     let segment = recent::segment(&fields.schema, &tokenizers, &rows)?;
     let view = View::committed(open_reader(&empty)?.searcher()).with(&[], Some(segment))?;
-    let vectors = VectorsAtHand::of(documents);
-    let among = Among { snapshot: Snapshot { fields: &fields, view: Arc::new(view) }, vectors };
-    query.lists.iter().map(|wanted| among.list(query, wanted)).collect()
+    let vectors = DraftVectors::of(documents);
+    let drafts = DraftIndex { snapshot: Snapshot { fields: &fields, view: Arc::new(view) }, vectors };
+    query.lists.iter().map(|wanted| drafts.list(query, wanted)).collect()
 }
 
-struct Among<'a> {
+struct DraftIndex<'a> {
     snapshot: Snapshot<'a>,
-    vectors: VectorsAtHand,
+    vectors: DraftVectors,
 }
 
-impl Among<'_> {
+impl DraftIndex<'_> {
     fn list(&self, query: &Query, wanted: &Wanted) -> Result<Candidates, Error> {
         let mut words = match &wanted.words {
             Some(words) => self.by_words(query, words)?,
@@ -59,8 +59,8 @@ impl Among<'_> {
             cosines.retain(|near| words.iter().any(|hit| hit.chunk == near.chunk));
         }
         for exclusions in wanted.words.iter().chain(&wanted.without) {
-            self.leave_out(query.workspace, exclusions, &mut words)?;
-            self.leave_out(query.workspace, exclusions, &mut cosines)?;
+            self.remove_excluded(query.workspace, exclusions, &mut words)?;
+            self.remove_excluded(query.workspace, exclusions, &mut cosines)?;
         }
         Ok(Candidates { words, cosines })
     }
@@ -75,15 +75,20 @@ impl Among<'_> {
         })?)
     }
 
-    /// The chunks that point in the vector's direction at all, the nearest first.
+    /// The chunks with a positive cosine, nearest first.
     fn cosines(&self, vector: &[f32]) -> Vec<Hit> {
-        let mut hits = self.vectors.cosines(vector, Within::default());
+        let mut hits = self.vectors.cosines(vector, RowFilter::default());
         hits.retain(|hit| hit.score > 0.0);
         sort_hits(&mut hits);
         hits
     }
 
-    fn leave_out(&self, workspace: Uuid, exclusions: &ParsedQuery, hits: &mut Vec<Hit>) -> Result<(), Error> {
+    fn remove_excluded(
+        &self,
+        workspace: Uuid,
+        exclusions: &ParsedQuery,
+        hits: &mut Vec<Hit>,
+    ) -> Result<(), Error> {
         if exclusions.excluded().is_empty() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Finds what a search ranks. Computes: runs off the async threads.
+//! Finds the candidates of a search. CPU-bound: runs on blocking threads.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::tuning::MOST_CANDIDATES;
 use crate::vectors::VectorQuery;
 use crate::{Candidates, ChunkId, Error, Hit, ParsedQuery, Query, Wanted, sort_hits};
 
-/// A state of words and of vectors, and what lists find in it.
-pub(super) trait State {
+/// Words and vectors that can be searched for candidates.
+pub(super) trait Searchable {
     /// The best chunks by BM25.
     fn find_words(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error>;
 
-    /// Those of the chunks that hold what the words exclude.
+    /// Those of the chunks that contain an exclusion of the query.
     fn find_excluded(
         &self,
         workspace: Uuid,
@@ -28,15 +28,15 @@ pub(super) trait State {
     /// The nearest chunks, best first.
     fn find_nearest(&self, query: &VectorQuery<'_>) -> Result<Nearest, Error>;
 
-    /// The exact cosine of each of the chunks, 0 for one without a vector; in any order.
+    /// The exact cosine of each chunk, 0 for one without a vector; unordered.
     fn cosines(&self, workspace: Uuid, vector: &[f32], chunks: Vec<ChunkId>) -> Result<Vec<Hit>, Error>;
 
-    /// One answer for each list that is asked for.
+    /// The candidates of each requested list.
     fn lists(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
         query.lists.iter().map(|wanted| self.list(query, wanted)).collect()
     }
 
-    /// What one list finds.
+    /// The candidates of one list.
     fn list(&self, query: &Query, wanted: &Wanted) -> Result<Candidates, Error> {
         let words = match &wanted.words {
             Some(words) => self.by_words(query, words, &wanted.without)?,
@@ -49,14 +49,14 @@ pub(super) trait State {
         if words.is_empty() {
             return Ok(Candidates { words, cosines: near });
         }
-        // Those that were found by their cosines have them.
+        // The nearest chunks already have their cosines.
         let mut cosines = self.cosines(query.workspace, vector, beside(&words, &near))?;
         cosines.extend(near);
         sort_hits(&mut cosines);
         Ok(Candidates { words, cosines })
     }
 
-    /// What is found by words.
+    /// The hits by words.
     fn by_words(
         &self,
         query: &Query,
@@ -70,16 +70,16 @@ pub(super) trait State {
             documents: query.documents.as_ref(),
             limit: query.limit,
         })?;
-        // Its own exclusions are left out already.
+        // The search itself applied the exclusions of `words`.
         let without: Vec<&ParsedQuery> = without.iter().map(Arc::as_ref).collect();
         self.without_excluded(query, hits, &without)
     }
 
-    /// The nearest chunks that none of the queries excludes. Where exclusions take many, it looks farther.
+    /// The nearest chunks that none of the queries excludes. The limit grows while exclusions remove too many.
     fn near(&self, query: &Query, vector: &[f32], exclusions: &[&ParsedQuery]) -> Result<Vec<Hit>, Error> {
         let mut limit = query.limit;
         loop {
-            let Nearest { mut hits, are_all } = self.find_nearest(&VectorQuery {
+            let Nearest { mut hits, is_exhaustive } = self.find_nearest(&VectorQuery {
                 workspace: query.workspace,
                 vector,
                 containers: query.containers.as_ref(),
@@ -88,7 +88,7 @@ pub(super) trait State {
             })?;
             hits.retain(|hit| hit.score > 0.0);
             let mut kept = self.without_excluded(query, hits, exclusions)?;
-            if are_all || kept.len() >= query.limit || limit >= MOST_CANDIDATES {
+            if is_exhaustive || kept.len() >= query.limit || limit >= MOST_CANDIDATES {
                 kept.truncate(query.limit);
                 return Ok(kept);
             }
@@ -115,18 +115,18 @@ pub(super) trait State {
 /// The nearest chunks.
 pub(super) struct Nearest {
     pub(super) hits: Vec<Hit>,
-    /// Whether there are no others to be found.
-    pub(super) are_all: bool,
+    /// Whether there are no further chunks.
+    pub(super) is_exhaustive: bool,
 }
 
 impl Index {
-    /// One answer for each list that is asked for.
+    /// The candidates of each requested list.
     pub(super) fn candidates(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
         self.lists(query)
     }
 }
 
-impl State for Index {
+impl Searchable for Index {
     fn find_words(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error> {
         self.search(query)
     }
@@ -142,7 +142,7 @@ impl State for Index {
 
     fn find_nearest(&self, query: &VectorQuery<'_>) -> Result<Nearest, Error> {
         let hits = self.vectors().search(query)?;
-        Ok(Nearest { are_all: hits.len() < query.limit, hits })
+        Ok(Nearest { is_exhaustive: hits.len() < query.limit, hits })
     }
 
     fn cosines(&self, workspace: Uuid, vector: &[f32], chunks: Vec<ChunkId>) -> Result<Vec<Hit>, Error> {
@@ -150,7 +150,7 @@ impl State for Index {
     }
 }
 
-/// The chunks of the words that are not among the nearest ones.
+/// The chunks found by words that are not among the nearest ones.
 fn beside(words: &[Hit], near: &[Hit]) -> Vec<ChunkId> {
     let near: HashSet<ChunkId, RandomState> = near.iter().map(|hit| hit.chunk).collect();
     words.iter().map(|hit| hit.chunk).filter(|chunk| !near.contains(chunk)).collect()

@@ -1,8 +1,7 @@
-//! The index's files: read by memory map (stored chunks piece by piece, see `stored.rs`), written without fsync.
+//! The index's files: memory-mapped (document stores are read with `pread`, see `stored.rs`), written without fsync.
 //!
-//! Everything here can be rebuilt from the feeds, so durability is not worth the 50 to 90 ms that fsync
-//! adds to each commit. What `write(2)` took survives the death of the process; after the death of the
-//! machine the owner of the folder checks it (see `folder.rs`).
+//! Everything here can be rebuilt from the feeds, so durability is not worth the 50 to 90 ms that fsync adds to each commit. What
+//! was passed to `write(2)` survives a crash of the process; after a crash of the machine the files are verified (`folder.rs`).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -16,18 +15,18 @@ use tantivy::directory::{
     WatchCallback, WatchHandle, WritePtr,
 };
 
-use super::stored::StoredFile;
+use super::stored::StoreFile;
 
-/// tantivy's list of the files that it made, by which it later finds those to remove.
+/// tantivy's list of its files, which it uses for garbage collection.
 const FILE_LIST: &str = ".managed.json";
 
-/// Ending of the files that become visible by a rename.
+/// The extension of temporary files that are renamed once they are complete.
 const UNFINISHED: &str = "unfinished";
 
 /// A folder of index files.
 ///
-/// Locks are those of [`MmapDirectory`] (`flock`): they end with the process, and waiting for one wakes at
-/// once, where tantivy's default for own directories sleeps in steps of 100 ms.
+/// Locks are those of [`MmapDirectory`] (`flock`): the kernel releases them with the process, and a waiter wakes at once, whereas
+/// tantivy's default for custom directories polls every 100 ms.
 #[derive(Clone, Debug)]
 pub(super) struct UnsyncedDirectory {
     mapped: MmapDirectory,
@@ -36,7 +35,7 @@ pub(super) struct UnsyncedDirectory {
 }
 
 impl UnsyncedDirectory {
-    /// Opens an existing folder and removes what an earlier process left unfinished in it.
+    /// Opens an existing folder and removes temporary files that an earlier process left behind.
     pub(super) fn open(root: &Path) -> Result<Self, OpenDirectoryError> {
         let directory = Self::open_to_read(root)?;
         remove_unfinished(root)
@@ -44,12 +43,12 @@ impl UnsyncedDirectory {
         Ok(directory)
     }
 
-    /// Opens an existing folder that another process may write: nothing in it is removed.
+    /// Opens an existing folder that another process may be writing to: nothing in it is removed.
     pub(super) fn open_to_read(root: &Path) -> Result<Self, OpenDirectoryError> {
         Ok(Self { mapped: MmapDirectory::open(root)?, root: root.to_path_buf(), writes: Arc::default() })
     }
 
-    /// The names of all files but locks, as tantivy reads them.
+    /// The names of all files except locks, in the format of tantivy's file list.
     fn list_files(&self) -> io::Result<Vec<u8>> {
         let mut names = Vec::new();
         for entry in fs_err::read_dir(&self.root)? {
@@ -74,8 +73,8 @@ fn remove_unfinished(root: &Path) -> io::Result<()> {
 
 impl Directory for UnsyncedDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        if StoredFile::is(path) {
-            return Ok(Arc::new(StoredFile::open(&self.root, path, &self.mapped)?));
+        if StoreFile::is_store(path) {
+            return Ok(Arc::new(StoreFile::open(&self.root, path, &self.mapped)?));
         }
         self.mapped.get_file_handle(path)
     }
@@ -109,12 +108,12 @@ impl Directory for UnsyncedDirectory {
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
-        // tantivy writes the list for each file of a segment, which would be most of a small commit's time.
-        // It reads the list only when it opens the folder, and then the folder itself tells.
+        // tantivy rewrites the list for each file of a segment, which would take most of the time of a small commit. It reads the
+        // list only when it opens the folder; the directory listing replaces it then.
         if path == Path::new(FILE_LIST) {
             return Ok(());
         }
-        // The number keeps two threads that replace the same file apart.
+        // A unique name, since two threads may replace the same file.
         let number = self.writes.fetch_add(1, Ordering::Relaxed);
         let unfinished = self.root.join(format!("{number}.{UNFINISHED}"));
         fs_err::write(&unfinished, data)?;
@@ -130,12 +129,12 @@ impl Directory for UnsyncedDirectory {
     }
 
     fn watch(&self, _callback: WatchCallback) -> tantivy::Result<WatchHandle> {
-        // The one process that writes also reloads: nobody has to be woken.
+        // The reader is reloaded by the writing process itself.
         Ok(WatchHandle::empty())
     }
 }
 
-/// A file that is complete once its last byte was handed to the system.
+/// A file that is not fsynced.
 struct UnsyncedFile(File);
 
 impl Write for UnsyncedFile {

@@ -1,4 +1,4 @@
-//! The embedded index as an engine: its work is done off the async threads.
+//! The embedded index as an [`Engine`]: its work runs on blocking threads.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -23,22 +23,22 @@ pub struct EmbeddedEngine {
 }
 
 impl EmbeddedEngine {
-    /// Searches take one of the permits each. Use one for each core ([`EmbeddedEngine::permits`]): finding candidates only
-    /// computes. More at a time would each take longer, and would keep a fresh write, which passes through several tasks,
-    /// waiting at every one of them.
+    /// Each search takes one of the permits. Use one per core ([`EmbeddedEngine::permits`]): finding candidates is CPU-bound.
+    /// More concurrent searches would each take longer, and would delay a fresh write at each of the tasks that it passes
+    /// through.
     #[must_use]
     pub fn new(index: Arc<Index>, permits: Arc<Semaphore>) -> Self {
         Self { index, permits }
     }
 
-    /// One for each core.
+    /// One permit per core.
     #[must_use]
     pub fn permits() -> Arc<Semaphore> {
         Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get)))
     }
 
-    /// Does work on a thread that may block. It goes on when nobody waits for it any more.
-    async fn off<T: Send + 'static>(
+    /// Runs work on a blocking thread. It is not cancelled when the caller is.
+    async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Index) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
@@ -50,11 +50,11 @@ impl EmbeddedEngine {
 #[async_trait]
 impl Engine for EmbeddedEngine {
     async fn apply(&self, batch: Batch) -> Result<(), Error> {
-        self.off(move |index| index.apply(batch)).await
+        self.run_blocking(move |index| index.apply(batch)).await
     }
 
     async fn forget(&self, workspace: Uuid) -> Result<(), Error> {
-        self.off(move |index| index.forget(workspace)).await
+        self.run_blocking(move |index| index.forget(workspace)).await
     }
 
     fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
@@ -66,9 +66,9 @@ impl Engine for EmbeddedEngine {
     }
 
     async fn candidates(&self, query: Query) -> Result<Vec<Candidates>, Error> {
-        // Nobody closes it; without a permit there would still be an answer.
+        // The semaphore is never closed; if it were, the search would run without a permit.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
-        self.off(move |index| {
+        self.run_blocking(move |index| {
             let _permit = permit;
             index.candidates(&query)
         })
@@ -81,7 +81,7 @@ impl Engine for EmbeddedEngine {
         documents: Arc<Vec<IndexedDocument>>,
     ) -> Result<Vec<Candidates>, Error> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
-        self.off(move |index| {
+        self.run_blocking(move |index| {
             let _permit = permit;
             index.candidates_instead(&query, &documents)
         })
@@ -89,15 +89,15 @@ impl Engine for EmbeddedEngine {
     }
 
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error> {
-        self.off(move |index| index.chunks(workspace, &ids)).await
+        self.run_blocking(move |index| index.chunks(workspace, &ids)).await
     }
 
     async fn look(&self, look: Look) -> Result<Seen, Error> {
-        self.off(move |index| index.look(&look)).await
+        self.run_blocking(move |index| index.look(&look)).await
     }
 
     async fn look_instead(&self, look: Look, documents: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error> {
-        self.off(move |index| index.look_instead(&look, &documents)).await
+        self.run_blocking(move |index| index.look_instead(&look, &documents)).await
     }
 
     async fn embedded(
@@ -105,7 +105,7 @@ impl Engine for EmbeddedEngine {
         workspace: Uuid,
         documents: Vec<Uuid>,
     ) -> Result<HashMap<Uuid, Vec<EmbeddedChunk>>, Error> {
-        self.off(move |index| {
+        self.run_blocking(move |index| {
             let embedded = |document| Ok((document, index.embedded(workspace, document)?));
             documents.into_iter().map(embedded).collect()
         })
@@ -117,7 +117,7 @@ impl Engine for EmbeddedEngine {
         workspace: Uuid,
         documents: Vec<Uuid>,
     ) -> Result<HashMap<Uuid, Vec<(u32, UnitVector)>>, Error> {
-        self.off(move |index| {
+        self.run_blocking(move |index| {
             let vectors = |document| Ok((document, index.vectors().of(workspace, document)?));
             documents.into_iter().map(vectors).collect()
         })
@@ -125,14 +125,14 @@ impl Engine for EmbeddedEngine {
     }
 
     async fn counts(&self, workspace: Uuid) -> Result<Counts, Error> {
-        self.off(move |index| index.counts(workspace)).await
+        self.run_blocking(move |index| index.counts(workspace)).await
     }
 
     async fn flush(&self) -> Result<(), Error> {
-        self.off(Index::flush).await
+        self.run_blocking(Index::flush).await
     }
 
     async fn maintain(&self) -> Result<(), Error> {
-        self.off(Index::maintain).await
+        self.run_blocking(Index::maintain).await
     }
 }

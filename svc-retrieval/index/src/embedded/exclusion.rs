@@ -1,15 +1,15 @@
-//! Makes any query fit to exclude what it finds.
+//! Wraps a query so that it can be used as an exclusion.
 //!
-//! tantivy 0.27 asks excluded scorers whether they hold a row before the one that they are on, against the
-//! rule of `seek_danger`; a phrase then fails a debug assertion. A scorer without `seek_danger` of its own
-//! takes tantivy's general one, which answers such questions rightly.
+//! tantivy 0.27 calls `seek_danger` of excluded scorers with rows before their current one, which violates its contract; a phrase
+//! scorer then fails a debug assertion. This wrapper does not forward `seek_danger`, so that tantivy's default implementation is
+//! used, which handles such calls correctly.
 
 use std::fmt;
 
 use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, Term};
 
-/// Finds what the wrapped query finds.
+/// Matches what the wrapped query matches.
 pub(super) struct Exclusion(pub(super) Box<dyn Query>);
 
 impl Clone for Exclusion {

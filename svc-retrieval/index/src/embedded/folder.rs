@@ -1,4 +1,4 @@
-//! The folder of an index: owned by one process, checked after a restart of the machine, wiped when unfit.
+//! The folder of an index: owned by one process, verified after a reboot, wiped when unusable.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 
-/// Held locked while an index is open.
+/// Locked while an index is open.
 const LOCK_FILE: &str = "lock";
-/// Names the machine's run in which the files were last known to be whole.
+/// Contains the boot id under which the files were last known to be intact.
 const BOOT_FILE: &str = "boot";
-/// Holds tantivy's files.
+/// The folder of tantivy's files.
 pub(super) const SEGMENTS: &str = "segments";
 
-/// Where Linux tells one run of the machine from the next.
+/// Linux's id of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The claimed folder.
+/// A locked folder.
 #[derive(Debug)]
 pub(super) struct Folder {
     root: PathBuf,
@@ -24,7 +24,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Creates the folder if needed and claims it; fails with [`Error::InUse`] while another process has it.
+    /// Creates the folder if needed and locks it; fails with [`Error::InUse`] while another process holds the lock.
     pub(super) fn claim(root: &Path) -> Result<Self, Error> {
         fs_err::create_dir_all(root.join(SEGMENTS))?;
         let lock = File::create(root.join(LOCK_FILE))?;
@@ -35,13 +35,13 @@ impl Folder {
         }
     }
 
-    /// Where the index's files are.
+    /// The folder of tantivy's files.
     pub(super) fn segments(&self) -> PathBuf {
         self.root.join(SEGMENTS)
     }
 
-    /// Whether files may have lost what was written: nothing is fsynced, so this holds after each restart
-    /// of the machine (and always where its runs cannot be told apart).
+    /// Whether files may be incomplete: nothing is fsynced, so this is the case after each reboot, and always where the system has
+    /// no boot id.
     pub(super) fn may_be_damaged(&self) -> bool {
         let (Ok(now), Ok(then)) = (fs_err::read(BOOT_ID), fs_err::read(self.root.join(BOOT_FILE))) else {
             return true;
@@ -49,9 +49,9 @@ impl Folder {
         now != then
     }
 
-    /// Notes that the files are whole.
-    pub(super) fn mark_whole(&self) -> io::Result<()> {
-        // Where the run has no name, none is noted and the next opening checks again.
+    /// Records that the files are intact.
+    pub(super) fn mark_intact(&self) -> io::Result<()> {
+        // Without a boot id the file stays empty and the next start verifies again.
         fs_err::write(self.root.join(BOOT_FILE), fs_err::read(BOOT_ID).unwrap_or_default())
     }
 

@@ -1,4 +1,4 @@
-//! What the last commit of an index holds, read beside the process that writes to it.
+//! Reads the contents of the last commit of an index, also while another process writes to it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,36 +13,36 @@ use super::open::{Payload, open_reader};
 use super::schema::Fields;
 use crate::{Cursors, Error};
 
-/// How often it is read again because a commit came between.
+/// How often a read is retried because a commit happened during it.
 const ATTEMPTS: usize = 100;
-/// Blocks of stored chunks in memory; rows are read in their order.
-const BLOCKS: usize = 1;
+/// Cached blocks of stored chunks: one, since rows are read in order.
+const CACHED_BLOCKS: usize = 1;
 
-/// What an index holds.
+/// The contents of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// How far the feeds are in it.
+    /// Its cursors.
     pub cursors: Cursors,
-    /// Its documents, by the workspace that they stand under.
+    /// Its documents, by workspace and id.
     pub documents: HashMap<(Uuid, Uuid), HeldDocument>,
 }
 
 /// A document that has at least one chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldDocument {
-    /// What it is to its owner.
+    /// The kind that its owner gave it.
     pub kind: String,
-    /// The hash of the content that was cut.
+    /// The hash of the indexed content.
     pub content_hash: String,
 }
 
-/// How many files of an index are not what was written; none where there is no index.
+/// How many files of an index fail their checksum; 0 if there is no index.
 pub(crate) fn damaged(folder: &Path) -> Result<usize, Error> {
     let segments = folder.join(SEGMENTS);
     if !segments.is_dir() {
         return Ok(0);
     }
-    // It lists its files itself: of those that tantivy does not know to be its own, it checks none.
+    // This directory lists its files itself: tantivy verifies only files in that list.
     let directory = UnsyncedDirectory::open_to_read(&segments).map_err(TantivyError::from)?;
     if !Index::exists(&directory).map_err(TantivyError::from)? {
         return Ok(0);
@@ -50,13 +50,13 @@ pub(crate) fn damaged(folder: &Path) -> Result<usize, Error> {
     Ok(Index::open(directory)?.validate_checksum()?.len())
 }
 
-/// Reads the folder of an index; `None` when there is none, or none that this version goes on with.
+/// Reads the folder of an index; `None` if there is none, or none that this version can open.
 pub(crate) fn read(folder: &Path) -> Result<Option<Held>, Error> {
     let segments = folder.join(SEGMENTS);
     if !segments.is_dir() {
         return Ok(None);
     }
-    // The folder of the writer removes what is unfinished when it is opened; this one only reads.
+    // Read-only: the writer's directory removes unfinished files when it is opened.
     let directory = MmapDirectory::open(&segments).map_err(TantivyError::from)?;
     if !Index::exists(&directory).map_err(TantivyError::from)? {
         return Ok(None);
@@ -80,7 +80,7 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Held>, Error> {
         }
         let mut documents = HashMap::new();
         for segment in searcher.segment_readers() {
-            let store = segment.get_store_reader(BLOCKS)?;
+            let store = segment.get_store_reader(CACHED_BLOCKS)?;
             for stored in store.iter::<TantivyDocument>(segment.alive_bitset()) {
                 if let Some((key, kind, content_hash)) = fields.decode_document(&stored?) {
                     documents.insert(key, HeldDocument { kind, content_hash });

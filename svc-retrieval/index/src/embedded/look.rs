@@ -1,4 +1,4 @@
-//! A second look at a few chunks. Computes: runs off the async threads.
+//! Reads the features of a few chunks for reranking. CPU-bound: runs on blocking threads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,19 +6,19 @@ use tantivy::query::Bm25StatisticsProvider as _;
 use uuid::Uuid;
 
 use super::Index;
-use super::instead::Instead;
+use super::overlay::Overlay;
 use super::read::Snapshot;
-use super::statistics::{Corpus, Living};
+use super::statistics::{Corpus, LiveStatistics};
 use crate::look::{AskedWords, Look, PiecesHeld, Seen, rarity};
 use crate::vectors::Composed;
 use crate::{ChunkId, Error, IndexedDocument};
 
 impl Snapshot<'_> {
-    /// The words of a question, as rare as they are in what is searched.
+    /// The words of a question with their idf in the corpus that is searched.
     fn asked(&self, look: &Look) -> tantivy::Result<AskedWords> {
         let languages = self.view.languages(self.fields.language, look.workspace)?;
         let corpus = Corpus::new(look.workspace, look.containers.as_ref());
-        let living = Living::new(&self.view, self.fields, &corpus)?;
+        let living = LiveStatistics::new(&self.view, self.fields, &corpus)?;
         let all = living.total_num_docs()?;
         AskedWords::of(&look.question, languages, |forms| {
             let mut holding = 0;
@@ -31,7 +31,7 @@ impl Snapshot<'_> {
 }
 
 impl Index {
-    /// What there is to see of the chunks, and of the words and pieces of the question.
+    /// The texts and vectors of the chunks, and the frequencies of the question's words and pieces.
     ///
     /// # Errors
     /// The stored chunks cannot be read.
@@ -50,29 +50,29 @@ impl Index {
         Ok(Seen { chunks, composed, held, words: snapshot.asked(look)? })
     }
 
-    /// As [`Index::look`], with these documents in place of what is held of them.
+    /// As [`Index::look`], with these documents in place of their indexed versions.
     ///
     /// # Errors
     /// As [`Index::look`].
     pub fn look_instead(&self, look: &Look, documents: &[IndexedDocument]) -> Result<Seen, Error> {
-        let instead = Instead::new(self, documents)?;
+        let overlay = Overlay::new(self, documents)?;
         let (composed, held) = match &look.pieces {
             None => (HashMap::new(), None),
             Some(pieces) => {
-                let composed = instead.composed(look.workspace, &look.chunks)?;
+                let composed = overlay.composed(look.workspace, &look.chunks)?;
                 let is_whole = look.containers.is_none();
                 let held =
-                    is_whole.then(|| instead.holding(look.workspace, documents, pieces)).transpose()?;
+                    is_whole.then(|| overlay.holding(look.workspace, documents, pieces)).transpose()?;
                 (composed, held)
             }
         };
-        let snapshot = instead.snapshot();
+        let snapshot = overlay.snapshot();
         let chunks = snapshot.chunks(look.workspace, &look.chunks)?;
         Ok(Seen { chunks, composed, held, words: snapshot.asked(look)? })
     }
 }
 
-impl Instead<'_> {
+impl Overlay<'_> {
     fn composed(&self, workspace: Uuid, chunks: &[ChunkId]) -> Result<HashMap<ChunkId, Composed>, Error> {
         let is_new = |chunk: &&ChunkId| self.vectors().has(chunk.document);
         let held: Vec<ChunkId> = chunks.iter().filter(|chunk| !is_new(chunk)).copied().collect();
@@ -82,7 +82,7 @@ impl Instead<'_> {
         Ok(composed)
     }
 
-    /// Without what is held of the documents, and with what they would be.
+    /// The counts of the index without the indexed versions of the drafts, plus those of the drafts.
     fn holding(
         &self,
         workspace: Uuid,

@@ -1,4 +1,4 @@
-//! Opens an index folder, or wipes it when what it holds is not what was asked for.
+//! Opens an index folder, or wipes it when its contents do not match what was requested.
 
 use serde::{Deserialize, Serialize};
 use tantivy::directory::error::OpenDirectoryError;
@@ -10,11 +10,11 @@ use super::Error;
 use super::directory::UnsyncedDirectory;
 use super::folder::Folder;
 use super::schema::Fields;
-use super::tokens::{LISTED, Listed};
+use super::tokens::{TOKEN_LIST, TokenListTokenizer};
 use crate::tuning::{SCHEMA_VERSION, STORE_BLOCK, STORE_CACHE_BLOCKS};
 use crate::{Cursor, Cursors};
 
-/// Kept with every commit: what the index was made by, and how far the feeds are in it.
+/// Stored with every commit: the schema and embedder of the index, and its cursors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Payload {
     schema: u32,
@@ -24,20 +24,20 @@ pub(super) struct Payload {
 }
 
 impl Payload {
-    /// Of an empty index.
+    /// The payload of an empty index.
     pub(super) fn new(embedder: &str, dimensions: usize) -> Self {
         let embedder = embedder.to_owned();
         Self { schema: SCHEMA_VERSION, embedder, dimensions, cursors: Cursors::new() }
     }
 
-    /// Moves the positions of the feeds on.
+    /// Advances cursors.
     pub(super) fn advance(&mut self, cursors: &[Cursor]) {
         for cursor in cursors {
             self.cursors.entry(cursor.feed.clone()).or_default().insert(cursor.workspace, cursor.position);
         }
     }
 
-    /// Whether this version goes on with it.
+    /// Whether this version can open it.
     pub(super) const fn is_of_this_version(&self) -> bool {
         self.schema == SCHEMA_VERSION
     }
@@ -49,16 +49,16 @@ impl Payload {
     }
 }
 
-/// An open engine.
+/// An open index.
 pub(super) struct Opened {
     pub(super) engine: tantivy::Index,
     pub(super) reader: IndexReader,
     pub(super) payload: Payload,
 }
 
-/// Why the files of a folder are of no use.
+/// Why the files of a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
-enum Unfit {
+enum Unusable {
     #[error("made by another version or embedder")]
     Other,
     #[error("damaged files: {0}")]
@@ -71,7 +71,7 @@ enum Unfit {
     Payload(#[from] serde_json::Error),
 }
 
-/// Opens what the folder holds if it fits `wanted`, else an empty index in its place.
+/// Opens the index in the folder if it matches `wanted`, otherwise creates an empty one in its place.
 pub(super) fn open(folder: &Folder, fields: &Fields, wanted: Payload) -> Result<Opened, Error> {
     let opened = match open_existing(folder, fields, &wanted) {
         Ok(Some(opened)) => opened,
@@ -81,12 +81,12 @@ pub(super) fn open(folder: &Folder, fields: &Fields, wanted: Payload) -> Result<
             create(folder, fields, wanted)?
         }
     };
-    folder.mark_whole()?;
+    folder.mark_intact()?;
     Ok(opened)
 }
 
-/// None where nothing was ever committed.
-fn open_existing(folder: &Folder, fields: &Fields, wanted: &Payload) -> Result<Option<Opened>, Unfit> {
+/// `None` if nothing was ever committed.
+fn open_existing(folder: &Folder, fields: &Fields, wanted: &Payload) -> Result<Option<Opened>, Unusable> {
     let directory = UnsyncedDirectory::open(&folder.segments())?;
     if !tantivy::Index::exists(&directory).map_err(TantivyError::from)? {
         return Ok(None);
@@ -97,23 +97,23 @@ fn open_existing(folder: &Folder, fields: &Fields, wanted: &Payload) -> Result<O
     };
     let payload: Payload = serde_json::from_str(&text)?;
     if !payload.fits(wanted) || engine.schema() != fields.schema {
-        return Err(Unfit::Other);
+        return Err(Unusable::Other);
     }
     if folder.may_be_damaged() {
         check_files(&engine)?;
     }
-    engine.tokenizers().register(LISTED, TextAnalyzer::from(Listed::default()));
+    engine.tokenizers().register(TOKEN_LIST, TextAnalyzer::from(TokenListTokenizer::default()));
     let reader = open_reader(&engine)?;
     Ok(Some(Opened { engine, reader, payload }))
 }
 
-/// Finds files that are missing or whose bytes are not those once written.
-fn check_files(engine: &tantivy::Index) -> Result<(), Unfit> {
+/// Fails for missing files, and for files whose checksum differs.
+fn check_files(engine: &tantivy::Index) -> Result<(), Unusable> {
     let damaged = engine.validate_checksum()?.len();
     if damaged > 0 {
-        return Err(Unfit::Damaged(damaged));
+        return Err(Unusable::Damaged(damaged));
     }
-    // The other files of a segment are opened with the reader, positions only by the first phrase.
+    // The reader opens the other files of a segment; positions are only opened by the first phrase query.
     for segment in engine.searchable_segments()? {
         segment.open_read(SegmentComponent::Positions).map_err(TantivyError::from)?;
     }
@@ -124,12 +124,12 @@ fn create(folder: &Folder, fields: &Fields, payload: Payload) -> Result<Opened, 
     folder.wipe()?;
     let directory = UnsyncedDirectory::open(&folder.segments()).map_err(TantivyError::from)?;
     let engine = tantivy::Index::create(directory, fields.schema.clone(), settings())?;
-    engine.tokenizers().register(LISTED, TextAnalyzer::from(Listed::default()));
+    engine.tokenizers().register(TOKEN_LIST, TextAnalyzer::from(TokenListTokenizer::default()));
     let reader = open_reader(&engine)?;
     Ok(Opened { engine, reader, payload })
 }
 
-/// A reader that is reloaded by hand after each commit: a watcher would come too late.
+/// A reader that is reloaded manually after each commit: a watcher would be too late.
 pub(super) fn open_reader(engine: &tantivy::Index) -> tantivy::Result<IndexReader> {
     engine
         .reader_builder()
@@ -138,11 +138,11 @@ pub(super) fn open_reader(engine: &tantivy::Index) -> tantivy::Result<IndexReade
         .try_into()
 }
 
-/// What segments in files and in memory are made with.
+/// The settings of on-disk and in-memory segments.
 pub(super) fn settings() -> IndexSettings {
     IndexSettings {
         docstore_blocksize: STORE_BLOCK,
-        // A thread of its own to compress the few chunks of a commit costs more than it saves.
+        // A dedicated thread to compress the few chunks of a commit costs more than it saves.
         docstore_compress_dedicated_thread: false,
         ..IndexSettings::default()
     }

@@ -1,4 +1,4 @@
-//! The last word of a search as the beginning of words, where no chunk holds it as a whole.
+//! Completes the last word of a search where no chunk contains it as a whole word.
 
 use std::collections::BTreeMap;
 
@@ -6,39 +6,39 @@ use tantivy::query::{EnableScoring, Query as _};
 use tantivy::schema::Field;
 use tantivy::{DocSet as _, TERMINATED, Term};
 
-use super::lookup::Lookup;
 use super::query::LexicalQuery;
-use super::statistics::Living;
+use super::query_builder::QueryBuilder;
+use super::statistics::LiveStatistics;
 use super::view::{Part, View};
 use crate::tuning::{MOST_BEGUN, MOST_BEGUN_PASSED, MOST_BEGUN_SEEN};
 
-/// The indexed words that the last word of the search begins; none where it is no beginning, or where a chunk of what is
-/// searched holds it as a whole.
-pub(super) fn begun(
+/// The indexed terms that complete the last word of the search. Empty where that is no prefix, or where a chunk of what is searched
+/// contains it as a whole word.
+pub(super) fn completions(
     view: &View,
-    statistics: &Living<'_>,
-    lookup: Lookup<'_>,
+    statistics: &LiveStatistics<'_>,
+    builder: QueryBuilder<'_>,
     query: &LexicalQuery<'_>,
 ) -> tantivy::Result<Vec<Term>> {
-    let (Some(prefix), Some(ended)) = (&lookup.sought.prefix, lookup.ended(query)) else {
+    let (Some(prefix), Some(whole_word)) = (&builder.sought.prefix, builder.whole_word(query)) else {
         return Ok(Vec::new());
     };
-    let weight = ended.weight(EnableScoring::disabled_from_schema(&lookup.fields.schema))?;
-    let whole: Vec<Term> = prefix.whole.iter().map(|word| lookup.fields.word_term(word)).collect();
+    let weight = whole_word.weight(EnableScoring::disabled_from_schema(&builder.fields.schema))?;
+    let whole: Vec<Term> = prefix.whole.iter().map(|word| builder.fields.word_term(word)).collect();
     for part in view.parts() {
-        if !holds_any(part, &whole)? {
+        if !contains_any(part, &whole)? {
             continue;
         }
         let mut rows = weight.scorer(&part.segment, 1.0)?;
         while rows.doc() != TERMINATED {
-            if part.is_living(rows.doc()) {
+            if part.is_live(rows.doc()) {
                 return Ok(Vec::new());
             }
             rows.advance();
         }
     }
     for beginning in prefix.beginnings() {
-        let words = beginning_with(view, statistics, lookup.fields.words, beginning)?;
+        let words = terms_with_prefix(view, statistics, builder.fields.words, beginning)?;
         if !words.is_empty() {
             return Ok(words);
         }
@@ -46,8 +46,8 @@ pub(super) fn begun(
     Ok(Vec::new())
 }
 
-/// Whether a row of the part holds one of the words, in whichever workspace: much faster than to look which.
-fn holds_any(part: &Part, words: &[Term]) -> tantivy::Result<bool> {
+/// Whether any row of the part contains one of the words, in whichever workspace: a cheap check before the exact one.
+fn contains_any(part: &Part, words: &[Term]) -> tantivy::Result<bool> {
     for word in words {
         if part.rows_with(word)? > 0 {
             return Ok(true);
@@ -56,10 +56,10 @@ fn holds_any(part: &Part, words: &[Term]) -> tantivy::Result<bool> {
     Ok(false)
 }
 
-/// The words with a beginning that most of what is searched holds.
-fn beginning_with(
+/// The most frequent terms with a prefix in what is searched.
+fn terms_with_prefix(
     view: &View,
-    statistics: &Living<'_>,
+    statistics: &LiveStatistics<'_>,
     field: Field,
     beginning: &str,
 ) -> tantivy::Result<Vec<Term>> {
@@ -67,17 +67,17 @@ fn beginning_with(
     for (place, part) in view.parts().iter().enumerate() {
         let lists = part.segment.inverted_index(field)?;
         let mut words = lists.terms().range().ge(beginning.as_bytes()).into_stream()?;
-        let (mut passed, mut seen) = (0, 0);
+        let (mut visited, mut seen) = (0, 0);
         while seen < MOST_BEGUN_SEEN
-            && passed < MOST_BEGUN_PASSED
+            && visited < MOST_BEGUN_PASSED
             && words.advance()
             && words.key().starts_with(beginning.as_bytes())
         {
-            passed += 1;
+            visited += 1;
             let Ok(word) = std::str::from_utf8(words.key()) else { continue };
-            let holding = statistics.holding_in(place, &Term::from_field_text(field, word))?;
-            if holding > 0 {
-                *found.entry(words.key().to_vec()).or_default() += holding;
+            let count = statistics.doc_freq_in(place, &Term::from_field_text(field, word))?;
+            if count > 0 {
+                *found.entry(words.key().to_vec()).or_default() += count;
                 seen += 1;
             }
         }

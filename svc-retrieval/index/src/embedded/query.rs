@@ -1,4 +1,4 @@
-//! What is looked up in the index in one step of a search.
+//! The lexical query.
 
 use std::collections::HashSet;
 
@@ -6,18 +6,17 @@ use uuid::Uuid;
 
 use crate::ParsedQuery;
 
-/// A search for words.
+/// A search by words.
 #[derive(Debug, Clone)]
 pub struct LexicalQuery<'a> {
     /// The workspace searched.
     pub workspace: Uuid,
     /// The words, phrases and exclusions.
     pub words: &'a ParsedQuery,
-    /// The folders and sources searched, none for the whole workspace. Documents at the root are in no
-    /// set.
+    /// The folders and sources searched, `None` for the whole workspace. Documents at the root are in no set.
     pub containers: Option<&'a HashSet<Uuid>>,
-    /// The documents searched, none for all. It narrows what is found and moves no score.
+    /// The documents searched, `None` for all. A filter only: it does not change scores.
     pub documents: Option<&'a HashSet<Uuid>>,
-    /// Most hits returned.
+    /// The maximum number of hits.
     pub limit: usize,
 }

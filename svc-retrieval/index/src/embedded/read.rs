@@ -1,4 +1,4 @@
-//! Reads one state of the index: searches, exclusions, stored chunks, counts, stored vectors.
+//! Reads one view of the index: searches, exclusions, stored chunks, counts, stored vectors.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use tantivy::{DocId, TantivyDocument};
 use uuid::Uuid;
 
 use super::collect;
-use super::lookup::Lookup;
 use super::prefix;
 use super::proximity;
 use super::query::LexicalQuery;
+use super::query_builder::QueryBuilder;
 use super::schema::Fields;
-use super::statistics::{Corpus, Living};
-use super::view::{Address, View, Views};
+use super::statistics::{Corpus, LiveStatistics};
+use super::view::{Address, CurrentView, View};
 use crate::ParsedQuery;
 use crate::vectors::{Composed, VectorSource};
 use crate::words::Sought;
 use crate::{ChunkId, Counts, EmbeddedChunk, Hit, StoredChunk, sort_hits};
 
-/// One state of the index: what is applied meanwhile does not show.
+/// A consistent view of the index: later changes are not visible in it.
 pub(super) struct Snapshot<'a> {
     pub(super) fields: &'a Fields,
     pub(super) view: Arc<View>,
@@ -33,13 +33,13 @@ impl Snapshot<'_> {
 
     pub(super) fn search(&self, query: &LexicalQuery<'_>) -> tantivy::Result<Vec<Hit>> {
         let sought = self.sought(query.workspace, query.words)?;
-        let lookup = Lookup { fields: self.fields, sought: &sought };
-        let statistics = Living::new(&self.view, self.fields, &Corpus::of(query))?;
-        let begun = prefix::begun(&self.view, &statistics, lookup, query)?;
-        let Some(found) = lookup.found(query, &begun) else {
+        let builder = QueryBuilder { fields: self.fields, sought: &sought };
+        let statistics = LiveStatistics::new(&self.view, self.fields, &Corpus::of(query))?;
+        let completions = prefix::completions(&self.view, &statistics, builder, query)?;
+        let Some(compiled) = builder.compile(query, &completions) else {
             return Ok(Vec::new());
         };
-        let mut best = collect::best(&self.view, &statistics, &found, query.limit)?;
+        let mut best = collect::best(&self.view, &statistics, &compiled, query.limit)?;
         proximity::add(&self.view, &statistics, self.fields, &sought.pairs, &mut best)?;
         let mut hits = Vec::with_capacity(best.len());
         for (score, address) in best {
@@ -56,8 +56,8 @@ impl Snapshot<'_> {
         chunks: &[ChunkId],
     ) -> tantivy::Result<HashSet<ChunkId>> {
         let sought = self.sought(workspace, words)?;
-        let lookup = Lookup { fields: self.fields, sought: &sought };
-        let Some(query) = lookup.excluded(workspace, chunks) else {
+        let builder = QueryBuilder { fields: self.fields, sought: &sought };
+        let Some(query) = builder.excluded(workspace, chunks) else {
             return Ok(HashSet::new());
         };
         let weight = query.weight(EnableScoring::disabled_from_schema(&self.fields.schema))?;
@@ -65,14 +65,14 @@ impl Snapshot<'_> {
         for part in self.view.parts() {
             let mut rows: Vec<DocId> = Vec::new();
             weight.for_each_no_score(&part.segment, &mut |found| rows.extend_from_slice(found))?;
-            for row in rows.into_iter().filter(|row| part.is_living(*row)) {
+            for row in rows.into_iter().filter(|row| part.is_live(*row)) {
                 excluded.insert(part.columns()?.chunk_id(row)?);
             }
         }
         Ok(excluded)
     }
 
-    /// Those of the chunks that there are, in the order given.
+    /// The chunks that exist, in the given order.
     pub(super) fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> tantivy::Result<Vec<StoredChunk>> {
         let mut found = Vec::with_capacity(ids.len());
         for (place, id) in ids.iter().enumerate() {
@@ -80,7 +80,7 @@ impl Snapshot<'_> {
                 found.push((address, place, *id));
             }
         }
-        // Chunks that stand beside each other are often in one block, which is decompressed once then.
+        // Adjacent chunks are often in one block, which is then decompressed once.
         found.sort_unstable_by_key(|(address, ..)| *address);
         let mut chunks = Vec::with_capacity(found.len());
         for (address, place, id) in found {
@@ -95,7 +95,7 @@ impl Snapshot<'_> {
         let mut counts = Counts::default();
         for part in self.view.parts() {
             let columns = part.columns()?;
-            part.for_each_living(&term, |row| {
+            part.for_each_live(&term, |row| {
                 counts.chunks += 1;
                 // Each document has exactly one first chunk.
                 counts.documents += u64::from(columns.ordinal(row)? == 0);
@@ -109,7 +109,7 @@ impl Snapshot<'_> {
         let term = self.fields.document_term(workspace, document);
         let mut chunks = Vec::new();
         for (place, part) in self.view.parts().iter().enumerate() {
-            part.for_each_living(&term, |row| {
+            part.for_each_live(&term, |row| {
                 let address = Address { part: place, row };
                 let stored: TantivyDocument = self.view.document(address)?;
                 if let Some((id, _, Composed { vector, pieces })) = self.fields.decode_vector(&stored) {
@@ -130,11 +130,11 @@ impl Snapshot<'_> {
     }
 }
 
-/// The vectors stored beside the chunks.
+/// Loads the vectors that are stored with the chunks.
 #[derive(Clone)]
 pub(super) struct StoredVectors {
     pub(super) fields: Arc<Fields>,
-    pub(super) views: Views,
+    pub(super) current_view: CurrentView,
 }
 
 impl std::fmt::Debug for StoredVectors {
@@ -150,10 +150,10 @@ impl StoredVectors {
         each: &mut dyn FnMut(ChunkId, Option<Uuid>, Composed),
     ) -> tantivy::Result<()> {
         let term = self.fields.workspace_term(workspace);
-        for part in self.views.now().parts() {
-            // Rows come in the order of the store, so one block in memory is enough.
+        for part in self.current_view.load().parts() {
+            // Rows come in the order of the store, so a cache of one block is enough.
             let store = part.segment.get_store_reader(1)?;
-            part.for_each_living(&term, |row| {
+            part.for_each_live(&term, |row| {
                 if let Some((chunk, container, composed)) = self.fields.decode_vector(&store.get(row)?) {
                     each(chunk, container, composed);
                 }

@@ -1,7 +1,7 @@
-//! Segments in memory: what was applied since the last commit, searched beside what is committed.
+//! In-memory segments: batches applied since the last commit, searched together with the committed segments.
 //!
-//! A commit writes some twenty files and opens every segment anew. A segment of one small batch in memory costs a tenth
-//! of that, so a fresh write is found in a millisecond; the feed is its log.
+//! A commit writes some twenty files and reopens every segment. An in-memory segment of a small batch costs a tenth of that, so a
+//! fresh write is searchable within a millisecond. The feed serves as the write-ahead log.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::open::settings;
 use super::view::Part;
 use crate::tuning::{RECENT_BATCHES, RECENT_ROWS, RECENT_WRITER_MEMORY, STORE_CACHE_BLOCKS};
 
-/// Makes a segment in memory of some rows, at least one.
+/// Builds an in-memory segment from at least one row.
 pub(super) fn segment(
     schema: &Schema,
     tokenizers: &TokenizerManager,
@@ -37,7 +37,7 @@ pub(super) fn segment(
     Ok(Part::new(segment, Some(store)))
 }
 
-/// What the next commit has to write.
+/// The operations that the next commit has to write.
 #[derive(Default)]
 pub(super) struct Pending {
     operations: Vec<UserOperation>,
@@ -46,12 +46,12 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Whether nothing was applied since the last commit, not even a position.
+    /// Whether nothing was applied since the last commit, not even a cursor.
     pub(super) fn is_empty(&self) -> bool {
         self.batches == 0
     }
 
-    /// Whether so many more rows may be kept in memory.
+    /// Whether a batch of `rows` may stay in memory.
     pub(super) fn has_room_for(&self, rows: usize) -> bool {
         self.batches < RECENT_BATCHES && self.rows + rows <= RECENT_ROWS
     }

@@ -1,4 +1,4 @@
-//! The fields of a chunk, and the way from and to tantivy's documents.
+//! The schema, and the conversion of chunks from and to tantivy documents.
 
 use tantivy::schema::document::{DeserializeError, DocumentDeserialize, DocumentDeserializer};
 use tantivy::schema::{
@@ -8,18 +8,18 @@ use tantivy::schema::{
 use tantivy::{TantivyDocument, Term};
 use uuid::Uuid;
 
-use super::tokens::{self, LISTED};
+use super::tokens::{self, TOKEN_LIST};
 use crate::vectors::{Composed, UnitVector};
 use crate::words::{Language, Searched, Stems};
 use crate::{ChunkId, IndexedChunk, IndexedDocument, StoredChunk};
 
-/// Fast columns that give a hit its [`ChunkId`] without reading the stored chunk.
+/// Fast fields, from which the [`ChunkId`] of a hit is read without the stored chunk.
 pub(super) const DOCUMENT_HIGH: &str = "document_high";
 pub(super) const DOCUMENT_LOW: &str = "document_low";
 pub(super) const ORDINAL: &str = "ordinal";
 
-/// The fields. Ids are indexed as bytes; the keys of documents and chunks begin with the workspace, so
-/// that a lookup cannot leave it.
+/// The fields. Ids are indexed as bytes; the keys of documents and chunks start with the workspace, so that a lookup cannot leave
+/// it.
 #[derive(Debug, Clone)]
 pub(super) struct Fields {
     pub(super) schema: Schema,
@@ -30,7 +30,7 @@ pub(super) struct Fields {
     document_high: Field,
     document_low: Field,
     ordinal: Field,
-    /// The words of all that is searched of a chunk.
+    /// The tokens of all searchable texts of a chunk.
     pub(super) words: Field,
     pub(super) language: Field,
     title: Field,
@@ -43,7 +43,7 @@ pub(super) struct Fields {
     content_hash: Field,
     updated_at: Field,
     embedding: Field,
-    /// The pieces that the embedding is a sum of, two bytes each, little-endian.
+    /// The pieces that the embedding is the sum of, two bytes each, little-endian.
     pieces: Field,
 }
 
@@ -52,7 +52,7 @@ impl Fields {
         let mut builder = SchemaBuilder::new();
         let key = || BytesOptions::default().set_indexed();
         let words = TextFieldIndexing::default()
-            .set_tokenizer(LISTED)
+            .set_tokenizer(TOKEN_LIST)
             .set_index_option(IndexRecordOption::WithFreqsAndPositions);
         Self {
             workspace: builder.add_bytes_field("workspace", key()),
@@ -141,7 +141,7 @@ impl Fields {
             text: &chunk.text,
             language: document.language,
         };
-        encoded.add_text(self.words, tokens::list(&searched.tokens(stems)));
+        encoded.add_text(self.words, tokens::encode(&searched.tokens(stems)));
         encoded.add_bytes(self.language, &language_key(document.workspace, document.language));
         encoded.add_text(self.title, &document.title);
         for heading in &chunk.heading_path {
@@ -155,7 +155,7 @@ impl Fields {
         encoded.add_u64(self.start_line, u64::from(chunk.start_line));
         encoded.add_u64(self.end_line, u64::from(chunk.end_line));
         encoded.add_text(self.content_hash, &document.content_hash);
-        // What follows is not read with the rest (`BeforeVector`).
+        // The fields after this one are skipped by `BeforeVector`.
         encoded.add_i64(self.updated_at, document.updated_at);
         if let Some(Composed { vector, pieces }) = composed {
             encoded.add_bytes(self.embedding, &vector.to_bytes());
@@ -165,7 +165,7 @@ impl Fields {
         encoded
     }
 
-    /// The stored chunk of what was read of it.
+    /// Decodes a stored chunk.
     pub(super) fn decode(&self, id: ChunkId, BeforeVector(stored): BeforeVector) -> StoredChunk {
         let mut chunk = StoredChunk {
             id,
@@ -200,13 +200,13 @@ impl Fields {
             } else if field == self.content_hash {
                 chunk.content_hash = text(value);
             } else if field == self.updated_at {
-                chunk.updated_at = moment(&value);
+                chunk.updated_at = timestamp(&value);
             }
         }
         chunk
     }
 
-    /// What the vectors need of a tantivy document: chunk, container, vector and pieces. None without a vector.
+    /// Decodes chunk, container, vector and pieces of a tantivy document; `None` without a vector.
     pub(super) fn decode_vector(
         &self,
         stored: &TantivyDocument,
@@ -219,7 +219,7 @@ impl Fields {
         Some((id, self.decode_container(stored), Composed { vector, pieces }))
     }
 
-    /// What each chunk tells of its document: under which workspace it stands, its id, its kind and the hash of its content.
+    /// Decodes the fields of a chunk's document: workspace and id, kind, content hash.
     pub(super) fn decode_document(&self, stored: &TantivyDocument) -> Option<((Uuid, Uuid), String, String)> {
         let text = |field| stored.get_first(field).and_then(|value| value.as_str()).map(str::to_owned);
         let key = stored.get_first(self.chunk_key).and_then(|value| value.as_bytes())?;
@@ -234,7 +234,7 @@ impl Fields {
     }
 }
 
-/// What is stored of a chunk before its vector and its pieces, which no answer shows.
+/// The stored fields of a chunk without its vector and pieces, which no response contains.
 pub(super) struct BeforeVector(Vec<(Field, OwnedValue)>);
 
 impl DocumentDeserialize for BeforeVector {
@@ -244,8 +244,7 @@ impl DocumentDeserialize for BeforeVector {
     {
         let mut stored = Vec::with_capacity(deserializer.size_hint());
         while let Some((field, value)) = deserializer.next_field::<OwnedValue>()? {
-            // Of the fields, which stand in the order in which they were encoded, the last one before the vector is the only
-            // signed number.
+            // Fields are stored in the order in which they were encoded; the last one before the vector is the only signed number.
             let is_last = matches!(value, OwnedValue::I64(_));
             stored.push((field, value));
             if is_last {
@@ -265,7 +264,7 @@ fn id_of(value: &OwnedValue) -> Option<Uuid> {
     Uuid::from_slice(value.as_bytes()?).ok()
 }
 
-fn moment(value: &OwnedValue) -> i64 {
+fn timestamp(value: &OwnedValue) -> i64 {
     value.as_i64().unwrap_or_default()
 }
 
@@ -273,7 +272,7 @@ fn line(value: &OwnedValue) -> u32 {
     u32::try_from(value.as_u64().unwrap_or_default()).unwrap_or(u32::MAX)
 }
 
-/// A workspace and the code of a language that some of it is in.
+/// The key of a workspace and the language of a chunk in it.
 fn language_key(workspace: Uuid, language: Language) -> Vec<u8> {
     [workspace.as_bytes().as_slice(), language.code().as_bytes()].concat()
 }

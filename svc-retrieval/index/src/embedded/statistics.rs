@@ -1,6 +1,6 @@
-//! The statistics of BM25 over what a search may find, and nothing else: no document of another workspace or of a folder
-//! that the caller cannot see moves a score (docs/adr/0033). Only living rows count, so that a score does not depend on
-//! which rows a commit or a merge has dropped already.
+//! BM25 statistics over the corpus that a search may find: no document of another workspace, or of a folder that the caller cannot
+//! see, changes a score (docs/adr/0033). Only live rows count, so that a score does not depend on which deleted rows a commit or
+//! a merge has already purged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -13,9 +13,11 @@ use uuid::Uuid;
 use super::query::LexicalQuery;
 use super::schema::Fields;
 use super::view::{Part, View};
-use crate::tuning::{CORPORA_KEPT, COUNTED_ROWS, FREQUENCIES_KEPT, FREQUENCIES_KEPT_IN_SEGMENT};
+use crate::tuning::{
+    CORPUS_CACHE_CAPACITY, COUNTED_ROWS, FREQUENCY_CACHE_CAPACITY, SEGMENT_FREQUENCY_CACHE_CAPACITY,
+};
 
-/// What one search may find: the chunks of a workspace, or of some of its containers.
+/// What a search may find: the chunks of a workspace, or of some of its containers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Corpus {
     workspace: Uuid,
@@ -38,66 +40,74 @@ impl Corpus {
     }
 }
 
-/// What was counted for corpora, so that the next search need not count again. When it is full it begins anew.
-pub(super) struct Kept<T>(Mutex<HashMap<Corpus, Arc<T>>>);
+/// A cache of values by corpus. It is cleared when it is full.
+pub(super) struct CorpusCache<T>(Mutex<HashMap<Corpus, Arc<T>>>);
 
-impl<T> Default for Kept<T> {
+impl<T> Default for CorpusCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T> Kept<T> {
-    /// Two searches at the same time may both count; the end is the same.
-    fn get(&self, corpus: &Corpus, count: impl FnOnce() -> tantivy::Result<T>) -> tantivy::Result<Arc<T>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(corpus).cloned();
-        if let Some(known) = known {
-            return Ok(known);
+impl<T> CorpusCache<T> {
+    /// The cached value, computed if missing. Concurrent searches may compute it twice, with the same result.
+    fn get_or_compute(
+        &self,
+        corpus: &Corpus,
+        compute: impl FnOnce() -> tantivy::Result<T>,
+    ) -> tantivy::Result<Arc<T>> {
+        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(corpus).cloned();
+        if let Some(cached) = cached {
+            return Ok(cached);
         }
-        let counted = Arc::new(count()?);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= CORPORA_KEPT {
-            kept.clear();
+        let computed = Arc::new(compute()?);
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= CORPUS_CACHE_CAPACITY {
+            cache.clear();
         }
-        kept.insert(corpus.clone(), Arc::clone(&counted));
-        Ok(counted)
+        cache.insert(corpus.clone(), Arc::clone(&computed));
+        Ok(computed)
     }
 }
 
-/// How many rows hold each of the words that have been asked for. To find out is to read lists, and most questions use
-/// the same words.
-struct Frequencies {
-    most: usize,
-    kept: RwLock<HashMap<Term, u64>>,
+/// A cache of document frequencies by term: counting them reads posting lists, and most queries use the same words. Nothing is
+/// added when it is full.
+struct FrequencyCache {
+    capacity: usize,
+    entries: RwLock<HashMap<Term, u64>>,
 }
 
-impl Frequencies {
-    fn at_most(most: usize) -> Self {
-        Self { most, kept: RwLock::default() }
+impl FrequencyCache {
+    fn with_capacity(capacity: usize) -> Self {
+        Self { capacity, entries: RwLock::default() }
     }
 
-    fn get(&self, term: &Term, count: impl FnOnce() -> tantivy::Result<u64>) -> tantivy::Result<u64> {
-        let known = self.kept.read().unwrap_or_else(PoisonError::into_inner).get(term).copied();
-        if let Some(known) = known {
-            return Ok(known);
+    fn get_or_count(
+        &self,
+        term: &Term,
+        count: impl FnOnce() -> tantivy::Result<u64>,
+    ) -> tantivy::Result<u64> {
+        let cached = self.entries.read().unwrap_or_else(PoisonError::into_inner).get(term).copied();
+        if let Some(cached) = cached {
+            return Ok(cached);
         }
         let rows = count()?;
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < self.most {
-            kept.insert(term.clone(), rows);
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() < self.capacity {
+            entries.insert(term.clone(), rows);
         }
         Ok(rows)
     }
 }
 
-/// The rows of one segment that belong to a corpus. A segment never changes, so that this holds for every view that
-/// shares it; what is gone since the last commit is in it still.
+/// The rows of one segment that belong to a corpus. Segments are immutable, so this is valid for every view that shares the segment;
+/// rows that were deleted since the last commit are still included.
 pub(super) struct Members {
-    /// None for every row of the segment.
+    /// `None` for all rows of the segment.
     rows: Option<BitSet>,
     count: u32,
     tokens: u64,
-    frequencies: Frequencies,
+    frequencies: FrequencyCache,
 }
 
 impl Members {
@@ -105,25 +115,30 @@ impl Members {
         let rows = members(segment, fields, corpus)?;
         let lengths = segment.get_fieldnorms_reader(fields.words)?;
         let (mut count, mut tokens) = (0, 0);
-        // Lengths as the index rounds them, also where the segment knows its sum: whether others share the segment
-        // would show otherwise.
+        // Always the sum of the rounded lengths, even where the segment knows the exact total: scores would otherwise reveal whether
+        // other workspaces share the segment.
         let is_member = |row: &DocId| rows.as_ref().is_none_or(|rows| rows.contains(*row));
         for row in (0..segment.max_doc()).filter(is_member) {
             count += 1;
             tokens += u64::from(lengths.fieldnorm(row));
         }
-        Ok(Self { rows, count, tokens, frequencies: Frequencies::at_most(FREQUENCIES_KEPT_IN_SEGMENT) })
+        Ok(Self {
+            rows,
+            count,
+            tokens,
+            frequencies: FrequencyCache::with_capacity(SEGMENT_FREQUENCY_CACHE_CAPACITY),
+        })
     }
 
     fn contains(&self, row: DocId) -> bool {
         self.rows.as_ref().is_none_or(|rows| rows.contains(row))
     }
 
-    fn holding(&self, segment: &SegmentReader, term: &Term) -> tantivy::Result<u64> {
+    fn doc_freq_of(&self, segment: &SegmentReader, term: &Term) -> tantivy::Result<u64> {
         let Some(rows) = &self.rows else {
             return Ok(u64::from(segment.inverted_index(term.field())?.doc_freq(term)?));
         };
-        self.frequencies.get(term, || {
+        self.frequencies.get_or_count(term, || {
             let mut found = 0;
             each_row(segment, term, |row| found += u64::from(rows.contains(row)))?;
             Ok(found)
@@ -131,7 +146,7 @@ impl Members {
     }
 }
 
-/// The rows of a corpus that a commit has not dropped; none where these are all rows.
+/// The rows of a corpus that no commit has deleted; `None` if these are all rows.
 fn members(segment: &SegmentReader, fields: &Fields, corpus: &Corpus) -> tantivy::Result<Option<BitSet>> {
     let workspace = fields.workspace_term(corpus.workspace);
     let of_workspace = segment.inverted_index(workspace.field())?.doc_freq(&workspace)?;
@@ -177,57 +192,58 @@ fn each_row(segment: &SegmentReader, term: &Term, mut each: impl FnMut(DocId)) -
     Ok(())
 }
 
-/// What a corpus has in one part of a view.
-struct Share {
+/// The statistics of a corpus in one part of a view.
+struct PartStatistics {
     members: Arc<Members>,
-    /// The members that are gone since the last commit, in ascending order.
-    gone: Vec<DocId>,
+    /// The members that were deleted since the last commit, in ascending order.
+    deleted: Vec<DocId>,
 }
 
-impl Share {
+impl PartStatistics {
     fn of(part: &Part, fields: &Fields, corpus: &Corpus) -> tantivy::Result<Self> {
-        let members = part.members().get(corpus, || Members::read(&part.segment, fields, corpus))?;
-        let mut gone: Vec<DocId> = part.gone().filter(|row| members.contains(*row)).collect();
-        gone.sort_unstable();
-        Ok(Self { members, gone })
+        let members =
+            part.members().get_or_compute(corpus, || Members::read(&part.segment, fields, corpus))?;
+        let mut deleted: Vec<DocId> = part.deleted().filter(|row| members.contains(*row)).collect();
+        deleted.sort_unstable();
+        Ok(Self { members, deleted })
     }
 
-    fn living(&self) -> u64 {
-        u64::from(self.members.count).saturating_sub(self.gone.len() as u64)
+    fn live_rows(&self) -> u64 {
+        u64::from(self.members.count).saturating_sub(self.deleted.len() as u64)
     }
 
     fn tokens(&self, part: &Part, field: Field) -> tantivy::Result<u64> {
-        if self.gone.is_empty() {
+        if self.deleted.is_empty() {
             return Ok(self.members.tokens);
         }
         let lengths = part.segment.get_fieldnorms_reader(field)?;
-        let gone: u64 = self.gone.iter().map(|row| u64::from(lengths.fieldnorm(*row))).sum();
-        Ok(self.members.tokens.saturating_sub(gone))
+        let deleted: u64 = self.deleted.iter().map(|row| u64::from(lengths.fieldnorm(*row))).sum();
+        Ok(self.members.tokens.saturating_sub(deleted))
     }
 
-    /// How many living members hold a term. Never more than there are: tantivy relies on it.
-    fn holding(&self, part: &Part, term: &Term) -> tantivy::Result<u64> {
+    /// How many live members contain a term. Never more than there are live members: tantivy relies on it.
+    fn doc_freq_of(&self, part: &Part, term: &Term) -> tantivy::Result<u64> {
         if self.members.count == 0 {
             return Ok(0);
         }
-        let all = self.members.holding(&part.segment, term)?;
-        if self.gone.is_empty() || all == 0 {
+        let all = self.members.doc_freq_of(&part.segment, term)?;
+        if self.deleted.is_empty() || all == 0 {
             return Ok(all);
         }
-        if self.gone.len() <= COUNTED_ROWS {
-            return Ok(all.saturating_sub(self.gone_holding(part, term)?));
+        if self.deleted.len() <= COUNTED_ROWS {
+            return Ok(all.saturating_sub(self.deleted_containing(part, term)?));
         }
-        // Of many, the dead are taken to be like the living, which is cheaper than to look at them.
-        Ok(all * self.living() / u64::from(self.members.count).max(1))
+        // With many deleted rows, assume that they contain the term as often as live ones, which is cheaper than counting.
+        Ok(all * self.live_rows() / u64::from(self.members.count).max(1))
     }
 
-    fn gone_holding(&self, part: &Part, term: &Term) -> tantivy::Result<u64> {
+    fn deleted_containing(&self, part: &Part, term: &Term) -> tantivy::Result<u64> {
         let lists = part.segment.inverted_index(term.field())?;
         let Some(mut list) = lists.read_postings(term, IndexRecordOption::Basic)? else {
             return Ok(0);
         };
         let mut held = 0;
-        for row in &self.gone {
+        for row in &self.deleted {
             let reached = if list.doc() < *row { list.seek(*row) } else { list.doc() };
             held += u64::from(reached == *row);
         }
@@ -235,68 +251,69 @@ impl Share {
     }
 }
 
-/// What BM25 asks of a corpus in one view.
-pub(super) struct Counted {
+/// The BM25 statistics of a corpus in one view.
+pub(super) struct CorpusStatistics {
     /// One for each part of the view, in their order.
-    shares: Vec<Share>,
+    parts: Vec<PartStatistics>,
     rows: u64,
     tokens: u64,
-    frequencies: Frequencies,
+    frequencies: FrequencyCache,
 }
 
-impl Counted {
+impl CorpusStatistics {
     fn count(view: &View, fields: &Fields, corpus: &Corpus) -> tantivy::Result<Self> {
-        let mut shares = Vec::with_capacity(view.parts().len());
+        let mut parts = Vec::with_capacity(view.parts().len());
         let (mut rows, mut tokens) = (0, 0);
         for part in view.parts() {
-            let share = Share::of(part, fields, corpus)?;
-            rows += share.living();
-            tokens += share.tokens(part, fields.words)?;
-            shares.push(share);
+            let statistics = PartStatistics::of(part, fields, corpus)?;
+            rows += statistics.live_rows();
+            tokens += statistics.tokens(part, fields.words)?;
+            parts.push(statistics);
         }
-        Ok(Self { shares, rows, tokens, frequencies: Frequencies::at_most(FREQUENCIES_KEPT) })
+        Ok(Self { parts, rows, tokens, frequencies: FrequencyCache::with_capacity(FREQUENCY_CACHE_CAPACITY) })
     }
 }
 
-/// What BM25 asks, answered for the living rows of what is searched.
-pub(super) struct Living<'a> {
+/// Provides BM25 with statistics over the live rows of a corpus.
+pub(super) struct LiveStatistics<'a> {
     view: &'a View,
     words: Field,
-    counted: Arc<Counted>,
+    statistics: Arc<CorpusStatistics>,
 }
 
-impl<'a> Living<'a> {
+impl<'a> LiveStatistics<'a> {
     pub(super) fn new(view: &'a View, fields: &Fields, corpus: &Corpus) -> tantivy::Result<Self> {
-        let counted = view.counted().get(corpus, || Counted::count(view, fields, corpus))?;
-        Ok(Self { view, words: fields.words, counted })
+        let statistics =
+            view.statistics().get_or_compute(corpus, || CorpusStatistics::count(view, fields, corpus))?;
+        Ok(Self { view, words: fields.words, statistics })
     }
 
     /// Whether nothing can be found.
     pub(super) fn is_empty(&self) -> bool {
-        self.counted.rows == 0
+        self.statistics.rows == 0
     }
 
-    /// How many living rows of the part at a place hold a term, counted anew.
-    pub(super) fn holding_in(&self, place: usize, term: &Term) -> tantivy::Result<u64> {
-        match (self.counted.shares.get(place), self.view.parts().get(place)) {
-            (Some(share), Some(part)) => share.holding(part, term),
+    /// How many live rows of one part contain a term, uncached.
+    pub(super) fn doc_freq_in(&self, place: usize, term: &Term) -> tantivy::Result<u64> {
+        match (self.statistics.parts.get(place), self.view.parts().get(place)) {
+            (Some(statistics), Some(part)) => statistics.doc_freq_of(part, term),
             _ => Ok(0),
         }
     }
 }
 
-impl Bm25StatisticsProvider for Living<'_> {
+impl Bm25StatisticsProvider for LiveStatistics<'_> {
     fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        Ok(if field == self.words { self.counted.tokens } else { 0 })
+        Ok(if field == self.words { self.statistics.tokens } else { 0 })
     }
 
     fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(self.counted.rows)
+        Ok(self.statistics.rows)
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        self.counted
-            .frequencies
-            .get(term, || (0..self.view.parts().len()).map(|place| self.holding_in(place, term)).sum())
+        self.statistics.frequencies.get_or_count(term, || {
+            (0..self.view.parts().len()).map(|place| self.doc_freq_in(place, term)).sum()
+        })
     }
 }

@@ -1,8 +1,8 @@
-//! Files of stored chunks, read piece by piece instead of by memory map.
+//! Document store files, read with `pread` instead of memory-mapped.
 //!
-//! They are most of the index, and to load the vectors of a workspace is to read all of them once. By a map, each page that was
-//! ever read would count as memory of this process until the segment is merged away. A piece that is read is copied, and
-//! what the system keeps of the file is the system's, which gives it up before anything that is mapped.
+//! They are most of the index, and loading the vectors of a workspace reads all of them once. With a mapping, each page ever read
+//! would count towards the process's resident memory until the segment is merged. With `pread`, the range is copied and the page
+//! cache stays the kernel's, which evicts it before mapped pages.
 
 use std::fs::File;
 use std::io;
@@ -14,30 +14,30 @@ use tantivy::HasLen;
 use tantivy::directory::error::OpenReadError;
 use tantivy::directory::{Directory as _, FileHandle, MmapDirectory, OwnedBytes};
 
-/// How names of such files end.
+/// The extension of document store files.
 const EXTENSION: &str = "store";
 
-/// Bytes from which a piece is mapped for as long as it is used: a merge takes all blocks of a segment at once, and a copy of
-/// them would be as much heap.
+/// Ranges of at least this many bytes are mapped while they are in use: a merge reads all blocks of a segment at once, and a copy
+/// would take as much heap.
 const MAPPED_FROM: usize = 1 << 20;
 
-/// An open file of stored chunks.
+/// An open document store file.
 #[derive(Debug)]
-pub(super) struct StoredFile {
+pub(super) struct StoreFile {
     file: File,
     length: usize,
-    /// Within `mapped`.
+    /// Relative to `mapped`.
     path: PathBuf,
     mapped: MmapDirectory,
 }
 
-impl StoredFile {
-    /// Whether a file of the index is one of these.
-    pub(super) fn is(path: &Path) -> bool {
+impl StoreFile {
+    /// Whether a file of the index is a document store.
+    pub(super) fn is_store(path: &Path) -> bool {
         path.extension().is_some_and(|extension| extension == EXTENSION)
     }
 
-    /// Opens a file of the folder `root`, of which `mapped` gives the maps.
+    /// Opens a file of the folder `root`, which `mapped` maps.
     pub(super) fn open(root: &Path, path: &Path, mapped: &MmapDirectory) -> Result<Self, OpenReadError> {
         let failed = |error: io::Error| {
             if error.kind() == io::ErrorKind::NotFound {
@@ -52,15 +52,15 @@ impl StoredFile {
     }
 }
 
-impl HasLen for StoredFile {
+impl HasLen for StoreFile {
     fn len(&self) -> usize {
         self.length
     }
 }
 
-impl FileHandle for StoredFile {
+impl FileHandle for StoreFile {
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
-        // A file that was removed meanwhile is still open here, and has no map any more.
+        // A file that was removed meanwhile is still open here, but can no longer be mapped.
         if range.len() >= MAPPED_FROM
             && let Ok(map) = self.mapped.get_file_handle(&self.path)
         {
@@ -82,7 +82,7 @@ mod tests {
         let written: Vec<u8> = (0..3 << 20).map(|place: u32| (place % 251) as u8).collect();
         fs_err::write(folder.path().join("a.store"), &written).unwrap();
         let mapped = MmapDirectory::open(folder.path()).unwrap();
-        let open = || StoredFile::open(folder.path(), Path::new("a.store"), &mapped);
+        let open = || StoreFile::open(folder.path(), Path::new("a.store"), &mapped);
         let file = open().unwrap();
         assert_eq!(file.len(), written.len());
         let ranges = [0..0, 7..4_103, 5..MAPPED_FROM + 4, MAPPED_FROM..MAPPED_FROM * 3];
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn only_stored_chunks_are_read_so() {
-        assert!(StoredFile::is(Path::new("02b1d2e8103d452ea3f31c66637fce39.store")));
+        assert!(StoreFile::is_store(Path::new("02b1d2e8103d452ea3f31c66637fce39.store")));
         for other in ["02b1d2e8103d452ea3f31c66637fce39.idx", "meta.json", "store", ".tantivy-meta.lock"] {
-            assert!(!StoredFile::is(Path::new(other)), "{other}");
+            assert!(!StoreFile::is_store(Path::new(other)), "{other}");
         }
     }
 }

@@ -1,28 +1,28 @@
-//! Hands words that are found already to tantivy, which wants a text and a tokenizer.
+//! Passes tokens to tantivy, which expects a text and a tokenizer.
 //!
-//! The text is the words themselves. What stands before a word says where it is: a line end at the next place, a space at
-//! the same place, a form feed and a number so many places further.
+//! Tokens are encoded as one text. The separator before a token encodes its position increment: a line feed for 1, a space for 0, a
+//! form feed and a number for larger ones.
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
 use crate::words;
 
-/// The name under which [`Listed`] is registered.
-pub(super) const LISTED: &str = "listed";
+/// The name under which [`TokenListTokenizer`] is registered.
+pub(super) const TOKEN_LIST: &str = "listed";
 
 const NEXT: char = '\n';
 const SAME: char = ' ';
-const FURTHER: char = '\u{c}';
+const SKIP: char = '\u{c}';
 
-/// The text of some words.
-pub(super) fn list(tokens: &[words::Token]) -> String {
+/// Encodes tokens as a text.
+pub(super) fn encode(tokens: &[words::Token]) -> String {
     let mut text = String::new();
     let mut last: Option<u32> = None;
     for token in tokens {
         match last.map(|last| token.position.saturating_sub(last)) {
             Some(0) => text.push(SAME),
             Some(1) => text.push(NEXT),
-            Some(further) => text.push_str(&format!("{FURTHER}{further}{NEXT}")),
+            Some(step) => text.push_str(&format!("{SKIP}{step}{NEXT}")),
             None => text.push(NEXT),
         }
         text.push_str(&token.text);
@@ -31,13 +31,13 @@ pub(super) fn list(tokens: &[words::Token]) -> String {
     text
 }
 
-/// Reads what [`list`] wrote.
+/// Decodes what [`encode`] wrote.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Listed {
+pub(super) struct TokenListTokenizer {
     token: Token,
 }
 
-impl Tokenizer for Listed {
+impl Tokenizer for TokenListTokenizer {
     type TokenStream<'a> = Stream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream<'a> {
@@ -46,7 +46,7 @@ impl Tokenizer for Listed {
     }
 }
 
-/// The words of a list.
+/// The tokens of an encoded list.
 pub(super) struct Stream<'a> {
     rest: &'a str,
     token: &'a mut Token,
@@ -54,24 +54,24 @@ pub(super) struct Stream<'a> {
 
 impl TokenStream for Stream<'_> {
     fn advance(&mut self) -> bool {
-        let mut further = 1;
+        let mut step = 1;
         let mut characters = self.rest.chars();
         match characters.next() {
-            Some(SAME) => further = 0,
-            Some(FURTHER) => {
+            Some(SAME) => step = 0,
+            Some(SKIP) => {
                 let Some((places, rest)) = characters.as_str().split_once(NEXT) else { return false };
-                further = places.parse().unwrap_or(1);
+                step = places.parse().unwrap_or(1);
                 characters = rest.chars();
             }
             Some(_) => {}
             None => return false,
         }
         let rest = characters.as_str();
-        let end = rest.find([NEXT, SAME, FURTHER]).unwrap_or(rest.len());
+        let end = rest.find([NEXT, SAME, SKIP]).unwrap_or(rest.len());
         let (word, rest) = rest.split_at(end);
         self.rest = rest;
-        // The first place is 0: a token is reset to the place before.
-        self.token.position = self.token.position.wrapping_add(further);
+        // The first position is 0: resetting a token sets its position to `usize::MAX`.
+        self.token.position = self.token.position.wrapping_add(step);
         self.token.text.clear();
         self.token.text.push_str(word);
         true
@@ -95,8 +95,8 @@ mod tests {
         let tokens = [(0, "get"), (0, "getuser"), (1, "user"), (101, "body"), (102, "1.2.3"), (102, "1")];
         let tokens: Vec<words::Token> =
             tokens.map(|(position, text)| words::Token { text: text.to_owned(), position }).to_vec();
-        let listed = list(&tokens);
-        let mut tokenizer = Listed::default();
+        let listed = encode(&tokens);
+        let mut tokenizer = TokenListTokenizer::default();
         for _ in 0..2 {
             let mut stream = tokenizer.token_stream(&listed);
             for token in &tokens {

@@ -1,4 +1,4 @@
-//! One state of the index: the committed segments, the recent ones beside them, and which of their rows are gone.
+//! An immutable snapshot of the index: the committed segments, the recent in-memory ones, and which of their rows were deleted.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -12,39 +12,39 @@ use tantivy::{DocId, DocSet as _, Searcher, SegmentReader, TERMINATED, TantivyEr
 use uuid::Uuid;
 
 use super::schema::{DOCUMENT_HIGH, DOCUMENT_LOW, ORDINAL, parse_language_key};
-use super::statistics::{Counted, Kept, Members};
+use super::statistics::{CorpusCache, CorpusStatistics, Members};
 use crate::ChunkId;
 use crate::words::Languages;
 
-/// The state that searches see now.
+/// The view that new searches use.
 #[derive(Clone)]
-pub(super) struct Views(Arc<RwLock<Arc<View>>>);
+pub(super) struct CurrentView(Arc<RwLock<Arc<View>>>);
 
-impl Views {
+impl CurrentView {
     pub(super) fn new(view: View) -> Self {
         Self(Arc::new(RwLock::new(Arc::new(view))))
     }
 
-    pub(super) fn now(&self) -> Arc<View> {
+    pub(super) fn load(&self) -> Arc<View> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn show(&self, view: View) {
+    pub(super) fn store(&self, view: View) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
     }
 }
 
-/// One state of the index. It never changes: a change makes another one that shares the segments.
+/// An immutable snapshot of the index. A change creates another view that shares the segments.
 pub(super) struct View {
     committed: Searcher,
     /// The committed segments in the order of the searcher, then the recent ones.
     parts: Vec<Part>,
-    /// The places of the parts, that with most rows first.
+    /// Indices of the parts, by descending number of rows.
     largest_first: Vec<usize>,
-    counted: Kept<Counted>,
+    statistics: CorpusCache<CorpusStatistics>,
 }
 
-/// A row of a view: the place of its part, and its place there.
+/// A row of a view: the index of its part, and the row in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Address {
     pub(super) part: usize,
@@ -52,18 +52,18 @@ pub(super) struct Address {
 }
 
 impl View {
-    /// What is committed, and nothing beside it.
+    /// The committed segments only.
     pub(super) fn committed(searcher: Searcher) -> Self {
         let parts =
             searcher.segment_readers().iter().map(|segment| Part::new(segment.clone(), None)).collect();
         Self::of(searcher, parts)
     }
 
-    /// This state without the rows of `gone` keys and with the rows of a recent segment.
-    pub(super) fn with(&self, gone: &[Term], recent: Option<Part>) -> tantivy::Result<Self> {
+    /// This view without the rows that have one of the `deleted` keys, and with a recent segment.
+    pub(super) fn with(&self, deleted: &[Term], recent: Option<Part>) -> tantivy::Result<Self> {
         let mut parts = self.parts.clone();
         for part in &mut parts {
-            part.lose(gone)?;
+            part.delete(deleted)?;
         }
         parts.extend(recent);
         Ok(Self::of(self.committed.clone(), parts))
@@ -72,7 +72,7 @@ impl View {
     fn of(committed: Searcher, parts: Vec<Part>) -> Self {
         let mut largest_first: Vec<usize> = (0..parts.len()).collect();
         largest_first.sort_by_key(|place| Reverse(parts.get(*place).map_or(0, Part::rows)));
-        Self { committed, parts, largest_first, counted: Kept::default() }
+        Self { committed, parts, largest_first, statistics: CorpusCache::default() }
     }
 
     pub(super) fn searcher(&self) -> &Searcher {
@@ -83,18 +83,18 @@ impl View {
         &self.parts
     }
 
-    /// The parts with their places. What the largest holds lets most of the others be left out of a search, and what is
-    /// looked for is likeliest there.
+    /// The parts with their indices, largest first: a lookup most likely succeeds there, and a search that starts there gets a
+    /// high score threshold early, so that it can skip most of the rest.
     pub(super) fn largest_first(&self) -> impl Iterator<Item = (usize, &Part)> {
         self.largest_first.iter().filter_map(|place| Some((*place, self.parts.get(*place)?)))
     }
 
-    /// What was counted of it for corpora.
-    pub(super) fn counted(&self) -> &Kept<Counted> {
-        &self.counted
+    /// The cached statistics of corpora.
+    pub(super) fn statistics(&self) -> &CorpusCache<CorpusStatistics> {
+        &self.statistics
     }
 
-    /// The languages of a workspace's chunks, perhaps with some of chunks that are gone.
+    /// The languages of a workspace's chunks; deleted chunks may still count.
     pub(super) fn languages(&self, field: Field, workspace: Uuid) -> tantivy::Result<Languages> {
         let mut languages = Languages::default();
         for part in &self.parts {
@@ -105,11 +105,11 @@ impl View {
         Ok(languages)
     }
 
-    /// The living row of a key.
+    /// The live row of a key.
     pub(super) fn address(&self, key: &Term) -> tantivy::Result<Option<Address>> {
         for (place, part) in self.largest_first() {
             let mut found = None;
-            part.for_each_living(key, |row| {
+            part.for_each_live(key, |row| {
                 found = Some(Address { part: place, row });
                 Ok(())
             })?;
@@ -120,18 +120,18 @@ impl View {
         Ok(None)
     }
 
-    /// Those of some keys that living rows have.
-    pub(super) fn held(&self, keys: Vec<Term>) -> tantivy::Result<Vec<Term>> {
-        let mut held = Vec::new();
+    /// The keys that live rows have.
+    pub(super) fn existing_keys(&self, keys: Vec<Term>) -> tantivy::Result<Vec<Term>> {
+        let mut existing = Vec::new();
         for key in keys {
             if self.address(&key)?.is_some() {
-                held.push(key);
+                existing.push(key);
             }
         }
-        Ok(held)
+        Ok(existing)
     }
 
-    /// What is stored of a row, or as much of it as `D` reads.
+    /// The stored fields of a row, as far as `D` reads them.
     pub(super) fn document<D: DocumentDeserialize>(&self, address: Address) -> tantivy::Result<D> {
         let part = self.parts.get(address.part).ok_or_else(no_part)?;
         if let Some(store) = &part.store {
@@ -156,11 +156,11 @@ pub(super) struct Part {
     pub(super) segment: SegmentReader,
     columns: Arc<OnceLock<IdColumns>>,
     languages: Arc<OnceLock<HashMap<Uuid, Languages>>>,
-    members: Arc<Kept<Members>>,
-    /// Of a recent segment; the searcher reads the committed ones.
+    members: Arc<CorpusCache<Members>>,
+    /// The document store of a recent segment; committed ones are read through the searcher.
     store: Option<Arc<StoreReader>>,
     /// Rows that were replaced or deleted since the last commit.
-    gone: Option<Arc<HashSet<DocId>>>,
+    deleted: Option<Arc<HashSet<DocId>>>,
 }
 
 impl Part {
@@ -171,36 +171,36 @@ impl Part {
             languages: Arc::default(),
             members: Arc::default(),
             store: store.map(Arc::new),
-            gone: None,
+            deleted: None,
         }
     }
 
-    pub(super) fn is_living(&self, row: DocId) -> bool {
-        !self.segment.is_deleted(row) && self.gone.as_ref().is_none_or(|gone| !gone.contains(&row))
+    pub(super) fn is_live(&self, row: DocId) -> bool {
+        !self.segment.is_deleted(row) && self.deleted.as_ref().is_none_or(|deleted| !deleted.contains(&row))
     }
 
     /// Rows that were replaced or deleted since the last commit.
-    pub(super) fn gone(&self) -> impl Iterator<Item = DocId> {
-        self.gone.iter().flat_map(|gone| gone.iter().copied())
+    pub(super) fn deleted(&self) -> impl Iterator<Item = DocId> {
+        self.deleted.iter().flat_map(|deleted| deleted.iter().copied())
     }
 
     /// Which of the segment's rows belong to corpora.
-    pub(super) fn members(&self) -> &Kept<Members> {
+    pub(super) fn members(&self) -> &CorpusCache<Members> {
         &self.members
     }
 
-    /// Rows, dead ones too.
+    /// The number of rows, including deleted ones.
     pub(super) fn rows(&self) -> u32 {
         self.segment.max_doc()
     }
 
-    /// How many rows, dead ones too, hold a term.
+    /// How many rows, including deleted ones, contain a term.
     pub(super) fn rows_with(&self, term: &Term) -> tantivy::Result<u32> {
         Ok(self.segment.inverted_index(term.field())?.doc_freq(term)?)
     }
 
-    /// Calls `each` for the living rows that hold `term`.
-    pub(super) fn for_each_living(
+    /// Calls `each` for the live rows that contain `term`.
+    pub(super) fn for_each_live(
         &self,
         term: &Term,
         mut each: impl FnMut(DocId) -> tantivy::Result<()>,
@@ -211,7 +211,7 @@ impl Part {
         };
         let mut row = rows.doc();
         while row != TERMINATED {
-            if self.is_living(row) {
+            if self.is_live(row) {
                 each(row)?;
             }
             row = rows.advance();
@@ -244,16 +244,16 @@ impl Part {
         Ok(self.columns.get_or_init(|| opened))
     }
 
-    fn lose(&mut self, keys: &[Term]) -> tantivy::Result<()> {
-        let mut lost = Vec::new();
+    fn delete(&mut self, keys: &[Term]) -> tantivy::Result<()> {
+        let mut deleted = Vec::new();
         for key in keys {
-            self.for_each_living(key, |row| {
-                lost.push(row);
+            self.for_each_live(key, |row| {
+                deleted.push(row);
                 Ok(())
             })?;
         }
-        if !lost.is_empty() {
-            Arc::make_mut(self.gone.get_or_insert_default()).extend(lost);
+        if !deleted.is_empty() {
+            Arc::make_mut(self.deleted.get_or_insert_default()).extend(deleted);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Applies batches: small ones to a segment in memory, which a commit later folds into the files with the cursors.
+//! Applies batches: small ones to in-memory segments, which a later commit writes to files together with the cursors.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
@@ -20,27 +20,41 @@ use crate::vectors::{Composed, DocumentVectors};
 use crate::words::Stems;
 use crate::{Batch, ChunkId, IndexedChunk, IndexedDocument};
 
-/// What one writer at a time holds.
-pub(super) struct Writing {
-    /// Opened by the first commit: its threads and buffers are not worth their memory before.
+/// The state of the write path, which one batch at a time locks.
+pub(super) struct WriterState {
+    /// Opened by the first commit, since its threads and buffers take memory.
     writer: Option<IndexWriter>,
     pending: Pending,
-    /// What the last commit wrote.
+    /// The payload of the last commit.
     committed: Payload,
     /// Rounds of maintenance since the last write.
     idle_rounds: u32,
 }
 
-impl Writing {
+impl WriterState {
     pub(super) fn new(committed: Payload) -> Self {
         Self { writer: None, pending: Pending::default(), committed, idle_rounds: 0 }
     }
 }
 
-/// A batch in the engine's terms.
+/// A writer that is being closed. While it waits for its merges, it holds tantivy's lock of the folder, so that no other writer can
+/// be opened.
+pub(super) struct ClosingWriter<'a> {
+    writer: IndexWriter,
+    _closing: MutexGuard<'a, ()>,
+}
+
+impl ClosingWriter<'_> {
+    /// Waits for the merges.
+    pub(super) fn wait(self) -> Result<(), Error> {
+        Ok(self.writer.wait_merging_threads()?)
+    }
+}
+
+/// A batch in tantivy's terms.
 #[derive(Default)]
 struct Changes {
-    gone: Vec<Term>,
+    deletions: Vec<Term>,
     rows: Vec<TantivyDocument>,
     vectors: Vec<(Uuid, DocumentVectors)>,
 }
@@ -50,26 +64,26 @@ impl Index {
         let mut changes = self.changes(&batch)?;
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         writing.idle_rounds = 0;
-        // What is new has no rows that could go, and a single deletion has a commit open every segment anew.
-        changes.gone = self.views.now().held(changes.gone)?;
+        // New documents have no rows to delete, and a single deletion makes a commit reopen every segment.
+        changes.deletions = self.current_view.load().existing_keys(changes.deletions)?;
         let rows = changes.rows.len();
         let payload = if writing.pending.has_room_for(rows) {
-            self.show_recent(&changes)?;
-            writing.pending.push(operations(changes.gone, changes.rows), rows);
+            self.publish_recent(&changes)?;
+            writing.pending.push(operations(changes.deletions, changes.rows), rows);
             None
         } else {
-            writing.pending.push(operations(changes.gone, changes.rows), rows);
+            writing.pending.push(operations(changes.deletions, changes.rows), rows);
             let mut payload = self.payload();
             payload.advance(&batch.cursors);
             self.commit(&mut writing, &payload)?;
             Some(payload)
         };
         self.vectors.apply(&changes.vectors);
-        // Last: who reads a position finds what it stands for.
-        let mut shown = self.payload.write().unwrap_or_else(PoisonError::into_inner);
+        // Last: whoever reads a cursor must find everything up to it.
+        let mut published = self.payload.write().unwrap_or_else(PoisonError::into_inner);
         match payload {
-            Some(payload) => *shown = payload,
-            None => shown.advance(&batch.cursors),
+            Some(payload) => *published = payload,
+            None => published.advance(&batch.cursors),
         }
         Ok(())
     }
@@ -82,13 +96,13 @@ impl Index {
         }
         writing.pending.push(operations(vec![self.fields.workspace_term(workspace)], Vec::new()), 0);
         self.commit(&mut writing, &payload)?;
-        // Rare enough that every workspace's vectors may be read anew.
+        // Rare enough to reload the vectors of every workspace.
         self.vectors.release();
         self.set_payload(payload);
         Ok(())
     }
 
-    /// Commits what is in memory only.
+    /// Commits pending batches.
     pub(super) fn commit_pending(&self) -> Result<(), Error> {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if writing.pending.is_empty() {
@@ -98,23 +112,32 @@ impl Index {
         self.commit(&mut writing, &payload)
     }
 
-    /// Commits what is in memory only, and closes the writer when its merges have ended.
+    /// Commits pending batches, and closes the writer once its merges have finished. Batches are applied meanwhile; only a
+    /// commit, which needs another writer, waits.
     pub(super) fn close_writer(&self) -> Result<(), Error> {
         self.commit_pending()?;
-        // Held while merges end: until then no other writer can be opened.
-        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(writer) = writing.writer.take() {
-            writer.wait_merging_threads()?;
-            if writing.pending.is_empty() && self.has_merged()? {
-                // Gives the old files back.
-                self.reader.reload()?;
-                self.views.show(View::committed(self.reader.searcher()));
-            }
+        let Some(closing) = self.take_writer() else { return Ok(()) };
+        closing.wait()?;
+        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if writing.pending.is_empty() && self.has_merged()? {
+            // Closes the files of merged segments.
+            self.reader.reload()?;
+            self.current_view.store(View::committed(self.reader.searcher()));
         }
         Ok(())
     }
 
-    /// Closes the writer after some calls of this without a write.
+    /// Takes the writer out to close it. Lock order: `writing` before `closing`; the holder of a [`ClosingWriter`] must not lock
+    /// `writing` before it is dropped.
+    pub(super) fn take_writer(&self) -> Option<ClosingWriter<'_>> {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = writing.writer.take()?;
+        // Never contended: there is no writer while another one is being closed.
+        let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(ClosingWriter { writer, _closing: closing })
+    }
+
+    /// Closes the writer after [`WRITER_IDLE_ROUNDS`] calls without a write.
     pub(super) fn close_idle_writer(&self) -> Result<(), Error> {
         let is_idle = {
             let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,32 +149,32 @@ impl Index {
 
     /// Whether segments were merged since the last commit.
     fn has_merged(&self) -> Result<bool, Error> {
-        let shown: HashSet<SegmentId> =
+        let searched: HashSet<SegmentId> =
             self.reader.searcher().segment_readers().iter().map(SegmentReader::segment_id).collect();
-        let there: HashSet<SegmentId> = self.engine.searchable_segment_ids()?.into_iter().collect();
-        Ok(shown != there)
+        let committed: HashSet<SegmentId> = self.engine.searchable_segment_ids()?.into_iter().collect();
+        Ok(searched != committed)
     }
 
-    fn show_recent(&self, changes: &Changes) -> Result<(), Error> {
-        if changes.gone.is_empty() && changes.rows.is_empty() {
+    fn publish_recent(&self, changes: &Changes) -> Result<(), Error> {
+        if changes.deletions.is_empty() && changes.rows.is_empty() {
             return Ok(());
         }
         let recent = match changes.rows.as_slice() {
             [] => None,
             rows => Some(recent::segment(&self.fields.schema, self.engine.tokenizers(), rows)?),
         };
-        let view = self.views.now().with(&changes.gone, recent)?;
-        self.views.show(view);
+        let view = self.current_view.load().with(&changes.deletions, recent)?;
+        self.current_view.store(view);
         Ok(())
     }
 
-    /// Commits what is pending with the payload. What fails takes the index back to the last commit, from where the
-    /// feeds are replayed.
-    fn commit(&self, writing: &mut Writing, payload: &Payload) -> Result<(), Error> {
+    /// Commits pending batches with the payload. On failure the index is rolled back to the last commit, from which the feeds are
+    /// replayed.
+    fn commit(&self, writing: &mut WriterState, payload: &Payload) -> Result<(), Error> {
         if let Err(error) = self.try_commit(writing, payload) {
-            // Drops what is uncommitted.
+            // Discards uncommitted operations.
             writing.writer = None;
-            self.views.show(View::committed(self.reader.searcher()));
+            self.current_view.store(View::committed(self.reader.searcher()));
             self.vectors.release();
             self.set_payload(writing.committed.clone());
             return Err(error);
@@ -160,7 +183,7 @@ impl Index {
         Ok(())
     }
 
-    fn try_commit(&self, writing: &mut Writing, payload: &Payload) -> Result<(), Error> {
+    fn try_commit(&self, writing: &mut WriterState, payload: &Payload) -> Result<(), Error> {
         let operations = std::mem::take(&mut writing.pending).into_operations();
         let text = serde_json::to_string(payload)?;
         let writer = match writing.writer.as_mut() {
@@ -172,11 +195,12 @@ impl Index {
         commit.set_payload(&text);
         commit.commit()?;
         self.reader.reload()?;
-        self.views.show(View::committed(self.reader.searcher()));
+        self.current_view.store(View::committed(self.reader.searcher()));
         Ok(())
     }
 
     fn open_writer(&self) -> Result<IndexWriter, Error> {
+        let _closed = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .memory_budget_per_thread(WRITER_MEMORY)
@@ -200,7 +224,8 @@ impl Index {
         *self.payload.write().unwrap_or_else(PoisonError::into_inner) = payload;
     }
 
-    /// Every document that is deleted or replaced is gone; the last of those given for one id stays.
+    /// The changes of a batch. Rows of deleted and replaced documents are deleted; of several documents with one id the last one
+    /// wins.
     fn changes(&self, batch: &Batch) -> Result<Changes, Error> {
         let mut changes = Changes::default();
         let last: HashMap<(Uuid, Uuid), &IndexedDocument> = batch
@@ -210,7 +235,7 @@ impl Index {
             .collect();
         let deleted: HashSet<(Uuid, Uuid)> = batch.deletions.iter().copied().collect();
         for key in deleted.iter().filter(|key| !last.contains_key(key)) {
-            changes.gone.push(self.fields.document_term(key.0, key.1));
+            changes.deletions.push(self.fields.document_term(key.0, key.1));
             let vectors = DocumentVectors { document: key.1, container: None, rows: Vec::new() };
             changes.vectors.push((key.0, vectors));
         }
@@ -227,7 +252,7 @@ impl Index {
         stems: &mut Stems,
         changes: &mut Changes,
     ) -> Result<(), Error> {
-        changes.gone.push(self.fields.document_term(document.workspace, document.document));
+        changes.deletions.push(self.fields.document_term(document.workspace, document.document));
         let mut rows = Vec::with_capacity(document.chunks.len());
         for (ordinal, chunk) in (0..).zip(&document.chunks) {
             let composed = self.composed(chunk)?;
@@ -240,7 +265,7 @@ impl Index {
         Ok(())
     }
 
-    /// None for a zero vector.
+    /// `None` for a zero vector.
     fn composed(&self, chunk: &IndexedChunk) -> Result<Option<Composed>, Error> {
         let given = chunk.embedding.len();
         if given == self.dimensions.get() {
@@ -250,7 +275,7 @@ impl Index {
     }
 }
 
-/// What is gone goes first.
-fn operations(gone: Vec<Term>, rows: Vec<TantivyDocument>) -> Vec<UserOperation> {
-    gone.into_iter().map(UserOperation::Delete).chain(rows.into_iter().map(UserOperation::Add)).collect()
+/// Deletions come first, so that they do not remove the new rows.
+fn operations(deletions: Vec<Term>, rows: Vec<TantivyDocument>) -> Vec<UserOperation> {
+    deletions.into_iter().map(UserOperation::Delete).chain(rows.into_iter().map(UserOperation::Add)).collect()
 }

@@ -1,4 +1,4 @@
-//! Where Qdrant is, and what its collections are called.
+//! The configuration of Qdrant.
 
 use std::path::PathBuf;
 
@@ -6,31 +6,30 @@ use http::Uri;
 
 use crate::Error;
 
-/// Longest prefix of collection names: what is put behind it must leave Qdrant's file names short enough.
-const LONGEST_PREFIX: usize = 64;
+/// The maximum length of the prefix of collection names: Qdrant uses the full name in file names.
+const MAX_PREFIX_BYTES: usize = 64;
 
-/// Where Qdrant is, and what its collections are called.
+/// The address of Qdrant, its credentials, and the prefix of collection names.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Its gRPC address, such as `http://qdrant:6334`; `https://` for TLS.
+    /// The gRPC address, such as `http://qdrant:6334`; `https://` for TLS.
     pub url: String,
-    /// The file of the certificate authorities that may have signed its certificate, in PEM form; those that the machine
-    /// trusts without one.
+    /// The PEM file of trusted certificate authorities; `None` for those of the system.
     pub ca: Option<PathBuf>,
-    /// The API key, when Qdrant wants one.
+    /// The API key, if Qdrant requires one.
     pub api_key: Option<String>,
-    /// What the names of collections begin with, so that several deployments can share one Qdrant.
+    /// The prefix of collection names, so that several deployments can share one Qdrant.
     pub prefix: String,
 }
 
-// Without the key, and without an address that somebody may have put one into.
+// Without the key, and without the address, which may contain one.
 cairn_chassis::debug_fields!(Config { prefix });
 
 impl Config {
-    /// Whether it can be used; nothing is contacted.
+    /// Validates the configuration; does not connect.
     ///
     /// # Errors
-    /// [`Error::Config`] says which part is wrong and how it is written. No part of a key is repeated.
+    /// [`Error::Config`] says which part is invalid and what is expected. It contains no part of a key.
     pub fn check(&self) -> Result<(), Error> {
         let address = self.url.parse::<Uri>().ok().filter(|uri| {
             matches!(uri.scheme_str(), Some("http" | "https"))
@@ -52,14 +51,16 @@ impl Config {
             return Err(unusable("the API key is empty or has characters that no header may have"));
         }
         let may_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        if self.prefix.is_empty() || self.prefix.len() > LONGEST_PREFIX || !self.prefix.bytes().all(may_name)
+        if self.prefix.is_empty()
+            || self.prefix.len() > MAX_PREFIX_BYTES
+            || !self.prefix.bytes().all(may_name)
         {
             return Err(unusable("the prefix of collections is not 1 to 64 letters, digits, - or _"));
         }
         Ok(())
     }
 
-    /// Whether it is spoken to with TLS.
+    /// Whether TLS is used.
     pub(super) fn is_encrypted(&self) -> bool {
         self.url.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
     }

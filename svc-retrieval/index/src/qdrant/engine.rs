@@ -1,25 +1,24 @@
-//! The engine of words and meaning on Qdrant, for several replicas of retrieval that keep nothing on their own disk.
+//! The engine on Qdrant, for several replicas of retrieval without local state.
 //!
-//! One collection holds the chunks of all workspaces for one embedder: a dense vector for meaning, a sparse one for
-//! words (BM25, [`words`]), the analysed text for phrases and exclusions, and all that is returned of a chunk. It is
-//! derived data: a collection that is deleted comes back from the feeds. How batches are applied without transactions
-//! stands in [`write`].
+//! One collection holds the chunks of all workspaces for one embedder. A chunk has a dense vector for semantic search, a sparse one for
+//! BM25 ([`words`]), its tokens for phrases and exclusions, and the fields that are returned. It is derived data: a deleted
+//! collection is rebuilt from the feeds. [`write`] says how batches are applied without transactions.
 
 mod api;
-mod asked;
-mod begun;
 mod candidates;
 mod client;
 mod collection;
+mod completions;
+mod cursor_reads;
+mod drafts;
 mod factory;
 mod filters;
-mod instead;
+mod language_cache;
 mod look;
 mod mark;
 mod nearness;
 mod points;
 mod read;
-mod spoken;
 mod tuning;
 mod words;
 mod write;
@@ -38,11 +37,11 @@ use uuid::Uuid;
 
 pub(super) use self::factory::QdrantFactory;
 
-use self::asked::Asked;
 use self::client::Client;
-use self::instead::Drafts;
+use self::cursor_reads::CursorReads;
+use self::drafts::Drafts;
+use self::language_cache::LanguageCache;
 use self::points::{DOCUMENT, HEADINGS, ORDINAL, PIECES, Row, TABLE_HEADER, TEXT, TITLE};
-use self::spoken::Spoken;
 use self::write::Replacement;
 use super::Config;
 use crate::vectors::UnitVector;
@@ -51,27 +50,27 @@ use crate::{
     StoredChunk,
 };
 
-/// 1 while Qdrant answers.
+/// 1 while Qdrant is healthy.
 const UP: &str = "cairn_retrieval_qdrant_up";
 
-/// Why Qdrant did not do what it was asked.
+/// Why a call of Qdrant failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The server lacks what searches need.
+    /// The server lacks features that searches need.
     #[error(
         "Qdrant cannot be used as configured: the server is older than 1.19: replace it with a newer one"
     )]
     TooOld,
-    /// It does not answer, or is too busy to.
+    /// The server cannot be reached, or is overloaded.
     #[error("Qdrant cannot be reached: {0}")]
     Unreachable(String),
-    /// It wants another API key.
+    /// The API key is not accepted.
     #[error("Qdrant refuses the API key: set CAIRN_QDRANT_API_KEY to one that may read and write")]
     Refused,
-    /// The collection was removed while this process ran; another replica may have made it again.
+    /// The collection was removed while this process ran; another replica may have recreated it.
     #[error("the collection is no longer in Qdrant; it is made again and filled from the feeds")]
     Gone,
-    /// The collection of that name was not made by this version of Cairn for this embedder.
+    /// The collection of that name was not created by this version of Cairn for this embedder.
     #[error(
         "the collection {collection} has other vectors: remove it, or choose another CAIRN_QDRANT_PREFIX"
     )]
@@ -79,13 +78,14 @@ pub(crate) enum Error {
         /// Its name.
         collection: String,
     },
-    /// The request breaks a rule of Qdrant's.
+    /// Qdrant rejects the request as invalid.
     #[error("Qdrant rejects a request: {0}")]
     Rejected(String),
-    /// Its answer is not what it should be.
+    /// The response is malformed.
     #[error("Qdrant's answer cannot be used: {0}")]
     Answer(&'static str),
-    /// The cursors in Qdrant are behind what this process knew. It knows better now; the caller begins there again.
+    /// The cursors in Qdrant are behind those that this process had cached. The cache is refreshed; the caller starts again from
+    /// there.
     #[error("what was applied before is no longer in Qdrant; indexing goes on from where it is")]
     Outrun,
 }
@@ -110,23 +110,22 @@ struct Inner {
     client: Client,
     collection: String,
     dimensions: usize,
-    /// Whether the collection is known to be there with all of its indexes, and the cursors were read.
+    /// Whether the collection exists with all of its indexes, and the cursors were read.
     is_ready: AtomicBool,
-    /// Held by whoever makes it so.
+    /// Held while the collection is being prepared.
     preparing: tokio::sync::Mutex<()>,
-    /// What tells the collection from one of that name that is made later ([`mark`]).
+    /// Identifies the collection among successive ones of the same name ([`mark`]).
     mark: RwLock<Option<Uuid>>,
-    /// Makes marks.
+    /// Generates marks.
     ids: IdSource,
-    /// The cursors as this process knew them last.
+    /// The last known cursors.
     cursors: RwLock<Cursors>,
-    /// Those that somebody goes on from.
-    asked: Asked,
-    /// How often the collection was found to be gone.
+    /// The cursors that callers continue from.
+    cursor_reads: CursorReads,
+    /// How often the collection was lost.
     losses: AtomicU64,
-    /// The languages of workspaces.
-    spoken: Spoken,
-    /// Whether Qdrant answered when it was asked last.
+    language_cache: LanguageCache,
+    /// The result of the last health check.
     answers: AtomicBool,
 }
 
@@ -137,7 +136,7 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// The index in a collection. Nothing is contacted before it is used.
+    /// The index in a collection. Connects on first use.
     fn on(client: Client, collection: String, dimensions: usize, ids: IdSource) -> Self {
         Self(Arc::new(Inner {
             client,
@@ -148,19 +147,19 @@ impl Index {
             mark: RwLock::default(),
             ids,
             cursors: RwLock::default(),
-            asked: Asked::default(),
+            cursor_reads: CursorReads::default(),
             losses: AtomicU64::new(0),
-            spoken: Spoken::default(),
+            language_cache: LanguageCache::default(),
             answers: AtomicBool::new(true),
         }))
     }
 
-    /// Has the collection made when it is not there, and reads the cursors.
+    /// Creates the collection if it does not exist, and reads the cursors.
     async fn prepare(&self) -> Result<(), Error> {
         self.0.ready().await
     }
 
-    /// The document as it is to stand.
+    /// The points of a document.
     fn replacement(&self, document: &IndexedDocument) -> Result<Replacement, crate::Error> {
         let mut rows = Vec::with_capacity(document.chunks.len());
         for (ordinal, chunk) in (0..).zip(&document.chunks) {
@@ -180,7 +179,7 @@ impl Index {
 }
 
 impl Inner {
-    /// Returns when the collection can be used; it is made when it is not there.
+    /// Returns when the collection is ready; creates it if it does not exist.
     async fn ready(&self) -> Result<(), Error> {
         if self.is_ready.load(Ordering::Acquire) {
             return Ok(());
@@ -188,58 +187,58 @@ impl Inner {
         let _preparing = self.preparing.lock().await;
         if !self.is_ready.load(Ordering::Acquire) {
             collection::ensure(&self.client, &self.collection, self.dimensions).await?;
-            // Before the cursors: those of a collection that takes the place of this one meanwhile do not count.
-            let mark = self.leave_mark().await?;
-            let cursors = self.read_cursors().await?;
-            // Held until all is set: a loss that is noticed meanwhile comes before or after.
-            let mut known = self.mark.write().unwrap_or_else(PoisonError::into_inner);
-            *known = Some(mark);
+            // Before the cursors, so that cursors of a collection that replaces this one meanwhile do not count.
+            let mark = self.ensure_mark().await?;
+            let cursors = self.read_cursors(mark).await?;
+            // Held until everything is set, so that a concurrent loss comes either before or after.
+            let mut current = self.mark.write().unwrap_or_else(PoisonError::into_inner);
+            *current = Some(mark);
             *self.cursors.write().unwrap_or_else(PoisonError::into_inner) = cursors;
             self.is_ready.store(true, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Notices in an answer that the collection is gone, so that the next call makes it again.
-    fn answered<T, E>(&self, answer: Result<T, E>) -> Result<T, Error>
+    /// Detects from an error that the collection is gone, so that the next call recreates it.
+    fn detect_loss<T, E>(&self, answer: Result<T, E>) -> Result<T, Error>
     where
         Error: From<E>,
     {
         answer.map_err(|error| {
             let error = Error::from(error);
             if matches!(error, Error::Gone) {
-                self.lose();
+                self.mark_lost();
             }
             error
         })
     }
 
-    /// Asks Qdrant whether it answers, and says so where that is new.
-    async fn look(&self) -> Result<(), Error> {
-        let looked = match self.client.api.health_check().await {
+    /// Checks the health of Qdrant, and logs changes of it.
+    async fn check_health(&self) -> Result<(), Error> {
+        let health = match self.client.api.health_check().await {
             Ok(_) => self.recover().await,
             Err(error) => Err(error.into()),
         };
-        let answered = looked.is_ok();
+        let answered = health.is_ok();
         let answered_before = self.answers.swap(answered, Ordering::AcqRel);
         metrics::gauge!(UP).set(if answered { 1.0 } else { 0.0 });
-        match &looked {
+        match &health {
             Ok(()) if !answered_before => tracing::info!("Qdrant answers again"),
             Err(error) if answered_before => {
                 tracing::warn!(%error, "Qdrant does not answer: searches fail until it does");
             }
             Ok(()) | Err(_) => {}
         }
-        looked
+        health
     }
 
-    fn lose(&self) {
-        self.asked.lose();
+    fn mark_lost(&self) {
+        self.cursor_reads.invalidate();
         self.losses.fetch_add(1, Ordering::AcqRel);
-        let mut known = self.mark.write().unwrap_or_else(PoisonError::into_inner);
-        *known = None;
+        let mut current = self.mark.write().unwrap_or_else(PoisonError::into_inner);
+        *current = None;
         self.cursors.write().unwrap_or_else(PoisonError::into_inner).clear();
-        // The last: whoever sees it reads the cursors of the next collection.
+        // Last: whoever sees it reads the cursors of the next collection.
         self.is_ready.store(false, Ordering::Release);
     }
 
@@ -248,12 +247,12 @@ impl Inner {
         cursors.get(feed).and_then(|feed| feed.get(&workspace)).copied().unwrap_or(0)
     }
 
-    fn remember(&self, feed: &str, workspace: Uuid, position: u64) {
+    fn set_cursor(&self, feed: &str, workspace: Uuid, position: u64) {
         let mut cursors = self.cursors.write().unwrap_or_else(PoisonError::into_inner);
         let before = cursors.get(feed).and_then(|feed| feed.get(&workspace)).copied().unwrap_or(0);
         if before != position {
-            // Somebody else may have written in another language.
-            self.spoken.forget(workspace);
+            // Another replica may have written documents in another language.
+            self.language_cache.invalidate(workspace);
         }
         if position == 0 {
             cursors.get_mut(feed).and_then(|feed| feed.remove(&workspace));
@@ -284,7 +283,7 @@ impl Engine for Index {
         }
         self.0.apply(documents, batch.cursors).await?;
         for document in &batch.documents {
-            self.0.spoken.hear(document.workspace, document.language);
+            self.0.language_cache.record_write(document.workspace, document.language);
         }
         Ok(())
     }
@@ -302,7 +301,7 @@ impl Engine for Index {
     }
 
     async fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, crate::Error> {
-        self.0.asked.note(feed, workspace);
+        self.0.cursor_reads.record(feed, workspace);
         Ok(self.0.refresh(feed, workspace).await?)
     }
 
@@ -391,8 +390,8 @@ impl Engine for Index {
     }
 
     async fn maintain(&self) -> Result<(), crate::Error> {
-        // What is wrong was said where it was found out.
-        let _looked = self.0.look().await;
+        // Failures are logged by the check.
+        let _health = self.0.check_health().await;
         Ok(())
     }
 

@@ -1,8 +1,8 @@
-//! A Qdrant for tests, in memory: the part of its gRPC API that the engine speaks, and nothing else.
+//! An in-memory fake of Qdrant for tests: the part of its gRPC API that the engine uses.
 //!
-//! It searches exactly, and counts how rare a word is over what a search names, as a Qdrant of 1.19 does. It keeps no text index
-//! and no graph, so it says nothing of speed, of memory or of what a graph misses, and it keeps vectors in full where Qdrant
-//! rounds them: a suite that passes here is still run against a Qdrant (`CAIRN_TEST_QDRANT_URL`).
+//! It searches exactly, and computes idf over the corpus of a search, as Qdrant 1.19 does. It has no text index and no HNSW graph, so
+//! it says nothing about speed, memory or recall, and it stores vectors in full precision where Qdrant rounds them: a suite that passes
+//! here must also run against a real Qdrant (`CAIRN_TEST_QDRANT_URL`).
 
 mod collection;
 mod filters;
@@ -40,15 +40,15 @@ use tonic::transport::{Identity, Server, ServerTlsConfig};
 
 use self::collection::Collection;
 
-/// The version that it claims: the oldest that the engine takes.
+/// The reported version: the oldest one that the engine supports.
 const VERSION: &str = "1.19.0";
-/// A message of gRPC stands behind a byte for its compression and four for its length.
-const BEFORE_A_MESSAGE: usize = 5;
+/// The header of a gRPC message: one byte for compression and four for the length.
+const FRAME_HEADER_BYTES: usize = 5;
 
-/// Who is let in, and how it is spoken to.
+/// Authentication and TLS.
 #[derive(Clone, Default)]
 pub struct Door {
-    /// The key that every call must carry; any call is taken without one.
+    /// The API key that every call must have; `None` to accept all calls.
     pub api_key: Option<String>,
     /// A certificate with its chain and its private key, in PEM form, for TLS.
     pub certificate: Option<(String, String)>,
@@ -56,7 +56,7 @@ pub struct Door {
 
 cairn_chassis::debug_fields!(Door);
 
-/// A Qdrant for tests. It ends with this.
+/// A running fake of Qdrant. It stops when this is dropped.
 #[derive(Debug)]
 pub struct StandIn {
     address: SocketAddr,
@@ -64,7 +64,7 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Serves at that listener until it is dropped. It begins without a collection.
+    /// Serves on the listener until this is dropped. Starts without collections.
     ///
     /// # Errors
     /// When the listener or the certificate cannot be used.
@@ -78,8 +78,8 @@ impl StandIn {
             let identity = Identity::from_pem(certificate, key);
             server = server.tls_config(ServerTlsConfig::new().identity(identity))?;
         }
-        let served = Arc::new(Served { api_key: door.api_key, collections: Mutex::default() });
-        let router: Router = Router::new().fallback(answer).with_state(served);
+        let state = Arc::new(FakeServer { api_key: door.api_key, collections: Mutex::default() });
+        let router: Router = Router::new().fallback(answer).with_state(state);
         let incoming = TcpIncoming::from(listener);
         let serving = Box::pin(server.add_routes(Routes::from(router)).serve_with_incoming(incoming));
         let serving = tokio::spawn(async move {
@@ -90,7 +90,7 @@ impl StandIn {
         Ok(Self { address, serving })
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -102,13 +102,13 @@ impl Drop for StandIn {
     }
 }
 
-struct Served {
+struct FakeServer {
     api_key: Option<String>,
     collections: Mutex<Collections>,
 }
 
-impl Served {
-    fn admit(&self, headers: &HeaderMap) -> Result<(), Status> {
+impl FakeServer {
+    fn authenticate(&self, headers: &HeaderMap) -> Result<(), Status> {
         let given = headers.get("api-key").map(HeaderValue::as_bytes);
         match &self.api_key {
             Some(key) if given != Some(key.as_bytes()) => {
@@ -119,60 +119,60 @@ impl Served {
     }
 }
 
-/// One call of gRPC: a message in, a message out, and the status in trailers.
-async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response {
-    match respond(&served, request).await {
+/// Handles a unary gRPC call.
+async fn answer(State(server): State<Arc<FakeServer>>, request: Request) -> Response {
+    match respond(&server, request).await {
         Ok(message) => framed(&message),
         Err(status) => status.into_http(),
     }
 }
 
-async fn respond(served: &Served, request: Request) -> Result<Vec<u8>, Status> {
-    served.admit(request.headers())?;
+async fn respond(server: &FakeServer, request: Request) -> Result<Vec<u8>, Status> {
+    server.authenticate(request.headers())?;
     let method = request.uri().path().to_owned();
     let body = axum::body::to_bytes(request.into_body(), usize::MAX).await;
     let body = body.map_err(|error| Status::internal(error.to_string()))?;
-    let message = body.get(BEFORE_A_MESSAGE..).unwrap_or_default();
-    let mut collections = served.collections.lock().unwrap_or_else(PoisonError::into_inner);
+    let message = body.get(FRAME_HEADER_BYTES..).unwrap_or_default();
+    let mut collections = server.collections.lock().unwrap_or_else(PoisonError::into_inner);
     match method.strip_prefix("/qdrant.").unwrap_or_default() {
         "Qdrant/HealthCheck" => {
-            told(&HealthCheckReply { version: VERSION.to_owned(), ..HealthCheckReply::default() })
+            encode(&HealthCheckReply { version: VERSION.to_owned(), ..HealthCheckReply::default() })
         }
-        "Collections/Get" => told(&collections.info(&read(message)?)?),
-        "Collections/List" => told(&collections.list()),
-        "Collections/CollectionExists" => told(&collections.exists(&read(message)?)),
-        "Collections/Create" => told(&collections.create(read(message)?)?),
-        "Collections/Delete" => told(&collections.delete(&read(message)?)),
-        "Collections/UpdateAliases" => told(&collections.change_aliases(read(message)?)?),
-        "Points/CreateFieldIndex" => told(&collections.create_index(read(message)?)?),
-        "Points/UpdateBatch" => told(&collections.update(read(message)?)?),
-        "Points/Get" => told(&collections.get(&read(message)?)?),
+        "Collections/Get" => encode(&collections.info(&decode(message)?)?),
+        "Collections/List" => encode(&collections.list()),
+        "Collections/CollectionExists" => encode(&collections.exists(&decode(message)?)),
+        "Collections/Create" => encode(&collections.create(decode(message)?)?),
+        "Collections/Delete" => encode(&collections.delete(&decode(message)?)),
+        "Collections/UpdateAliases" => encode(&collections.change_aliases(decode(message)?)?),
+        "Points/CreateFieldIndex" => encode(&collections.create_index(decode(message)?)?),
+        "Points/UpdateBatch" => encode(&collections.update(decode(message)?)?),
+        "Points/Get" => encode(&collections.get(&decode(message)?)?),
         "Points/Scroll" => {
-            let asked: ScrollPoints = read(message)?;
-            told(&collections.named(&asked.collection_name)?.scroll(&asked)?)
+            let request: ScrollPoints = decode(message)?;
+            encode(&collections.named(&request.collection_name)?.scroll(&request)?)
         }
-        "Points/Count" => told(&collections.count(&read(message)?)?),
-        "Points/Facet" => told(&collections.facet(&read(message)?)?),
+        "Points/Count" => encode(&collections.count(&decode(message)?)?),
+        "Points/Facet" => encode(&collections.facet(&decode(message)?)?),
         "Points/Query" => {
-            let asked: QueryPoints = read(message)?;
-            let result = collections.named(&asked.collection_name)?.query(&asked)?;
-            told(&QueryResponse { result, ..QueryResponse::default() })
+            let request: QueryPoints = decode(message)?;
+            let result = collections.named(&request.collection_name)?.query(&request)?;
+            encode(&QueryResponse { result, ..QueryResponse::default() })
         }
-        "Points/QueryBatch" => told(&collections.query_batch(&read(message)?)?),
-        _ => Err(unspoken(&method)),
+        "Points/QueryBatch" => encode(&collections.query_batch(&decode(message)?)?),
+        _ => Err(unsupported(&method)),
     }
 }
 
-/// What the engine does not ask for.
-fn unspoken(what: &str) -> Status {
+/// The error for what the engine does not use.
+fn unsupported(what: &str) -> Status {
     Status::unimplemented(format!("the stand-in of Qdrant does not speak {what}"))
 }
 
-fn read<M: Message + Default>(message: &[u8]) -> Result<M, Status> {
+fn decode<M: Message + Default>(message: &[u8]) -> Result<M, Status> {
     M::decode(message).map_err(|error| Status::invalid_argument(error.to_string()))
 }
 
-fn told(message: &impl Message) -> Result<Vec<u8>, Status> {
+fn encode(message: &impl Message) -> Result<Vec<u8>, Status> {
     Ok(message.encode_to_vec())
 }
 
@@ -190,7 +190,7 @@ fn framed(message: &[u8]) -> Response {
 #[derive(Default)]
 struct Collections {
     all: BTreeMap<String, Collection>,
-    /// From an alias to the name of its collection.
+    /// Collection names by alias.
     aliases: BTreeMap<String, String>,
 }
 
@@ -208,8 +208,8 @@ impl Collections {
         self.all.get_mut(&resolved).ok_or_else(|| missing(name))
     }
 
-    fn info(&self, asked: &GetCollectionInfoRequest) -> Result<GetCollectionInfoResponse, Status> {
-        let result = Some(self.named(&asked.collection_name)?.info());
+    fn info(&self, request: &GetCollectionInfoRequest) -> Result<GetCollectionInfoResponse, Status> {
+        let result = Some(self.named(&request.collection_name)?.info());
         Ok(GetCollectionInfoResponse { result, ..GetCollectionInfoResponse::default() })
     }
 
@@ -218,8 +218,8 @@ impl Collections {
         ListCollectionsResponse { collections, ..ListCollectionsResponse::default() }
     }
 
-    fn exists(&self, asked: &CollectionExistsRequest) -> CollectionExistsResponse {
-        let exists = self.named(&asked.collection_name).is_ok();
+    fn exists(&self, request: &CollectionExistsRequest) -> CollectionExistsResponse {
+        let exists = self.named(&request.collection_name).is_ok();
         let result = Some(CollectionExists { exists });
         CollectionExistsResponse { result, ..CollectionExistsResponse::default() }
     }
@@ -233,16 +233,16 @@ impl Collections {
         Ok(done())
     }
 
-    fn delete(&mut self, asked: &DeleteCollection) -> CollectionOperationResponse {
-        self.aliases.retain(|_, collection| *collection != asked.collection_name);
-        let result = self.all.remove(&asked.collection_name).is_some();
+    fn delete(&mut self, request: &DeleteCollection) -> CollectionOperationResponse {
+        self.aliases.retain(|_, collection| *collection != request.collection_name);
+        let result = self.all.remove(&request.collection_name).is_some();
         CollectionOperationResponse { result, ..done() }
     }
 
-    fn change_aliases(&mut self, asked: ChangeAliases) -> Result<CollectionOperationResponse, Status> {
-        for change in asked.actions {
+    fn change_aliases(&mut self, request: ChangeAliases) -> Result<CollectionOperationResponse, Status> {
+        for change in request.actions {
             let Some(Action::CreateAlias(alias)) = change.action else {
-                return Err(unspoken("this change of aliases"));
+                return Err(unsupported("this change of aliases"));
             };
             self.named(&alias.collection_name)?;
             self.aliases.insert(alias.alias_name, alias.collection_name);
@@ -250,40 +250,43 @@ impl Collections {
         Ok(done())
     }
 
-    fn create_index(&mut self, asked: CreateFieldIndexCollection) -> Result<PointsOperationResponse, Status> {
-        self.named_mut(&asked.collection_name)?.index(asked);
+    fn create_index(
+        &mut self,
+        request: CreateFieldIndexCollection,
+    ) -> Result<PointsOperationResponse, Status> {
+        self.named_mut(&request.collection_name)?.index(request);
         Ok(PointsOperationResponse { result: Some(completed()), ..PointsOperationResponse::default() })
     }
 
-    fn update(&mut self, asked: UpdateBatchPoints) -> Result<UpdateBatchResponse, Status> {
-        let collection = self.named_mut(&asked.collection_name)?;
-        let mut result = Vec::with_capacity(asked.operations.len());
-        for operation in asked.operations.into_iter().filter_map(|operation| operation.operation) {
+    fn update(&mut self, request: UpdateBatchPoints) -> Result<UpdateBatchResponse, Status> {
+        let collection = self.named_mut(&request.collection_name)?;
+        let mut result = Vec::with_capacity(request.operations.len());
+        for operation in request.operations.into_iter().filter_map(|operation| operation.operation) {
             collection.update(operation)?;
             result.push(completed());
         }
         Ok(UpdateBatchResponse { result, ..UpdateBatchResponse::default() })
     }
 
-    fn get(&self, asked: &GetPoints) -> Result<GetResponse, Status> {
-        let result = self.named(&asked.collection_name)?.get(asked)?;
+    fn get(&self, request: &GetPoints) -> Result<GetResponse, Status> {
+        let result = self.named(&request.collection_name)?.get(request)?;
         Ok(GetResponse { result, ..GetResponse::default() })
     }
 
-    fn count(&self, asked: &CountPoints) -> Result<CountResponse, Status> {
-        let count = self.named(&asked.collection_name)?.count(asked.filter.as_ref())?;
+    fn count(&self, request: &CountPoints) -> Result<CountResponse, Status> {
+        let count = self.named(&request.collection_name)?.count(request.filter.as_ref())?;
         Ok(CountResponse { result: Some(CountResult { count }), ..CountResponse::default() })
     }
 
-    fn facet(&self, asked: &FacetCounts) -> Result<FacetResponse, Status> {
-        let hits = self.named(&asked.collection_name)?.facet(asked)?;
+    fn facet(&self, request: &FacetCounts) -> Result<FacetResponse, Status> {
+        let hits = self.named(&request.collection_name)?.facet(request)?;
         Ok(FacetResponse { hits, ..FacetResponse::default() })
     }
 
-    fn query_batch(&self, asked: &QueryBatchPoints) -> Result<QueryBatchResponse, Status> {
-        let collection = self.named(&asked.collection_name)?;
-        let mut result = Vec::with_capacity(asked.query_points.len());
-        for query in &asked.query_points {
+    fn query_batch(&self, request: &QueryBatchPoints) -> Result<QueryBatchResponse, Status> {
+        let collection = self.named(&request.collection_name)?;
+        let mut result = Vec::with_capacity(request.query_points.len());
+        for query in &request.query_points {
             result.push(BatchResult { result: collection.query(query)? });
         }
         Ok(QueryBatchResponse { result, ..QueryBatchResponse::default() })

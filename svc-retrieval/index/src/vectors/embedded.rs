@@ -1,4 +1,4 @@
-//! Vectors in this process's memory, loaded workspace by workspace when first searched.
+//! In-memory vectors, loaded per workspace on the first search.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use uuid::Uuid;
 
-use super::rows::{Direction, Rows, Within};
+use super::rows::{QueryVector, RowFilter, Rows};
 use super::{Composed, DocumentVectors, UnitVector, VectorQuery};
 use crate::{ChunkId, Error, Hit, PiecesHeld};
 
-/// Where the vectors of a workspace are kept while nobody searches them.
+/// The storage that the vectors of a workspace are loaded from.
 pub trait VectorSource: Send + Sync + fmt::Debug {
-    /// Hands over each chunk of a workspace that has a vector, with its container, once and in any order.
+    /// Calls `each` once for each chunk of a workspace that has a vector, with its container, in unspecified order.
     fn load(
         &self,
         workspace: Uuid,
@@ -25,19 +25,18 @@ pub trait VectorSource: Send + Sync + fmt::Debug {
 /// The vectors of one workspace.
 #[derive(Debug)]
 struct Slot {
-    /// None until the workspace is first searched.
+    /// `None` until the workspace is first searched.
     rows: RwLock<Option<Rows>>,
     /// Calls of [`EmbeddedVectors::release_idle`] since it was last searched or changed.
     idle_rounds: AtomicU32,
 }
 
-/// Exact search over vectors in memory.
+/// Exact search over in-memory vectors.
 ///
-/// About `3 × dimensions + 100` bytes a chunk, where its pieces are kept two for each of them besides, and for each
-/// workspace eight for each different piece in it; only for workspaces that are searched. A workspace's slot is
-/// locked while it is loaded, searched or changed, so a search sees each document whole. Whoever changes
-/// vectors first makes the source answer with the change and then applies it here: a load that runs in
-/// between reads the change already, and applying it twice is harmless.
+/// Takes about `3 × dimensions + 100` bytes per chunk, plus two per piece where pieces are stored, plus eight per distinct piece of
+/// a workspace; only for workspaces that are searched. A workspace's slot is locked while it is loaded, searched or changed, so a
+/// search sees each document as a whole. A change must be visible in the source before it is applied here: a load in between then
+/// already contains it, and applying it twice is harmless.
 #[derive(Debug)]
 pub struct EmbeddedVectors {
     dimensions: NonZeroUsize,
@@ -46,13 +45,13 @@ pub struct EmbeddedVectors {
 }
 
 impl EmbeddedVectors {
-    /// Vectors that live only as long as this value.
+    /// Vectors without a backing source.
     #[must_use]
     pub fn in_memory(dimensions: NonZeroUsize) -> Self {
         Self { dimensions, source: None, slots: Mutex::default() }
     }
 
-    /// Vectors that are kept in `source`.
+    /// Vectors that are loaded from `source`.
     #[must_use]
     pub fn from_source(dimensions: NonZeroUsize, source: Arc<dyn VectorSource>) -> Self {
         Self { dimensions, source: Some(source), slots: Mutex::default() }
@@ -67,7 +66,7 @@ impl EmbeddedVectors {
         for (workspace, changed) in by_workspace {
             let slot = self.slot(workspace);
             let mut rows = slot.rows.write().unwrap_or_else(PoisonError::into_inner);
-            // What is not loaded will be loaded with the change in it.
+            // If not loaded, the source already contains the change.
             if let Some(rows) = rows.as_mut() {
                 for vectors in changed {
                     rows.replace(vectors);
@@ -76,15 +75,15 @@ impl EmbeddedVectors {
         }
     }
 
-    /// Forgets what is loaded, if it can be loaded again.
+    /// Evicts everything that can be loaded again.
     pub fn release(&self) {
         if self.source.is_some() {
             self.slots.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
     }
 
-    /// Forgets what is loaded of workspaces that were neither searched nor changed since so many calls of this, if it can be
-    /// loaded again. They are to be minutes apart from a search: what one that is under way has would not be changed any more.
+    /// Evicts workspaces that were neither searched nor changed during the last `rounds` calls, if they can be loaded again. That
+    /// must be minutes, longer than any search: a running search keeps its slot, which would no longer receive changes.
     pub(crate) fn release_idle(&self, rounds: u32) {
         if self.source.is_none() {
             return;
@@ -92,7 +91,7 @@ impl EmbeddedVectors {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let idle: Vec<(Uuid, Arc<Slot>)> =
             slots.extract_if(|_, slot| slot.idle_rounds.fetch_add(1, Ordering::Relaxed) >= rounds).collect();
-        // Nobody waits until so much memory is given back.
+        // Free the memory outside of the critical section.
         drop(slots);
         drop(idle);
     }
@@ -137,19 +136,19 @@ impl EmbeddedVectors {
 }
 
 impl EmbeddedVectors {
-    /// The chunks of the greatest cosine, best first, ties by [`ChunkId`]. A zero query finds nothing.
+    /// The chunks with the highest cosines, best first, ties by [`ChunkId`]. A zero query finds nothing.
     ///
     /// Cosines are exact to half precision; they may be negative.
     ///
     /// # Errors
-    /// A vector of other dimensions, or the stored vectors cannot be read.
+    /// The vector has the wrong number of dimensions, or the stored vectors cannot be read.
     pub fn search(&self, query: &VectorQuery<'_>) -> Result<Vec<Hit>, Error> {
         self.check(query.vector)?;
-        let Some(direction) = Direction::new(query.vector) else {
+        let Some(query_vector) = QueryVector::new(query.vector) else {
             return Ok(Vec::new());
         };
-        let within = Within { containers: query.containers, documents: query.documents };
-        self.with_rows(query.workspace, |rows| rows.search(&direction, within, query.limit))
+        let within = RowFilter { containers: query.containers, documents: query.documents };
+        self.with_rows(query.workspace, |rows| rows.search(&query_vector, within, query.limit))
     }
 
     /// The exact cosine of each given chunk, in the given order; 0 for a chunk without a vector.
@@ -159,14 +158,14 @@ impl EmbeddedVectors {
     pub fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, Error> {
         self.check(vector)?;
         let hit = |(chunk, score): (&ChunkId, f32)| Hit { chunk: *chunk, score };
-        let Some(direction) = Direction::new(vector) else {
+        let Some(query_vector) = QueryVector::new(vector) else {
             return Ok(chunks.iter().zip(std::iter::repeat(0.0)).map(hit).collect());
         };
-        let cosines = self.with_rows(workspace, |rows| rows.cosines(&direction, chunks))?;
+        let cosines = self.with_rows(workspace, |rows| rows.cosines(&query_vector, chunks))?;
         Ok(chunks.iter().zip(cosines).map(hit).collect())
     }
 
-    /// Of each of the chunks that has a vector, that and what it is made of.
+    /// The vector and pieces of each of the chunks that has a vector.
     ///
     /// # Errors
     /// The stored vectors cannot be read.
@@ -176,7 +175,7 @@ impl EmbeddedVectors {
         })
     }
 
-    /// How many chunks of a workspace hold each of the pieces.
+    /// How many chunks of a workspace contain each piece.
     ///
     /// # Errors
     /// The stored vectors cannot be read.
@@ -184,7 +183,7 @@ impl EmbeddedVectors {
         self.with_rows(workspace, |rows| rows.holding(pieces))
     }
 
-    /// How many chunks of one document hold each of the pieces.
+    /// How many chunks of one document contain each piece.
     ///
     /// # Errors
     /// The stored vectors cannot be read.
@@ -192,8 +191,7 @@ impl EmbeddedVectors {
         self.with_rows(workspace, |rows| rows.holding_of(document, pieces))
     }
 
-    /// The vectors of a document's chunks with their places, in the order of the places; chunks without a vector are left
-    /// out.
+    /// The vectors of a document's chunks by ordinal; chunks without a vector are omitted.
     ///
     /// # Errors
     /// The stored vectors cannot be read.

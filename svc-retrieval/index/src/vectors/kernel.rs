@@ -1,4 +1,20 @@
-//! The arithmetic of vectors, each way of it with plain code that says what it is, and that tests hold it to.
+//! Vector arithmetic: for each SIMD kernel there is a scalar reference that tests compare it with.
+
+/// Appends the products of a query with some rows of a flat array; 0 for a row that does not exist. Rows lie far apart, so the
+/// hardware prefetcher guesses none of them: each is prefetched `$distance` rows before it is multiplied.
+///
+/// A macro, so that the loop is compiled with the target features of the function it is in, and `$dot` is inlined.
+#[cfg(target_arch = "x86_64")]
+macro_rules! push_products {
+    ($dot:ident($query:expr, $flat:expr), $rows:expr, $products:expr, $distance:expr) => {
+        for (place, row) in $rows.iter().enumerate() {
+            if let Some(later) = $rows.get(place + $distance) {
+                prefetch(row_of($flat, *later, $query.len()));
+            }
+            $products.push($dot($query, row_of($flat, *row, $query.len())));
+        }
+    };
+}
 
 mod codes;
 mod halves;
@@ -14,28 +30,28 @@ pub(super) use self::codes::code_products;
 pub(super) use self::halves::half_products;
 pub(super) use self::signs::{SignQuery, differing_signs};
 
-/// The greatest code of a quantised number; -128 is left out so that codes are symmetric.
-const GREATEST_CODE: f32 = 127.0;
+/// The largest code of a quantised number; -128 is not used, so that codes are symmetric.
+const MAX_CODE: f32 = 127.0;
 
-/// Bytes that the processor fetches at a time.
+/// Bytes of a cache line.
 #[cfg(target_arch = "x86_64")]
 const CACHE_LINE: usize = 64;
 
-/// By how much the length of a vector differs from 1 after its numbers were rounded to half precision.
-const ROUNDING: f32 = 0.001;
+/// How far the length of a unit vector is from 1 after its numbers were rounded to half precision.
+const ROUNDING_ERROR: f32 = 0.001;
 
-/// A vector scaled to length 1, in half precision (the cosine then errs by less than 0.001, and takes half
-/// the memory of single precision).
+/// A vector scaled to length 1, in half precision: half the memory of single precision, with an error of the cosine below
+/// 0.001.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitVector(Vec<f16>);
 
 impl UnitVector {
-    /// Scales a vector to length 1. None for a zero vector, and for one with numbers that are not finite.
+    /// Scales a vector to length 1. `None` for a zero vector, and for one with numbers that are not finite.
     #[must_use]
     pub fn new(vector: &[f32]) -> Option<Self> {
         let length = length(vector)?;
-        // What was rounded before has this length but for the rounding: it stays what it was, however often it is stored.
-        let scale = if (length - 1.0).abs() < ROUNDING { 1.0 } else { length };
+        // A vector that was rounded before is not scaled again, so it stays the same however often it is stored.
+        let scale = if (length - 1.0).abs() < ROUNDING_ERROR { 1.0 } else { length };
         Some(Self(vector.iter().map(|number| f16::from_f32(number / scale)).collect()))
     }
 
@@ -51,7 +67,7 @@ impl UnitVector {
         self.0.to_f32_vec()
     }
 
-    /// Numbers that were taken from such a vector.
+    /// From the numbers of another unit vector.
     pub(super) fn of_halves(halves: &[f16]) -> Self {
         Self(halves.to_vec())
     }
@@ -72,44 +88,44 @@ impl UnitVector {
     }
 }
 
-/// Scales a vector to length 1; none if it has no direction.
+/// Scales a vector to length 1; `None` for one that [`UnitVector::new`] refuses.
 pub(super) fn normalised(vector: &[f32]) -> Option<Vec<f32>> {
     let length = length(vector)?;
     Some(vector.iter().map(|number| number / length).collect())
 }
 
-/// None for a vector without direction.
+/// `None` for a zero vector, and for one that is not finite.
 fn length(vector: &[f32]) -> Option<f32> {
     Some(vector.iter().map(|number| number * number).sum::<f32>().sqrt()).filter(|length| length.is_normal())
 }
 
-/// Rounds a vector to one byte a number; appends the codes and returns what one code stands for.
+/// Quantises a vector to one byte a number: appends the codes and returns their scale.
 pub(super) fn quantise(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
-    let greatest = vector.iter().fold(0.0_f32, |greatest, number| greatest.max(number.abs()));
-    if greatest == 0.0 {
+    let largest = vector.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
+    if largest == 0.0 {
         codes.extend(vector.iter().map(|_| 0));
         return 0.0;
     }
-    let scale = greatest / GREATEST_CODE;
+    let scale = largest / MAX_CODE;
     // `as` saturates, and the quotient is within ±127 anyway.
     codes.extend(vector.iter().map(|number| (number / scale).round() as i8));
     scale
 }
 
-/// A row of a flat array; empty for one that there is not.
+/// A row of a flat array; empty when out of bounds.
 #[inline(always)]
 fn row_of<T>(flat: &[T], row: u32, width: usize) -> &[T] {
     let start = row as usize * width;
     flat.get(start..start + width).unwrap_or_default()
 }
 
-/// Has the processor fetch what is read soon.
+/// Prefetches a row into all cache levels.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse")]
 #[inline]
-fn fetch<T>(row: &[T]) {
+fn prefetch<T>(row: &[T]) {
     let bytes = size_of_val(row);
-    // A row begins anywhere in a line, so that its last byte may be in one more.
+    // Rows are not aligned to cache lines, so the last byte may lie in one more.
     for place in (0..bytes).step_by(CACHE_LINE).chain(bytes.checked_sub(1)) {
         _mm_prefetch::<_MM_HINT_T0>(row.as_ptr().cast::<i8>().wrapping_add(place));
     }

@@ -1,4 +1,4 @@
-//! The vectors of one workspace, contiguous in memory.
+//! The vectors of one workspace in contiguous memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,49 +7,50 @@ use half::f16;
 use uuid::Uuid;
 
 use super::kernel::{code_products, half_products, normalised, quantise};
-use super::signs::{Searched, Signs};
+use super::signs::{RowSet, Signs};
 use super::{Composed, DocumentVectors, UnitVector};
 use crate::tuning::{
-    FEWEST_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT, SIGNS_REMADE_AT,
+    MIN_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT,
+    SIGNS_REBUILD_FACTOR,
 };
 use crate::{ChunkId, Hit, PiecesHeld, sort_hits};
 
-/// A query's direction, exact and quantised.
-pub(super) struct Direction {
+/// A query's unit vector, exact and quantised.
+pub(super) struct QueryVector {
     exact: Vec<f32>,
     codes: Vec<i8>,
 }
 
-impl Direction {
-    /// None for a query that has no direction.
+impl QueryVector {
+    /// `None` for a zero vector.
     pub(super) fn new(vector: &[f32]) -> Option<Self> {
         let exact = normalised(vector)?;
         let mut codes = Vec::with_capacity(exact.len());
-        // The query's own scale is the same for every row and so changes no order.
+        // The query's scale is the same for every row, so it does not affect the order.
         let _scale = quantise(&exact, &mut codes);
         Some(Self { exact, codes })
     }
 }
 
-/// Parallel arrays with one entry a row (`dimensions` entries in `codes` and `exact`). Rows have no order:
-/// the last one fills the place of a removed one.
+/// Parallel arrays with one entry per row (`dimensions` entries in `codes` and `exact`). Rows are unordered: removal swaps in the last
+/// one.
 #[derive(Debug)]
 pub(super) struct Rows {
     dimensions: usize,
     codes: Vec<i8>,
     scales: Vec<f32>,
     exact: Vec<f16>,
-    /// For workspaces of many rows.
+    /// Only for workspaces with many rows.
     signs: Option<Signs>,
     chunks: Vec<ChunkId>,
-    /// Places in `known_containers`.
+    /// Indices into `container_table`.
     containers: Vec<u32>,
-    known_containers: Containers,
+    container_table: ContainerTable,
     by_document: HashMap<Uuid, Vec<usize>, RandomState>,
     /// The pieces of each row.
     pieces: Vec<Box<[u16]>>,
-    /// How many rows hold each piece that any holds. A table of all pieces would take as much for a workspace of ten
-    /// documents as for one of ten thousand.
+    /// How many rows contain each piece that occurs. A dense table of all pieces would take as much for ten documents as for ten
+    /// thousand.
     holding: HashMap<u16, u32, RandomState>,
 }
 
@@ -64,7 +65,7 @@ impl Rows {
             signs: None,
             chunks: Vec::new(),
             containers: Vec::new(),
-            known_containers: Containers::default(),
+            container_table: ContainerTable::default(),
             by_document: HashMap::default(),
             pieces: Vec::new(),
             holding: HashMap::default(),
@@ -80,7 +81,7 @@ impl Rows {
         }
     }
 
-    /// Adds the row of a chunk that has none. A vector of other dimensions is left out.
+    /// Adds the row of a chunk that has none. A vector with the wrong number of dimensions is ignored.
     pub(super) fn push(&mut self, chunk: ChunkId, container: Option<Uuid>, composed: &Composed) {
         let vector = &composed.vector;
         if vector.dimensions() != self.dimensions {
@@ -90,7 +91,7 @@ impl Rows {
         self.scales.push(quantise(&vector.to_f32(), &mut self.codes));
         self.exact.extend_from_slice(vector.halves());
         self.chunks.push(chunk);
-        self.containers.push(self.known_containers.place(container));
+        self.containers.push(self.container_table.intern(container));
         self.by_document.entry(chunk.document).or_default().push(row);
         for piece in &composed.pieces {
             *self.holding.entry(*piece).or_default() += 1;
@@ -101,9 +102,9 @@ impl Rows {
 
     fn push_signs(&mut self, vector: &UnitVector) {
         let rows = self.chunks.len();
-        let remade_at =
-            self.signs.as_ref().map_or(SIGNS_FROM_ROWS, |signs| signs.made_for() * SIGNS_REMADE_AT);
-        if rows >= remade_at {
+        let rebuild_at =
+            self.signs.as_ref().map_or(SIGNS_FROM_ROWS, |signs| signs.rows_at_build() * SIGNS_REBUILD_FACTOR);
+        if rows >= rebuild_at {
             self.signs = Some(Signs::new(&self.exact, self.dimensions));
         } else if let Some(signs) = &mut self.signs {
             signs.push(vector.halves());
@@ -112,7 +113,7 @@ impl Rows {
 
     fn remove(&mut self, document: Uuid) {
         let mut rows = self.by_document.remove(&document).unwrap_or_default();
-        // From the back, so that a row that fills a gap is never one that is still to be removed.
+        // In descending order, so that the row that is swapped in is never one that is still to be removed.
         rows.sort_unstable();
         for row in rows.into_iter().rev() {
             self.remove_row(row);
@@ -146,10 +147,10 @@ impl Rows {
         }
     }
 
-    /// The greatest cosines: each pass looks closer at fewer rows, and the exact vectors decide.
-    pub(super) fn search(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<Hit> {
+    /// The highest cosines. Each pass scores fewer rows more exactly: signs, codes, then the exact vectors.
+    pub(super) fn search(&self, query: &QueryVector, within: RowFilter<'_>, limit: usize) -> Vec<Hit> {
         let candidates = self.candidates(query, within, limit);
-        let kept = limit.saturating_mul(RESCORED_PER_RESULT).max(FEWEST_RESCORED);
+        let kept = limit.saturating_mul(RESCORED_PER_RESULT).max(MIN_RESCORED);
         let rows = self.nearest_by_codes(query, &candidates, kept);
         let mut cosines = Vec::with_capacity(rows.len());
         half_products(&query.exact, &self.exact, &rows, &mut cosines);
@@ -161,8 +162,8 @@ impl Rows {
         hits
     }
 
-    /// The `kept` of the rows whose codes are nearest, in any order; of equal ones those that are given first.
-    fn nearest_by_codes(&self, query: &Direction, rows: &[u32], kept: usize) -> Vec<u32> {
+    /// The `kept` rows with the nearest codes, unordered; ties by row.
+    fn nearest_by_codes(&self, query: &QueryVector, rows: &[u32], kept: usize) -> Vec<u32> {
         let mut products = Vec::with_capacity(rows.len());
         code_products(&query.codes, &self.codes, rows, &mut products);
         let scored =
@@ -175,22 +176,22 @@ impl Rows {
         scored.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// The rows worth a look at their codes, in ascending order: of many rows, those of the best signs.
-    fn candidates(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<u32> {
+    /// The rows whose codes are scored, in ascending order: of many rows, those with the best signs.
+    fn candidates(&self, query: &QueryVector, within: RowFilter<'_>, limit: usize) -> Vec<u32> {
         let searched = self.searched(within);
         let kept = (searched.len() / SIGNS_KEPT).max(limit.saturating_mul(SIGNS_KEPT_PER_RESULT));
         let is_worth_it = searched.len() >= SIGNS_FROM_ROWS && kept < searched.len();
         match self.signs.as_ref().filter(|_| is_worth_it) {
-            Some(signs) => signs.likeliest(&query.exact, &searched, kept),
+            Some(signs) => signs.nearest_by_signs(&query.exact, &searched, kept),
             None => searched.into_rows(),
         }
     }
 
-    fn searched(&self, within: Within<'_>) -> Searched {
+    fn searched(&self, within: RowFilter<'_>) -> RowSet {
         if within.containers.is_none() && within.documents.is_none() {
-            return Searched::All(counted(self.chunks.len()));
+            return RowSet::All(saturating_u32(self.chunks.len()));
         }
-        let containers = within.containers.map(|containers| self.known_containers.within(containers));
+        let containers = within.containers.map(|containers| self.container_table.within(containers));
         let is_within = |place: &u32| match &containers {
             Some(within) => within.get(*place as usize).copied().unwrap_or(false),
             None => true,
@@ -199,13 +200,14 @@ impl Rows {
             |chunk: &ChunkId| within.documents.is_none_or(|documents| documents.contains(&chunk.document));
         let rows = (0_u32..).zip(self.containers.iter().zip(&self.chunks));
         let searched = rows.filter(|(_, (place, chunk))| is_within(place) && is_among(chunk));
-        Searched::These(searched.map(|(row, _)| row).collect())
+        RowSet::Listed(searched.map(|(row, _)| row).collect())
     }
 
-    /// The exact cosine of each of some chunks, in their order; 0 for one that has no row.
-    pub(super) fn cosines(&self, query: &Direction, chunks: &[ChunkId]) -> Vec<f32> {
-        let no_row = counted(self.chunks.len());
-        let rows: Vec<u32> = chunks.iter().map(|chunk| self.row_of(*chunk).map_or(no_row, counted)).collect();
+    /// The exact cosine of each chunk, in the given order; 0 for one without a row.
+    pub(super) fn cosines(&self, query: &QueryVector, chunks: &[ChunkId]) -> Vec<f32> {
+        let no_row = saturating_u32(self.chunks.len());
+        let rows: Vec<u32> =
+            chunks.iter().map(|chunk| self.row_of(*chunk).map_or(no_row, saturating_u32)).collect();
         let mut cosines = Vec::with_capacity(rows.len());
         half_products(&query.exact, &self.exact, &rows, &mut cosines);
         cosines
@@ -214,34 +216,37 @@ impl Rows {
     fn row_of(&self, chunk: ChunkId) -> Option<usize> {
         let rows = self.by_document.get(&chunk.document)?;
         let is_its = |row: &&usize| self.chunks.get(**row) == Some(&chunk);
-        // Rows of a document stand in the order of its chunks unless some have no vector.
+        // Rows of a document are in the order of its chunks, unless some have no vector or rows were moved.
         let likely = rows.get(chunk.ordinal as usize).filter(is_its);
         likely.or_else(|| rows.iter().find(is_its)).copied()
     }
 
-    /// What the vector of a chunk is made of, none if it has no row.
+    /// The vector and pieces of a chunk, `None` if it has no row.
     pub(super) fn composed(&self, chunk: ChunkId) -> Option<Composed> {
         let row = self.row_of(chunk)?;
         let exact = self.exact.get(row * self.dimensions..(row + 1) * self.dimensions)?;
         Some(Composed { vector: UnitVector::of_halves(exact), pieces: self.pieces.get(row)?.clone() })
     }
 
-    /// How many rows hold each of the pieces.
+    /// How many rows contain each piece.
     pub(super) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
         let holding = |piece: &u16| self.holding.get(piece).copied().unwrap_or_default();
-        PiecesHeld { chunks: counted(self.chunks.len()), holding: pieces.iter().map(holding).collect() }
+        PiecesHeld {
+            chunks: saturating_u32(self.chunks.len()),
+            holding: pieces.iter().map(holding).collect(),
+        }
     }
 
-    /// How many rows of a document hold each of the pieces.
+    /// How many rows of a document contain each piece.
     pub(super) fn holding_of(&self, document: Uuid, pieces: &[u16]) -> PiecesHeld {
         let rows = self.by_document.get(&document).map(Vec::as_slice).unwrap_or_default();
         let own: Vec<&Box<[u16]>> = rows.iter().filter_map(|row| self.pieces.get(*row)).collect();
         let holding =
-            |piece: &u16| counted(own.iter().filter(|row| row.binary_search(piece).is_ok()).count());
-        PiecesHeld { chunks: counted(rows.len()), holding: pieces.iter().map(holding).collect() }
+            |piece: &u16| saturating_u32(own.iter().filter(|row| row.binary_search(piece).is_ok()).count());
+        PiecesHeld { chunks: saturating_u32(rows.len()), holding: pieces.iter().map(holding).collect() }
     }
 
-    /// The vectors of a document by the places of its chunks.
+    /// The vectors of a document by the ordinals of its chunks.
     pub(super) fn vectors(&self, document: Uuid) -> Vec<(u32, UnitVector)> {
         let rows = self.by_document.get(&document).map(Vec::as_slice).unwrap_or_default();
         let vector = |row: &usize| {
@@ -255,54 +260,54 @@ impl Rows {
     }
 }
 
-fn counted(rows: usize) -> u32 {
+fn saturating_u32(rows: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
-/// Which rows a search may find.
+/// A filter of rows by container and document.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Within<'a> {
+pub(crate) struct RowFilter<'a> {
     pub(crate) containers: Option<&'a HashSet<Uuid>>,
     pub(crate) documents: Option<&'a HashSet<Uuid>>,
 }
 
-impl Within<'_> {
-    /// Whether that folder or source is searched.
+impl RowFilter<'_> {
+    /// Whether a folder or source passes.
     pub(crate) fn has_container(&self, container: Option<Uuid>) -> bool {
         self.containers
             .is_none_or(|containers| container.is_some_and(|container| containers.contains(&container)))
     }
 
-    /// Whether a document there may be found.
+    /// Whether a document in that container passes.
     pub(crate) fn has(&self, document: Uuid, container: Option<Uuid>) -> bool {
         self.has_container(container) && self.documents.is_none_or(|documents| documents.contains(&document))
     }
 }
 
-/// The containers of all rows, each once, so that a row needs four bytes and no hashing.
+/// Interned containers, so that a row takes four bytes and a filter needs no hashing per row.
 #[derive(Debug, Default)]
-struct Containers {
-    known: Vec<Option<Uuid>>,
-    places: HashMap<Option<Uuid>, u32>,
+struct ContainerTable {
+    ids: Vec<Option<Uuid>>,
+    indices: HashMap<Option<Uuid>, u32>,
 }
 
-impl Containers {
-    fn place(&mut self, container: Option<Uuid>) -> u32 {
-        let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
-        *self.places.entry(container).or_insert_with(|| {
-            self.known.push(container);
+impl ContainerTable {
+    fn intern(&mut self, container: Option<Uuid>) -> u32 {
+        let next = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
+        *self.indices.entry(container).or_insert_with(|| {
+            self.ids.push(container);
             next
         })
     }
 
-    /// For each place, whether what is there is to be searched.
+    /// For each index, whether its container is searched.
     fn within(&self, searched: &HashSet<Uuid>) -> Vec<bool> {
         let is_searched = |container: &Option<Uuid>| container.is_some_and(|id| searched.contains(&id));
-        self.known.iter().map(is_searched).collect()
+        self.ids.iter().map(is_searched).collect()
     }
 }
 
-/// Moves the last block of a flat array into the place of the removed one.
+/// `swap_remove` for blocks of a flat array.
 fn swap_remove_block<T: Copy>(flat: &mut Vec<T>, row: usize, length: usize) {
     let last = flat.len().saturating_sub(length);
     flat.copy_within(last.., row * length);

@@ -1,9 +1,9 @@
-//! One bit a dimension: which rows are worth a closer look.
+//! Binary quantisation, one bit per dimension: a first pass that selects the rows whose codes are scored.
 //!
-//! A row is kept as the signs of its vector, taken from the middle of all vectors and turned into directions in which
-//! every dimension counts alike (random signs and a Walsh–Hadamard transform). The product of a query with those signs,
-//! scaled, estimates the cosine; the query itself is rounded to four bits, so that the product is counted in words of 64
-//! bits. This reads an eighth of what the codes of one byte take.
+//! A row is stored as the signs of its vector after centring and a random rotation (random signs and a Walsh–Hadamard transform), which
+//! gives all dimensions equal weight. The scaled inner product of a query with those signs estimates the cosine; the query is
+//! quantised to four bits, so that the product is computed with popcounts of 64-bit words. This reads an eighth of the bytes of the
+//! one-byte codes.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt as _;
@@ -14,7 +14,7 @@ use crate::tuning::SIGNS_SAMPLE;
 /// Bits in a word of signs.
 const WORD: usize = u64::BITS as usize;
 
-/// Rows whose signs are compared at a time: what is told of them stays in the first-level cache.
+/// Rows per block: their estimates stay in the L1 cache.
 const ROWS_AT_ONCE: u32 = 1_024;
 
 /// The signs of all rows.
@@ -23,22 +23,22 @@ pub(super) struct Signs {
     padded: usize,
     center: Vec<f32>,
     words: Vec<u64>,
-    /// What the product of a row's signs is multiplied with.
+    /// The scale of each row's inner product.
     factors: Vec<f32>,
-    made_for: usize,
+    rows_at_build: usize,
 }
 
 impl Signs {
-    /// The signs of vectors of so many dimensions, one after the other.
+    /// The signs of concatenated vectors with `dimensions` numbers each.
     pub(super) fn new(vectors: &[f16], dimensions: usize) -> Self {
         let padded = dimensions.next_power_of_two().max(WORD);
         let rows = vectors.len() / dimensions.max(1);
         let mut signs = Self {
             padded,
-            center: turned(&mean(vectors, dimensions), padded),
+            center: rotated(&mean(vectors, dimensions), padded),
             words: Vec::with_capacity(rows * padded / WORD),
             factors: Vec::with_capacity(rows),
-            made_for: rows,
+            rows_at_build: rows,
         };
         for vector in vectors.chunks_exact(dimensions) {
             signs.push(vector);
@@ -46,20 +46,20 @@ impl Signs {
         signs
     }
 
-    /// How many rows the middle was taken of.
-    pub(super) fn made_for(&self) -> usize {
-        self.made_for
+    /// The number of rows that the centre was computed from.
+    pub(super) fn rows_at_build(&self) -> usize {
+        self.rows_at_build
     }
 
     pub(super) fn push(&mut self, vector: &[f16]) {
-        let mut turned = turned(&vector.to_f32_vec(), self.padded);
-        for (number, center) in turned.iter_mut().zip(&self.center) {
+        let mut rotated = rotated(&vector.to_f32_vec(), self.padded);
+        for (number, center) in rotated.iter_mut().zip(&self.center) {
             *number -= center;
         }
         let (sum, squares) =
-            turned.iter().fold((0.0, 0.0), |(sum, squares), n| (sum + n.abs(), squares + n * n));
+            rotated.iter().fold((0.0, 0.0), |(sum, squares), n| (sum + n.abs(), squares + n * n));
         self.factors.push(if sum > 0.0 { squares / sum } else { 0.0 });
-        self.words.extend(turned.chunks_exact(WORD).map(|numbers| bits(numbers, |n| *n > 0.0)));
+        self.words.extend(rotated.chunks_exact(WORD).map(|numbers| bits(numbers, |n| *n > 0.0)));
     }
 
     pub(super) fn swap_remove(&mut self, row: usize) {
@@ -70,72 +70,72 @@ impl Signs {
         self.factors.swap_remove(row);
     }
 
-    /// About the `kept` of the rows whose cosines with a query are likely the greatest, in ascending order.
-    pub(super) fn likeliest(&self, query: &[f32], searched: &Searched, kept: usize) -> Vec<u32> {
+    /// About `kept` rows with the highest estimated cosines, in ascending order.
+    pub(super) fn nearest_by_signs(&self, query: &[f32], searched: &RowSet, kept: usize) -> Vec<u32> {
         let mut estimates = Estimates::new(self, query);
         let step = (searched.len() / SIGNS_SAMPLE).max(1);
-        let least = least_of_best(estimates.of_rows(&searched.sample(step)), kept / step);
-        // The bound errs by about an eighth.
-        let mut likeliest = Vec::with_capacity(kept + kept / 4);
+        let threshold = approximate_threshold(estimates.of_rows(&searched.sample(step)), kept / step);
+        // The threshold comes from a sample, so that the count is off by about an eighth.
+        let mut best = Vec::with_capacity(kept + kept / 4);
         match searched {
-            Searched::All(rows) => {
+            RowSet::All(rows) => {
                 for first in (0..*rows).step_by(ROWS_AT_ONCE as usize) {
                     let end = first.saturating_add(ROWS_AT_ONCE).min(*rows);
-                    let estimates = estimates.of_run(first, end);
-                    likeliest.extend(reaching(first..end, estimates, least));
+                    let estimates = estimates.of_range(first, end);
+                    best.extend(at_or_above(first..end, estimates, threshold));
                 }
             }
-            Searched::These(rows) => {
+            RowSet::Listed(rows) => {
                 for block in rows.chunks(ROWS_AT_ONCE as usize) {
                     let estimates = estimates.of_rows(block);
-                    likeliest.extend(reaching(block.iter().copied(), estimates, least));
+                    best.extend(at_or_above(block.iter().copied(), estimates, threshold));
                 }
             }
         }
-        likeliest
+        best
     }
 }
 
-/// The rows that a search may find.
+/// The rows that are searched.
 #[derive(Debug)]
-pub(super) enum Searched {
-    /// All of so many.
+pub(super) enum RowSet {
+    /// The first `n` rows.
     All(u32),
     /// In ascending order.
-    These(Vec<u32>),
+    Listed(Vec<u32>),
 }
 
-impl Searched {
+impl RowSet {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::All(rows) => *rows as usize,
-            Self::These(rows) => rows.len(),
+            Self::Listed(rows) => rows.len(),
         }
     }
 
     pub(super) fn into_rows(self) -> Vec<u32> {
         match self {
             Self::All(rows) => (0..rows).collect(),
-            Self::These(rows) => rows,
+            Self::Listed(rows) => rows,
         }
     }
 
-    /// The first of every `step` rows.
+    /// Every `step`-th row.
     fn sample(&self, step: usize) -> Vec<u32> {
         match self {
             Self::All(rows) => (0..*rows).step_by(step).collect(),
-            Self::These(rows) => rows.iter().step_by(step).copied().collect(),
+            Self::Listed(rows) => rows.iter().step_by(step).copied().collect(),
         }
     }
 }
 
-/// What the signs say of rows, a block of them at a time: a number for each that grows with its cosine.
+/// Estimates the cosines of blocks of rows, up to a constant factor.
 struct Estimates<'a> {
     signs: &'a Signs,
     query: SignQuery,
-    /// What the numbers of the query add up to.
+    /// The sum of the query's quantised numbers.
     all: f32,
-    /// Of rows that are not one behind the other in memory.
+    /// Gathered signs of rows that are not contiguous.
     words: Vec<u64>,
     factors: Vec<f32>,
     differing: Vec<u32>,
@@ -144,7 +144,7 @@ struct Estimates<'a> {
 
 impl<'a> Estimates<'a> {
     fn new(signs: &'a Signs, query: &[f32]) -> Self {
-        let query = turned(query, signs.padded);
+        let query = rotated(query, signs.padded);
         let greatest = query.iter().fold(0.0_f32, |greatest, n| greatest.max(n.abs()));
         let levels: Vec<u8> =
             query.iter().map(|n| (n.abs() / greatest.max(f32::MIN_POSITIVE) * 7.0).round() as u8).collect();
@@ -168,8 +168,8 @@ impl<'a> Estimates<'a> {
         }
     }
 
-    /// Of the rows from one up to another.
-    fn of_run(&mut self, first: u32, end: u32) -> &[f32] {
+    /// Estimates of a range of rows.
+    fn of_range(&mut self, first: u32, end: u32) -> &[f32] {
         let (first, end, width) = (first as usize, end as usize, self.signs.padded / WORD);
         let words = self.signs.words.get(first * width..end * width).unwrap_or_default();
         let factors = self.signs.factors.get(first..end).unwrap_or_default();
@@ -179,7 +179,7 @@ impl<'a> Estimates<'a> {
         &self.estimates
     }
 
-    /// Of any rows, all of which there are.
+    /// Estimates of any existing rows.
     fn of_rows(&mut self, rows: &[u32]) -> &[f32] {
         let width = self.signs.padded / WORD;
         self.words.clear();
@@ -206,17 +206,20 @@ fn estimate(all: f32, differing: &[u32], factors: &[f32], estimates: &mut Vec<f3
     estimates.extend(differing.iter().zip(factors).map(estimate));
 }
 
-/// Those of the rows whose estimate is at least so much.
-fn reaching(rows: impl Iterator<Item = u32>, estimates: &[f32], least: f32) -> impl Iterator<Item = u32> {
-    rows.zip(estimates).filter(move |(_, estimate)| **estimate >= least).map(|(row, _)| row)
+/// The rows whose estimate reaches the threshold.
+fn at_or_above(
+    rows: impl Iterator<Item = u32>,
+    estimates: &[f32],
+    threshold: f32,
+) -> impl Iterator<Item = u32> {
+    rows.zip(estimates).filter(move |(_, estimate)| **estimate >= threshold).map(|(row, _)| row)
 }
 
-/// A bound that about the best rows reach, told from some of them, of which it is the estimate at a place: to find it exactly
-/// would take longer than the rows that it spares.
-fn least_of_best(sample: &[f32], place: usize) -> f32 {
+/// The estimate at rank `rank` of a sample. Computing the exact threshold would take longer than it saves.
+fn approximate_threshold(sample: &[f32], rank: usize) -> f32 {
     let mut sample = sample.to_vec();
     let Some(last) = sample.len().checked_sub(1) else { return f32::MIN };
-    *sample.select_nth_unstable_by(place.min(last), |a, b| b.total_cmp(a)).1
+    *sample.select_nth_unstable_by(rank.min(last), |a, b| b.total_cmp(a)).1
 }
 
 fn mean(vectors: &[f16], dimensions: usize) -> Vec<f32> {
@@ -230,16 +233,16 @@ fn mean(vectors: &[f16], dimensions: usize) -> Vec<f32> {
     sums.into_iter().map(|sum| (sum / rows) as f32).collect()
 }
 
-/// One word of what holds for 64 entries.
+/// The bitmap of 64 entries, the first one in the lowest bit.
 fn bits<T>(entries: &[T], holds: impl Fn(&T) -> bool) -> u64 {
     entries.iter().rev().fold(0, |word, entry| word << 1 | u64::from(holds(entry)))
 }
 
-/// The vector in directions that mix all of its dimensions; cosines stay what they were.
-fn turned(vector: &[f32], padded: usize) -> Vec<f32> {
+/// Rotates a vector with a randomised Walsh–Hadamard transform, which preserves cosines.
+fn rotated(vector: &[f32], padded: usize) -> Vec<f32> {
     let mut numbers = vec![0.0; padded];
     for (place, (number, given)) in numbers.iter_mut().zip(vector).enumerate() {
-        // Any fixed, patternless choice of signs will do (Fibonacci hashing).
+        // Any fixed pseudo-random signs will do (Fibonacci hashing).
         let negative = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 1 == 1;
         *number = if negative { -given } else { *given };
     }
@@ -262,7 +265,7 @@ fn turned(vector: &[f32], padded: usize) -> Vec<f32> {
 mod tests {
     use half::f16;
 
-    use super::{Estimates, ROWS_AT_ONCE, Searched, Signs, bits, turned};
+    use super::{Estimates, ROWS_AT_ONCE, RowSet, Signs, bits, rotated};
 
     #[test]
     fn the_likeliest_are_found_block_by_block_as_all_at_once() {
@@ -276,16 +279,16 @@ mod tests {
         let all: Vec<u32> = (0..rows).collect();
         let mut estimates = Estimates::new(&signs, &query);
         let estimates = estimates.of_rows(&all);
-        let found = signs.likeliest(&query, &Searched::All(rows), 100);
+        let found = signs.nearest_by_signs(&query, &RowSet::All(rows), 100);
         assert!((50..200).contains(&found.len()), "{}", found.len());
-        let least = found.iter().map(|row| estimates[*row as usize]).fold(f32::MAX, f32::min);
-        let reaching: Vec<u32> =
-            all.iter().copied().filter(|row| estimates[*row as usize] >= least).collect();
-        assert_eq!(found, reaching);
-        assert_eq!(signs.likeliest(&query, &Searched::These(all), 100), found);
+        let threshold = found.iter().map(|row| estimates[*row as usize]).fold(f32::MAX, f32::min);
+        let at_or_above: Vec<u32> =
+            all.iter().copied().filter(|row| estimates[*row as usize] >= threshold).collect();
+        assert_eq!(found, at_or_above);
+        assert_eq!(signs.nearest_by_signs(&query, &RowSet::Listed(all), 100), found);
 
         let odd: Vec<u32> = (1..rows).step_by(2).collect();
-        let found = signs.likeliest(&query, &Searched::These(odd), 100);
+        let found = signs.nearest_by_signs(&query, &RowSet::Listed(odd), 100);
         assert!(!found.is_empty() && found.iter().all(|row| row % 2 == 1), "{found:?}");
     }
 
@@ -294,7 +297,7 @@ mod tests {
         let a: Vec<f32> = (0..100).map(|n| (n as f32 * 0.7).sin()).collect();
         let b: Vec<f32> = (0..100).map(|n| (n as f32 * 0.3).cos()).collect();
         let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-        assert!((product(&a, &b) - product(&turned(&a, 128), &turned(&b, 128))).abs() < 1e-3);
+        assert!((product(&a, &b) - product(&rotated(&a, 128), &rotated(&b, 128))).abs() < 1e-3);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The names of containers: a document is found by the names of what stands above it (folders, a record's database), and no
-//! chunk holds these.
+//! The names of containers: a document is found by the names of its ancestors (folders, a record's database), which are not indexed with
+//! its chunks.
 //!
-//! A chunk has one word that stands for the nearest of them. A search that holds words of a name looks for the words of the
-//! containers of that name and of all in them, so that whoever renames or moves one changes nothing that is indexed.
+//! Instead, a chunk has one token for its nearest container. A search that contains words of a name also looks for the tokens of the
+//! containers with that name and of all their descendants, so that renaming or moving a container requires no reindexing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,23 +12,23 @@ use uuid::Uuid;
 use super::sought::spellings;
 use super::{Languages, Word, split};
 
-/// What a word counts that stands in a name above a chunk, beside one that stands in the chunk: a folder says less of each of
-/// its passages than the passage itself.
+/// The weight of a word in the name of an ancestor relative to one in the chunk: a folder says less about a passage than the passage
+/// itself.
 const NAME_ABOVE_WEIGHT: f32 = 0.5;
 
-/// Containers that a search looks for with its words, and that each of its phrases and exclusions stands for: those of the
-/// name first, then those in them.
+/// The maximum number of containers that the words of a search, and each phrase or exclusion, expand to: those with the name first, then
+/// their descendants.
 const MOST_CONTAINERS: usize = 256;
 
-/// Words of a search that are looked for in names.
+/// The maximum number of words of a search that are matched with names.
 const MOST_NAMING: usize = 32;
 
-/// Begins the word that stands for a container; no word of a text has one.
-const MARK: char = '/';
+/// The first character of the token of a container, which occurs in no word of a text.
+const SIGIL: char = '/';
 
-/// The word that a chunk has for its container.
+/// The token of a container.
 pub(super) fn word_of(container: Uuid) -> String {
-    format!("{MARK}{}", container.simple())
+    format!("{SIGIL}{}", container.simple())
 }
 
 /// A container with its name.
@@ -36,9 +36,9 @@ pub(super) fn word_of(container: Uuid) -> String {
 pub struct Container {
     /// The container.
     pub id: Uuid,
-    /// The one that it stands in, if any.
+    /// Its parent, if any.
     pub parent: Option<Uuid>,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Whether it is a holder within its parent ([`IndexedDocument::holder`](crate::IndexedDocument::holder)): it is searched
     /// where its parent is.
@@ -46,45 +46,45 @@ pub struct Container {
 }
 
 impl Container {
-    /// The container of what stands in it, as searches are bound to some; none at the root.
+    /// The container that filters of a search compare; `None` at the root.
     fn searched_as(&self) -> Option<Uuid> {
         if self.is_holder { self.parent } else { Some(self.id) }
     }
 }
 
-/// The names of a workspace's containers, as of one moment.
+/// A snapshot of the names of a workspace's containers.
 #[derive(Debug, Default)]
 pub struct ContainerNames {
     containers: Vec<Container>,
-    /// The places of those that stand in each.
-    inside: HashMap<Uuid, Vec<usize>>,
-    /// The words of the names, by the languages that were asked for last: these seldom change.
-    read: Mutex<Option<(Languages, Arc<Named>)>>,
+    /// Indices of the children of each container.
+    children: HashMap<Uuid, Vec<usize>>,
+    /// The index of names for the last requested languages, which seldom change.
+    cache: Mutex<Option<(Languages, Arc<Named>)>>,
 }
 
-/// The places of the containers whose own names hold a form of a word.
+/// Indices of the containers whose own names contain a form of a word.
 type Named = HashMap<String, Vec<usize>>;
 
 impl ContainerNames {
-    /// Those of these containers.
+    /// The names of these containers.
     pub fn new(containers: Vec<Container>) -> Self {
-        let mut inside: HashMap<Uuid, Vec<usize>> = HashMap::new();
+        let mut children: HashMap<Uuid, Vec<usize>> = HashMap::new();
         for (place, container) in containers.iter().enumerate() {
             if let Some(parent) = container.parent {
-                inside.entry(parent).or_default().push(place);
+                children.entry(parent).or_default().push(place);
             }
         }
-        Self { containers, inside, read: Mutex::default() }
+        Self { containers, children, cache: Mutex::default() }
     }
 
-    /// About how many bytes they take.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         self.containers.iter().map(|container| 256 + 8 * container.name.len()).sum()
     }
 
     fn named(&self, languages: Languages) -> Arc<Named> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, named)) = read.as_ref()
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, named)) = cache.as_ref()
             && *of == languages
         {
             return Arc::clone(named);
@@ -103,12 +103,12 @@ impl ContainerNames {
             }
         }
         let named = Arc::new(named);
-        *read = Some((languages, Arc::clone(&named)));
+        *cache = Some((languages, Arc::clone(&named)));
         named
     }
 
-    /// The containers at these places and all in them, the nearest first.
-    fn with_all_inside(&self, places: impl IntoIterator<Item = usize>) -> Vec<&Container> {
+    /// These containers and all their descendants, in breadth-first order.
+    fn with_descendants(&self, places: impl IntoIterator<Item = usize>) -> Vec<&Container> {
         let mut found: Vec<usize> = Vec::new();
         let mut known: HashSet<usize> = HashSet::new();
         found.extend(places.into_iter().filter(|place| known.insert(*place)));
@@ -116,20 +116,20 @@ impl ContainerNames {
         let mut containers = Vec::with_capacity(found.len());
         while let Some(container) = found.get(next).and_then(|place| self.containers.get(*place)) {
             containers.push(container);
-            let inside = self.inside.get(&container.id).into_iter().flatten().copied();
-            found.extend(inside.filter(|place| known.insert(*place)));
+            let children = self.children.get(&container.id).into_iter().flatten().copied();
+            found.extend(children.filter(|place| known.insert(*place)));
             next += 1;
         }
         containers
     }
 
-    /// How many are searched by a search that is bound to these containers.
+    /// How many containers a search restricted to these ones searches.
     fn count_within(&self, searched: &HashSet<Uuid>) -> usize {
         let holders = self.containers.iter().filter(|container| container.is_holder);
         searched.len() + holders.filter(|holder| is_within(holder, searched)).count()
     }
 
-    /// Whether words stand in a row in the name at a place, each in one of the languages.
+    /// Whether the name of a container contains a token sequence, each token in one of the languages.
     fn holds_row(&self, place: usize, row: &[(u32, String)], languages: Languages) -> bool {
         let Some(container) = self.containers.get(place) else { return false };
         let words = split(&container.name);
@@ -151,7 +151,7 @@ fn forms_of(word: &str, languages: Languages) -> Vec<String> {
     spellings(word, languages).into_iter().map(|(form, _)| form).collect()
 }
 
-/// The names that a search knows, of those containers that it searches: others, which the caller may not see, count nowhere.
+/// The names of the containers that a search covers. Others, which the caller may not see, have no influence.
 #[derive(Debug, Clone)]
 pub(crate) struct Naming {
     names: Arc<ContainerNames>,
@@ -177,7 +177,7 @@ impl Naming {
         Self { names, searched, all }
     }
 
-    /// What words look for besides themselves, with what each counts.
+    /// The container tokens that the words of a query expand to, with their weights.
     pub(super) fn words(&self, words: &[&Word], languages: Languages) -> Vec<(String, f32)> {
         let mut weights: HashMap<Uuid, f32> = HashMap::new();
         for word in words.iter().take(MOST_NAMING) {
@@ -193,7 +193,7 @@ impl Naming {
         weights.into_iter().map(|(container, weight)| (word_of(container), weight)).collect()
     }
 
-    /// The words of the containers that one word in these forms stands for.
+    /// The container tokens that a word with these forms expands to.
     pub(super) fn whole(&self, forms: &[String], languages: Languages) -> Vec<String> {
         self.holding(forms, languages).into_iter().take(MOST_CONTAINERS).map(word_of).collect()
     }
@@ -222,7 +222,7 @@ impl Naming {
         let is_searched = move |container: &&Container| {
             self.searched.as_ref().is_none_or(|searched| is_within(container, searched))
         };
-        self.names.with_all_inside(places).into_iter().filter(is_searched).map(|container| container.id)
+        self.names.with_descendants(places).into_iter().filter(is_searched).map(|container| container.id)
     }
 
     /// How much a word tells, 0 to 1, that so many of the containers searched are found by: where all are, next to nothing.
@@ -261,7 +261,7 @@ mod tests {
     fn found(naming: &Naming, text: &str) -> Vec<u128> {
         let words = split(text);
         let found = naming.words(&words.iter().collect::<Vec<_>>(), Languages::from(Language::English));
-        let id = |word: &str| Uuid::try_parse(word.trim_start_matches(MARK)).unwrap().as_u128();
+        let id = |word: &str| Uuid::try_parse(word.trim_start_matches(SIGIL)).unwrap().as_u128();
         let mut found: Vec<u128> = found.iter().map(|(word, _)| id(word)).collect();
         found.sort_unstable();
         found

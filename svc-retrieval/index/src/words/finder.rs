@@ -1,5 +1,5 @@
-//! Which words of a question stand in a text, told without reading the words of the text that cannot be any of them: to
-//! find the words of a page of results in full takes a hundred times as long.
+//! Finds the words of a question in a text. A cheap filter by prefix skips words that cannot match: analysing a whole page of results
+//! takes a hundred times as long.
 
 use std::cell::RefCell;
 
@@ -7,53 +7,53 @@ use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::{Languages, TellingWord, fold, split};
 
-/// Words that are told apart: as many as a mask has bits.
+/// The maximum number of words: the bits of the result.
 pub const MOST_FOUND: usize = u64::BITS as usize;
 
-/// The first two bytes of a word in lower case, the second 0 where there is none.
-type Beginning = [u8; 2];
+/// The first two bytes of a word in lower case; the second is 0 if the word has only one.
+type PrefixKey = [u8; 2];
 
 /// Finds the words of one question.
 #[derive(Debug)]
 pub struct Finder<'a> {
-    /// The words by the forms that they are indexed in, one bit each.
+    /// A bitmap of words by their indexed forms.
     forms: HashMap<&'a str, u64>,
-    beginnings: HashSet<Beginning>,
-    /// The bytes that a word may begin with, in either case: most words of a text begin with another.
+    prefix_keys: HashSet<PrefixKey>,
+    /// The possible first bytes of words, in either case: this rules out most words of a text.
     first_bytes: [bool; 256],
     languages: Languages,
-    /// What runs hold that were read: the words that are looked for stand in texts that hold them again and again.
-    read: RefCell<HashMap<Box<str>, u64>>,
+    /// A cache of results by run: matching words recur in texts.
+    cache: RefCell<HashMap<Box<str>, u64>>,
 }
 
-/// Runs that are remembered: more than a page of results has that begin like a word of a question.
-const MOST_READ: usize = 1_024;
+/// The capacity of the cache: more runs than pass the prefix filter in a page of results.
+const CACHE_CAPACITY: usize = 1_024;
 
 impl<'a> Finder<'a> {
     /// Finds the first [`MOST_FOUND`] of these words in texts of these languages.
     pub fn new(words: impl Iterator<Item = &'a TellingWord>, languages: Languages) -> Self {
-        let (mut forms, mut beginnings) = (HashMap::new(), HashSet::<Beginning>::default());
+        let (mut forms, mut prefix_keys) = (HashMap::new(), HashSet::<PrefixKey>::default());
         for (place, word) in words.take(MOST_FOUND).enumerate() {
             for form in &word.forms {
                 *forms.entry(form.as_str()).or_insert(0) |= 1 << place;
             }
-            // A stem may begin unlike its word, as that of `dying` does.
+            // A stem may start differently from its word, like that of `dying`.
             for text in word.forms.iter().chain([&word.word]) {
-                beginnings.extend(beginning(text.as_bytes()));
+                prefix_keys.extend(prefix_key(text.as_bytes()));
             }
         }
         let mut first_bytes = [false; 256];
-        for [first, _] in &beginnings {
+        for [first, _] in &prefix_keys {
             for byte in [*first, first.to_ascii_uppercase()] {
                 if let Some(begins) = first_bytes.get_mut(usize::from(byte)) {
                     *begins = true;
                 }
             }
         }
-        Self { forms, beginnings, first_bytes, languages, read: RefCell::default() }
+        Self { forms, prefix_keys, first_bytes, languages, cache: RefCell::default() }
     }
 
-    /// The words that the text holds: a bit for each, the first word's the lowest.
+    /// A bitmap of the words in the text; the first word is the lowest bit.
     pub fn held_by(&self, text: &str) -> u64 {
         if self.forms.is_empty() {
             return 0;
@@ -61,11 +61,11 @@ impl<'a> Finder<'a> {
         if text.is_ascii() {
             return self.held_by_ascii(text);
         }
-        let runs = text.split_whitespace().filter(|run| self.may_hold(run.as_bytes()));
+        let runs = text.split_whitespace().filter(|run| self.may_contain(run.as_bytes()));
         runs.fold(0, |held, run| held | self.held_by_run(run))
     }
 
-    /// The same, byte by byte.
+    /// The same for ASCII, in one pass over the bytes.
     fn held_by_ascii(&self, text: &str) -> u64 {
         let bytes = text.as_bytes();
         let (mut held, mut start, mut may_hold, mut before) = (0, 0, false, b' ');
@@ -86,8 +86,8 @@ impl<'a> Finder<'a> {
         held
     }
 
-    /// Whether a part of a name in the run begins like one of the words.
-    fn may_hold(&self, run: &[u8]) -> bool {
+    /// Whether a part of a name in the run starts like one of the words.
+    fn may_contain(&self, run: &[u8]) -> bool {
         let mut before = b' ';
         for (place, byte) in run.iter().enumerate() {
             if !byte.is_ascii() || self.may_begin(before, run, place) {
@@ -98,37 +98,37 @@ impl<'a> Finder<'a> {
         false
     }
 
-    /// Whether a part of a name that is like one of the words begins at that place, behind that byte.
+    /// Whether a part of a name that starts like one of the words may start at `place`, after the byte `before`.
     fn may_begin(&self, before: u8, text: &[u8], place: usize) -> bool {
         let Some(byte) = text.get(place) else { return false };
         let may_be_first = self.first_bytes.get(usize::from(*byte)).copied().unwrap_or_default();
         if !may_be_first {
             return false;
         }
-        let is_begun = byte.is_ascii_alphanumeric()
+        let starts_part = byte.is_ascii_alphanumeric()
             && (!before.is_ascii_alphanumeric()
                 || byte.is_ascii_uppercase()
                 || before.is_ascii_digit() != byte.is_ascii_digit());
-        let is_known = |[first, second]: Beginning| {
-            // A part of one character may have another part right behind it.
-            self.beginnings.contains(&[first, second]) || self.beginnings.contains(&[first, 0])
+        let is_candidate = |[first, second]: PrefixKey| {
+            // A part of one character may be followed directly by another part.
+            self.prefix_keys.contains(&[first, second]) || self.prefix_keys.contains(&[first, 0])
         };
-        is_begun && beginning(text.get(place..).unwrap_or_default()).is_some_and(is_known)
+        starts_part && prefix_key(text.get(place..).unwrap_or_default()).is_some_and(is_candidate)
     }
 
     fn held_by_run(&self, run: &str) -> u64 {
-        if let Some(held) = self.read.borrow().get(run) {
+        if let Some(held) = self.cache.borrow().get(run) {
             return *held;
         }
-        let held = self.read_run(run);
-        let mut read = self.read.borrow_mut();
-        if read.len() < MOST_READ {
-            read.insert(run.into(), held);
+        let held = self.analyse_run(run);
+        let mut cache = self.cache.borrow_mut();
+        if cache.len() < CACHE_CAPACITY {
+            cache.insert(run.into(), held);
         }
         held
     }
 
-    fn read_run(&self, run: &str) -> u64 {
+    fn analyse_run(&self, run: &str) -> u64 {
         let mut held = 0;
         for word in split(run) {
             let folded = fold::fold(&word.text);
@@ -142,7 +142,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-fn beginning(text: &[u8]) -> Option<Beginning> {
+fn prefix_key(text: &[u8]) -> Option<PrefixKey> {
     let first = text.first()?.to_ascii_lowercase();
     let second = text.get(1).filter(|byte| byte.is_ascii_alphanumeric()).map_or(0, u8::to_ascii_lowercase);
     Some([first, second])

@@ -1,12 +1,12 @@
-//! Takes the accents off letters.
+//! Accent folding.
 
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// The word without accents, for people who do not type them. Marks that make up the letters of a script, as in
-/// Devanagari or Japanese, are no accents.
+/// The word without accents, for users who do not type them. Combining marks that are part of a script's letters, as in Devanagari or
+/// Japanese, are kept.
 pub(super) fn fold(word: &str) -> Cow<'_, str> {
     if word.is_ascii() {
         return Cow::Borrowed(word);
@@ -30,14 +30,14 @@ pub(super) fn fold(word: &str) -> Cow<'_, str> {
     if folded == word { Cow::Borrowed(word) } else { Cow::Owned(folded) }
 }
 
-/// Whether marks on the letter are left out in everyday writing: Latin, Greek, Cyrillic, Hebrew, Arabic.
+/// Whether combining marks on the letter may be omitted: Latin, Greek, Cyrillic, Hebrew, Arabic.
 fn has_accents(c: char) -> bool {
     matches!(u32::from(c), 0x41..=0x24f | 0x370..=0x52f | 0x590..=0x6ff | 0x1e00..=0x1fff)
-        // й is a letter of its own, not и with an accent.
+        // й is a distinct letter, not и with an accent.
         && c != 'и'
 }
 
-/// Letters that do not come apart.
+/// Letters without a Unicode decomposition.
 fn plain(c: char) -> Option<&'static str> {
     Some(match c {
         'ß' => "ss",

@@ -1,74 +1,74 @@
-//! What a parsed search looks up.
+//! Query analysis: the terms that a parsed query looks up.
 
 use std::collections::HashMap;
 
 use super::{Kind, Language, Languages, Naming, Word, fold, split};
 use crate::ParsedQuery;
 
-/// Pairs of words that are looked at, so that a pasted page costs no more than a question.
+/// The maximum number of word pairs, so that a pasted page costs no more than a question.
 const MOST_PAIRS: usize = 16;
 
-/// Words that tell the language of a question.
+/// The number of words from which the language of a question is detected.
 const TELLING_WORDS: usize = 64;
 
-/// Most words of a query that are looked up. A pasted page would otherwise visit thousands of lists.
+/// The maximum number of words of a query: a pasted page would otherwise read thousands of posting lists.
 const MOST_WORDS: usize = 128;
 
-/// What a name counts as a whole beside its parts, which are looked up too. Less than a word, because the parts have
-/// counted already: +.003 nDCG@10 over counting it in full, and an exact name still comes first.
+/// The weight of a whole name beside its parts, which are looked up, too. Less than that of a word, since the parts already count:
+/// +.003 nDCG@10 over full weight, and an exact name still ranks first.
 const NAME_WEIGHT: f32 = 0.5;
 
-/// What each of the two spellings of a word with accents counts: together as much as a word.
+/// The weight of each of the two spellings of a word with accents: together as much as a word.
 const SPELLING_WEIGHT: f32 = 0.5;
 
-/// What a form counts that a word has only in languages other than the question's. Such a form is rare where most is
-/// written in one language, and what is rare counts much: in full it cost .017 nDCG@10 on code (CoSQA), of which a
-/// hundredth is taken for French or Catalan.
+/// The weight of a form that a word has only in languages other than the question's. Such a form is rare where most text is in one
+/// language, and so has a high idf: full weight cost .017 nDCG@10 on code (CoSQA), a hundredth of which is detected as French or
+/// Catalan.
 const FOREIGN_WEIGHT: f32 = 0.25;
 
-/// The fewest characters that are taken for the beginning of a word.
-pub(crate) const FEWEST_BEGUN: usize = 3;
+/// The minimum length of a prefix in characters.
+pub(crate) const MIN_PREFIX_CHARS: usize = 3;
 
-/// Letters that may be missing at the end of what is indexed, since stems are: `universi` begins `university`, which is
-/// indexed as `univers`.
+/// Letters that stemming may have removed from the end of an indexed word: `universi` is a prefix of `university`, which is indexed as
+/// `univers`.
 const STEMMED_OFF: usize = 3;
 
-/// The fewest letters that are left of the word then.
-const FEWEST_LEFT: usize = 5;
+/// The minimum number of letters of a prefix that was shortened.
+const MIN_SHORTENED: usize = 5;
 
-/// A search as words, in every language that what is searched may be in.
+/// An analysed query, in every language of the texts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sought {
-    /// The words, one of which is enough, each once, with what it counts; behind them those that stand for containers.
+    /// Distinct words with their weights, of which one suffices, followed by those of containers.
     pub words: Vec<(String, f32)>,
-    /// Words that follow each other in the question, in its language; near each other they are worth more.
+    /// Pairs of consecutive words in the question's language, for the proximity bonus.
     pub pairs: Vec<[String; 2]>,
-    /// All of which a chunk must hold.
+    /// A chunk must contain all of these.
     pub phrases: Vec<Phrase>,
-    /// None of which a chunk may hold.
+    /// A chunk must contain none of these.
     pub excluded: Vec<Phrase>,
-    /// The last plain word, if it can be the beginning of one.
+    /// The last plain word, if it can be a prefix.
     pub prefix: Option<Prefix>,
 }
 
-/// Words in a row: a chunk holds the phrase if it holds any of these rows, at these distances. Accents do not matter.
+/// A phrase: a chunk contains it if it contains any of these sequences at these distances. Accents are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase {
-    /// The row in each language, never empty, each from place 0.
+    /// The sequence in each language; never empty, positions start at 0.
     pub rows: Vec<Vec<(u32, String)>>,
 }
 
-/// A word that may have been begun only.
+/// A word that may be incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix {
-    /// As it was typed, in lower case and without accents.
+    /// The word in lower case and without accents.
     pub text: String,
-    /// What it is indexed as where it is a whole word.
+    /// Its indexed forms if it is a whole word.
     pub whole: Vec<String>,
 }
 
 impl Sought {
-    /// What to look up in text of these languages. English is always among them.
+    /// Analyses a query for texts in these languages and English.
     pub fn new(query: &ParsedQuery, languages: Languages) -> Self {
         let languages = languages.with(Language::English);
         let asked = looked_up(split(&query.words().join(" ")));
@@ -92,7 +92,7 @@ impl Sought {
         }
     }
 
-    /// With what the names of containers hold of it: a chunk holds what the names above it hold.
+    /// Adds the containers whose names match: a chunk matches whatever the names of its containers match.
     fn with_names(mut self, naming: &Naming, telling: &[&Word], languages: Languages) -> Self {
         self.words.extend(naming.words(telling, languages));
         for phrase in self.phrases.iter_mut().chain(&mut self.excluded) {
@@ -107,7 +107,7 @@ impl Sought {
     }
 }
 
-/// Without the single characters that pairs cover.
+/// Drops single characters that are covered by pairs.
 pub(super) fn looked_up(words: Vec<Word>) -> Vec<Word> {
     let mut paired = None;
     let mut kept: Vec<Word> = Vec::with_capacity(words.len());
@@ -126,13 +126,13 @@ pub(super) fn looked_up(words: Vec<Word>) -> Vec<Word> {
     kept
 }
 
-/// Without words that tell nothing, unless there are no others.
+/// Drops stop words, unless there are no other words.
 pub(super) fn without_stop_words(words: &[Word], language: Language) -> Vec<&Word> {
     let telling: Vec<&Word> = words.iter().filter(|word| !language.is_stop_word(&word.text)).collect();
     if telling.is_empty() { words.iter().collect() } else { telling }
 }
 
-/// Each form once; what is asked twice counts twice.
+/// Distinct forms with their weights; a repeated word counts twice.
 fn weighted(words: &[&Word], language: Language, languages: Languages) -> Vec<(String, f32)> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut weighted: Vec<(String, f32)> = Vec::new();
@@ -155,7 +155,7 @@ fn weighted(words: &[&Word], language: Language, languages: Languages) -> Vec<(S
     weighted
 }
 
-/// The different stems of a word, and of the word without its accents, with what each counts.
+/// The distinct stems of a word, and of the word without accents, with their weights.
 pub(super) fn spellings(word: &str, languages: Languages) -> Vec<(String, f32)> {
     let folded = fold::fold(word);
     let plain = stems(&folded, languages);
@@ -197,13 +197,13 @@ fn pairs(words: &[&Word], language: Language) -> Vec<[String; 2]> {
 }
 
 impl Phrase {
-    /// None for a text without words.
+    /// `None` for a text without words.
     fn new(text: &str, languages: Languages) -> Option<Self> {
         let words = split(text);
         let mut rows: Vec<Vec<(u32, String)>> = Vec::new();
         let parts: Vec<Word> = words.iter().filter(|word| word.kind != Kind::Name).cloned().collect();
         let parts = one_at_a_place(looked_up(parts));
-        // `getusername` as one word is what `getUserName` is indexed as, and the other way round.
+        // `getUserName` is also indexed as `getusername`, so that each spelling matches the other.
         let name = words.iter().find(|word| is_whole(word, &words));
         for language in languages.iter() {
             let stem = |word: &Word| language.stem(&fold::fold(&word.text)).into_owned();
@@ -220,14 +220,14 @@ impl Phrase {
     }
 }
 
-/// Whether the word is a name of all the letters and digits of all words.
+/// Whether the word is a name that consists of all words.
 fn is_whole(word: &Word, words: &[Word]) -> bool {
     let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
     let parts = words.iter().filter(|word| word.kind == Kind::Part);
     word.kind == Kind::Name && letters(&word.text) == parts.map(|part| letters(&part.text)).sum::<usize>()
 }
 
-/// C++ has two forms at one place; the one with its mark, which comes first, says more.
+/// Keeps the first word of each position: C++ has two forms, of which the first one, with its suffix, is more specific.
 pub(super) fn one_at_a_place(mut words: Vec<Word>) -> Vec<Word> {
     words.dedup_by_key(|word| word.position);
     words
@@ -237,18 +237,18 @@ impl Prefix {
     fn new(word: &Word, languages: Languages) -> Option<Self> {
         let is_word = matches!(word.kind, Kind::Part | Kind::Name);
         let text = fold::fold(&word.text).into_owned();
-        if !is_word || text.chars().count() < FEWEST_BEGUN || !text.chars().all(char::is_alphanumeric) {
+        if !is_word || text.chars().count() < MIN_PREFIX_CHARS || !text.chars().all(char::is_alphanumeric) {
             return None;
         }
         let whole = spellings(&word.text, languages).into_iter().map(|(stem, _)| stem).collect();
         Some(Self { text, whole })
     }
 
-    /// The beginnings that words are looked for with, the longest first: the word itself, then what a stem may be left of it.
+    /// The prefixes to look up, longest first: the word itself, then shortened ones that stems may still match.
     pub fn beginnings(&self) -> impl Iterator<Item = &str> {
         let ends = self.text.char_indices().map(|(offset, _)| offset).chain([self.text.len()]);
         let letters = ends.clone().count().saturating_sub(1);
-        let fewest = FEWEST_LEFT.max(letters.saturating_sub(STEMMED_OFF)).min(letters);
+        let fewest = MIN_SHORTENED.max(letters.saturating_sub(STEMMED_OFF)).min(letters);
         let ends: Vec<usize> = ends.skip(fewest).collect();
         ends.into_iter().rev().filter_map(move |end| self.text.get(..end))
     }

@@ -1,4 +1,4 @@
-//! Finds the words in a text: prose, names in code, versions, writing without spaces.
+//! The tokenizer: prose, identifiers, versions, scripts without spaces.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -6,41 +6,41 @@ use std::str::CharIndices;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{UnicodeNormalization, is_nfkc};
 
-/// Longest word in bytes; of a longer one, which is encoded data rather than a word, the beginning stands for it.
-const LONGEST: usize = 64;
+/// The maximum length of a word in bytes; longer ones, which are encoded data, are truncated.
+const MAX_WORD_BYTES: usize = 64;
 
-/// Pieces up to which a name is also one word. What has more is a list or an address.
+/// The maximum number of pieces of a name that is also indexed as one word; anything longer is a list or a URL.
 const MOST_PIECES: usize = 8;
 
-/// Runs beyond this, cut by their capitals into parts shorter than [`SHORT_PART`] on average, are encoded data.
+/// Longer runs whose camel-case parts are shorter than [`SHORT_PART`] on average are encoded data.
 const LONG_RUN: usize = 16;
 const SHORT_PART: usize = 3;
 
-/// What a word is in its text.
+/// The kind of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A word, or a part of a name. In a row of them each has the place after the one before.
+    /// A word, or a part of a name. Consecutive parts have consecutive positions.
     Part,
-    /// A name of several parts in one (`getUserName` as `getusername`), at the place of its first part.
+    /// A whole name of several parts (`getUserName` as `getusername`), at the position of its first part.
     Name,
-    /// One character of writing without spaces, as a part.
+    /// One character of a script without spaces.
     Character,
-    /// Two neighbouring characters of writing without spaces, at the place of the first.
+    /// A bigram of a script without spaces, at the position of its first character.
     Pair,
 }
 
-/// A word in lower case, with its accents.
+/// A word in lower case, with accents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     /// Its letters and digits.
     pub text: String,
-    /// Its place in the text.
+    /// Its position in the text.
     pub position: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// The words of a text. A text gives the same words wherever it stands between spaces.
+/// The words of a text. Words do not depend on what precedes or follows them beyond whitespace.
 pub fn split(text: &str) -> Vec<Word> {
     if text.is_ascii() || is_nfkc(text) {
         return Splitter { text, at: 0, position: 0, words: Vec::new() }.run();
@@ -60,9 +60,9 @@ struct Splitter<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Piece<'a> {
     run: &'a str,
-    /// What follows it and belongs to it: `++` or `#`.
+    /// A suffix: `++` or `#`.
     mark: &'a str,
-    /// Whether a dot parts it from the piece before.
+    /// Whether a dot separates it from the previous piece.
     after_dot: bool,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Splitter<'a> {
         taken
     }
 
-    /// Reads pieces for as long as only a joint stands between them.
+    /// Reads pieces as long as they are separated only by a joint.
     fn read_name(&mut self) -> Vec<Piece<'a>> {
         let mut pieces: Vec<Piece<'a>> = Vec::new();
         let mut joint = "";
@@ -100,7 +100,7 @@ impl<'a> Splitter<'a> {
             let rest = self.rest();
             let run = self.take(rest.find(ends_run).unwrap_or(rest.len()));
             let mark = self.take(mark_length(run, self.rest()));
-            // A possessive says nothing.
+            // Drops a possessive `'s`.
             if !(joint.starts_with(is_apostrophe) && matches!(run, "s" | "S")) {
                 pieces.push(Piece { run, mark, after_dot: joint == "." });
             }
@@ -139,13 +139,13 @@ impl<'a> Splitter<'a> {
         }
         let is_version = version.as_ref().is_some_and(|(text, _)| *text == whole);
         self.add_version(version);
-        let is_name = (2..=MOST_PIECES).contains(&pieces.len()) && whole.len() <= LONGEST;
+        let is_name = (2..=MOST_PIECES).contains(&pieces.len()) && whole.len() <= MAX_WORD_BYTES;
         if is_name && !is_version && !whole.contains(is_unspaced) {
             self.add(&whole, first, Kind::Name);
         }
     }
 
-    /// Numbers parted by dots are one word too: 1.2.3 is neither 1 nor 123.
+    /// Dotted numbers are also one word: 1.2.3 is neither 1 nor 123.
     fn add_version(&mut self, version: Option<(String, u32)>) {
         if let Some((text, position)) = version.filter(|(text, _)| text.contains('.')) {
             self.add(&text, position, Kind::Name);
@@ -188,7 +188,7 @@ impl<'a> Splitter<'a> {
             if is_last && !mark.is_empty() {
                 self.add(&[part, mark].concat(), self.position, Kind::Part);
             }
-            // A letter says nothing without its mark: C is not C++.
+            // A single letter is not indexed without its suffix: C is not C++.
             if !is_last || mark.is_empty() || part.len() > 1 {
                 self.add(part, self.position, Kind::Part);
             }
@@ -205,12 +205,12 @@ impl<'a> Splitter<'a> {
         } else {
             text.to_lowercase().replace(is_invisible, "")
         };
-        text.truncate(text.floor_char_boundary(LONGEST));
+        text.truncate(text.floor_char_boundary(MAX_WORD_BYTES));
         self.words.push(Word { text, position, kind });
     }
 }
 
-/// Takes the `v` off versions: v1.2 is 1.2.
+/// Strips the `v` of versions: v1.2 is 1.2.
 fn without_v(pieces: &mut [Piece<'_>]) {
     for place in 0..pieces.len() {
         let dotted = pieces.get(place + 1).is_some_and(|next| next.after_dot && next.is_number());
@@ -224,10 +224,10 @@ fn without_v(pieces: &mut [Piece<'_>]) {
     }
 }
 
-/// Cuts at capitals: `getHTTPServer` is `get`, `HTTP`, `Server`. What looks like encoded data stays whole.
+/// Splits camel case: `getHTTPServer` is `get`, `HTTP`, `Server`. Encoded data is not split.
 fn parts(run: &str) -> Vec<&str> {
     let has_inner_capital = run.chars().skip(1).any(char::is_uppercase);
-    if !has_inner_capital || run.len() > LONGEST {
+    if !has_inner_capital || run.len() > MAX_WORD_BYTES {
         return vec![run];
     }
     let mut parts = Vec::new();
@@ -256,7 +256,7 @@ fn begins_part(before: char, current: char, next: Option<char>, second: Option<c
         && if before.is_uppercase() || before.is_numeric() { next_is_lower && !is_plural } else { true }
 }
 
-/// Characters with the marks on them.
+/// Characters with their combining marks.
 fn clusters(run: &str) -> impl Iterator<Item = &str> {
     struct Clusters<'a> {
         run: &'a str,

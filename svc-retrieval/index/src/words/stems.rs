@@ -1,4 +1,4 @@
-//! Stems that were found before.
+//! A cache of stems.
 
 use std::collections::HashMap;
 
@@ -6,27 +6,26 @@ use foldhash::fast::RandomState;
 
 use super::Language;
 
-/// Words of one language that are remembered: more than a batch of prose has. Beyond it, stems are found anew.
-const MOST_WORDS: usize = 65_536;
+/// The capacity per language: more distinct words than a batch of prose has. Beyond it, stems are computed without caching.
+const CAPACITY_PER_LANGUAGE: usize = 65_536;
 
-/// The stems of the words of a batch. Most words stand in it many times, and to find a stem takes several times as long as
-/// to look it up.
+/// Caches the stems of the words of a batch: most words occur many times, and stemming takes several times as long as a lookup.
 #[derive(Debug, Default)]
 pub struct Stems(HashMap<Language, HashMap<String, String, RandomState>>);
 
 impl Stems {
-    /// The word without what inflects it.
+    /// The stem of a word.
     pub(super) fn of(&mut self, language: Language, word: &str) -> String {
         if !language.inflects(word) {
             return word.to_owned();
         }
-        let known = self.0.entry(language).or_default();
-        if let Some(stem) = known.get(word) {
+        let cache = self.0.entry(language).or_default();
+        if let Some(stem) = cache.get(word) {
             return stem.clone();
         }
         let stem = language.stem(word).into_owned();
-        if known.len() < MOST_WORDS {
-            known.insert(word.to_owned(), stem.clone());
+        if cache.len() < CAPACITY_PER_LANGUAGE {
+            cache.insert(word.to_owned(), stem.clone());
         }
         stem
     }
@@ -54,12 +53,12 @@ mod tests {
         let letters = |number: usize| {
             number.to_string().bytes().map(|digit| char::from(digit + b'a' - b'0')).collect::<String>()
         };
-        for number in 0..MOST_WORDS + 10 {
+        for number in 0..CAPACITY_PER_LANGUAGE + 10 {
             assert_eq!(
                 stems.of(Language::English, &letters(number)),
                 Language::English.stem(&letters(number))
             );
         }
-        assert_eq!(stems.0.values().map(HashMap::len).sum::<usize>(), MOST_WORDS);
+        assert_eq!(stems.0.values().map(HashMap::len).sum::<usize>(), CAPACITY_PER_LANGUAGE);
     }
 }

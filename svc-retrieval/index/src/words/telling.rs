@@ -1,34 +1,34 @@
-//! Which of the words of a question stand in a text that is at hand.
+//! Finds which significant words of a question occur in a text.
 
 use std::collections::HashSet;
 
 use super::sought::{looked_up, spellings, without_stop_words};
 use super::{Kind, Language, Languages, Searched, Stems, split};
 
-/// The words of a question that tell what is asked for.
+/// The significant words of a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Telling {
-    /// Each word once.
+    /// Distinct words.
     words: Vec<TellingWord>,
 }
 
-/// A word that tells what is asked for.
+/// A significant word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TellingWord {
-    /// As it stands in the question, in lower case.
+    /// The word in lower case.
     pub word: String,
-    /// Every form that it may be indexed in.
+    /// Every indexed form of it.
     pub forms: Vec<String>,
 }
 
 impl Telling {
-    /// Those of a question to text of these languages. English is always among them.
+    /// The significant words of a question, for texts in these languages and English.
     pub fn of(question: &str, languages: Languages) -> Self {
         let languages = languages.with(Language::English);
         let asked = looked_up(split(question));
         let language = languages.of_question(asked.iter().map(|word| word.text.as_str()));
         let mut words: Vec<TellingWord> = Vec::new();
-        // A name says what its parts say.
+        // Names are covered by their parts.
         for word in without_stop_words(&asked, language).into_iter().filter(|word| word.kind != Kind::Name) {
             let forms = spellings(&word.text, languages).into_iter().map(|(form, _)| form).collect();
             if words.iter().all(|known| known.forms != forms) {
@@ -38,22 +38,22 @@ impl Telling {
         Self { words }
     }
 
-    /// How many there are.
+    /// The number of words.
     pub fn count(&self) -> usize {
         self.words.len()
     }
 
-    /// Each of them.
+    /// The words.
     pub fn words(&self) -> &[TellingWord] {
         &self.words
     }
 
-    /// How many of them a text holds.
+    /// How many of the words a text contains.
     pub fn held_by(&self, text: &Searched<'_>) -> usize {
         self.held_each(text, &mut Stems::default()).into_iter().filter(|is_held| *is_held).count()
     }
 
-    /// Whether a text holds them, one by one in their order.
+    /// For each word, in order, whether a text contains it.
     pub fn held_each(&self, text: &Searched<'_>, stems: &mut Stems) -> Vec<bool> {
         let tokens = text.tokens(stems);
         let held: HashSet<&str> = tokens.iter().map(|token| token.text.as_str()).collect();

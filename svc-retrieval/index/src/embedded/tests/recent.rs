@@ -47,7 +47,7 @@ fn only_what_is_there_is_to_be_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path());
     let key = |number: u128| index.fields.document_term(WORKSPACE, id(number, 0).document);
-    let held = || index.views.now().held(vec![key(1), key(2)]).unwrap();
+    let held = || index.current_view.load().existing_keys(vec![key(1), key(2)]).unwrap();
     assert_eq!(held(), []);
     add(&index, vec![document(1, &["alpha", "beta"])]);
     assert_eq!(held(), [key(1)]);
@@ -72,7 +72,7 @@ fn many_or_large_batches_are_committed() {
         add(&index, vec![document(number, &["alpha"])]);
     }
     assert!(committed() >= 20);
-    assert!(index.views.now().parts().len() < 30);
+    assert!(index.current_view.load().parts().len() < 30);
     add(&index, (100..400).map(|number| document(number, &["alpha"])).collect());
     assert_eq!(committed(), 340);
 }
@@ -108,6 +108,26 @@ fn maintenance_commits_and_rests() {
     }
     assert_eq!(found(&index, "alpha"), [id(1, 0)]);
     assert_eq!(nearest(&index, [1.0, 0.0]), [id(1, 0)]);
+}
+
+#[test]
+fn a_batch_does_not_wait_for_the_merges_of_a_writer_that_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path());
+    applied(&index, document(1, &["alpha"]), 1);
+    index.flush().unwrap();
+    // Nobody commits yet, so that applying a batch here cannot deadlock.
+    let closing = index.take_writer().unwrap();
+    applied(&index, document(2, &["alpha"]), 2);
+    assert_eq!(found(&index, "alpha"), [id(1, 0), id(2, 0)]);
+    std::thread::scope(|scope| {
+        // It needs another writer, which tantivy refuses while there is this one.
+        let commit = scope.spawn(|| index.flush());
+        closing.wait().unwrap();
+        commit.join().unwrap().unwrap();
+    });
+    drop(index);
+    assert_eq!(open(folder.path()).cursor("content", WORKSPACE), 2);
 }
 
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
-//! Qdrant's methods, as far as the engine calls them, over one connection that is made when it is needed.
+//! The gRPC methods of Qdrant that the engine uses, over one lazily established connection.
 //!
-//! The stubs are those of `qdrant-client`. Its own client is not used: it trusts the machine's certificate authorities and no
-//! others.
+//! Uses the stubs of `qdrant-client`, but not its client, which trusts only the system's certificate authorities.
 
 use std::error::Error as _;
 use std::future::Future;
@@ -29,14 +28,14 @@ use super::Config;
 use super::tuning::{CALL_TIMEOUT, CONNECT_TIMEOUT, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
 use crate::qdrant::config::unusable;
 
-/// The header of the key.
+/// The header of the API key.
 const API_KEY: &str = "api-key";
-/// What stands in a file of certificates.
+/// Every PEM file of certificates contains this.
 const PEM: &str = "-----BEGIN CERTIFICATE-----";
 
 type Wire = InterceptedService<Channel, Key>;
 
-/// Qdrant's methods; cheap to clone.
+/// A client for the methods of Qdrant; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Api {
     root: QdrantClient<Wire>,
@@ -44,7 +43,7 @@ pub(super) struct Api {
     points: PointsClient<Wire>,
 }
 
-/// Puts the key into every call.
+/// Adds the API key to every call.
 #[derive(Clone)]
 struct Key(Option<MetadataValue<Ascii>>);
 
@@ -58,14 +57,14 @@ impl Interceptor for Key {
 }
 
 impl Api {
-    /// Reads the certificate authorities; nothing is contacted. Within a runtime.
+    /// Reads the certificate authorities; does not connect. Must be called within a runtime.
     pub(super) fn new(config: &Config) -> Result<Self, crate::Error> {
         config.check()?;
         let (channel, key) = (channel(config)?, key(config)?);
         let root = QdrantClient::with_interceptor(channel.clone(), key.clone());
         let collections = CollectionsClient::with_interceptor(channel.clone(), key.clone());
         let points = PointsClient::with_interceptor(channel, key);
-        // What is asked for decides how large an answer may be.
+        // The limits of the requests bound the size of responses.
         Ok(Self { root, collections, points: points.max_decoding_message_size(usize::MAX) })
     }
 
@@ -74,8 +73,8 @@ impl Api {
     }
 
     pub(super) async fn collection_exists(&self, name: &str) -> Result<bool, Status> {
-        let asked = CollectionExistsRequest { collection_name: name.to_owned() };
-        let answer = self.exists(asked).await?;
+        let request = CollectionExistsRequest { collection_name: name.to_owned() };
+        let answer = self.exists(request).await?;
         Ok(answer.result.is_some_and(|result| result.exists))
     }
 
@@ -91,8 +90,8 @@ impl Api {
         &self,
         name: impl Into<String>,
     ) -> Result<CollectionOperationResponse, Status> {
-        let asked = DeleteCollection { collection_name: name.into(), ..DeleteCollection::default() };
-        self.delete(asked).await
+        let request = DeleteCollection { collection_name: name.into(), ..DeleteCollection::default() };
+        self.delete(request).await
     }
 
     pub(super) async fn create_alias(
@@ -105,15 +104,15 @@ impl Api {
 }
 
 macro_rules! methods {
-    ($($visibility:vis $name:ident = $service:ident.$method:ident($asked:ty) -> $answer:ty;)+) => {
+    ($($visibility:vis $name:ident = $service:ident.$method:ident($request:ty) -> $answer:ty;)+) => {
         impl Api {
-            $($visibility async fn $name(&self, asked: $asked) -> Result<$answer, Status> {
-                let call = |asked: $asked| {
+            $($visibility async fn $name(&self, request: $request) -> Result<$answer, Status> {
+                let call = |request: $request| {
                     let mut service = self.$service.clone();
-                    async move { service.$method(asked).await }
+                    async move { service.$method(request).await }
                 };
-                // A stub's future takes 20 kB, which whoever awaits it would hold as well.
-                Box::pin(in_time(twice(asked, call))).await
+                // Boxed: a stub's future takes 20 kB, which would be part of every caller's future.
+                Box::pin(with_timeout(with_retry(request, call))).await
             })+
         }
     };
@@ -137,42 +136,42 @@ methods! {
     pub(super) query_batch = points.query_batch(QueryBatchPoints) -> QueryBatchResponse;
 }
 
-async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+async fn with_timeout<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
     match timeout(CALL_TIMEOUT, call).await {
-        Ok(answered) => answered,
+        Ok(response) => response,
         Err(_elapsed) => Err(Status::deadline_exceeded("it takes too long to answer")),
     }
 }
 
-/// Once more where the connection broke: every call may be repeated with the same end (ADR 15).
-async fn twice<A: Clone, B, F>(asked: A, call: impl Fn(A) -> F) -> Result<B, Status>
+/// Retries once when the connection broke: every call is idempotent (ADR 15).
+async fn with_retry<A: Clone, B, F>(request: A, call: impl Fn(A) -> F) -> Result<B, Status>
 where
     F: Future<Output = Result<Response<B>, Status>>,
 {
-    match call(asked.clone()).await {
-        Err(status) if is_broken(&status) => call(asked).await.map(Response::into_inner),
-        answered => answered.map(Response::into_inner),
+    match call(request.clone()).await {
+        Err(status) if is_broken(&status) => call(request).await.map(Response::into_inner),
+        response => response.map(Response::into_inner),
     }
 }
 
-/// Whether the connection is the reason, and not what Qdrant says.
+/// Whether the connection failed, as opposed to an error that Qdrant returned.
 fn is_broken(status: &Status) -> bool {
     let is_of_transport =
         matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled);
     is_of_transport && status.source().is_some()
 }
 
-/// What a status says, with what lies behind it: that a certificate is not trusted, say.
+/// The message of a status with its causes, such as an untrusted certificate.
 pub(super) fn reason(status: &Status) -> String {
     let mut reason = status.message().to_owned();
     let mut cause = status.source();
-    while let Some(behind) = cause {
-        let told = behind.to_string();
-        if !reason.contains(&told) {
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !reason.contains(&message) {
             reason.push_str(": ");
-            reason.push_str(&told);
+            reason.push_str(&message);
         }
-        cause = behind.source();
+        cause = error.source();
     }
     reason
 }
@@ -206,10 +205,10 @@ fn trusting(config: &Config) -> Result<ClientTlsConfig, crate::Error> {
     Ok(ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authorities)))
 }
 
-/// The key as a header that nothing shows.
+/// The API key as a sensitive header value.
 fn key(config: &Config) -> Result<Key, crate::Error> {
     let Some(key) = &config.api_key else { return Ok(Key(None)) };
-    // Without what is wrong, which has the key in it.
+    // Without the parse error, which contains the key.
     let mut value: MetadataValue<Ascii> =
         key.parse().map_err(|_| unusable("the API key has characters that no header may have"))?;
     value.set_sensitive(true);

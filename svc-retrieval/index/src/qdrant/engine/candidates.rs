@@ -1,9 +1,9 @@
-//! Finds what a search ranks, in one round trip: all lists are one batch of queries.
+//! Finds the candidates of a search in one round trip: all lists are one batch of queries.
 //!
-//! A list by both is three of them: the words; the nearest; and the words once more as what an exact search by the vector
-//! chooses from, which gives the cosines of what the words find. With the words come the best chunk for each word whose places
-//! matter ([`nearness`]), and one that holds the last word as a whole. Where equal scores reach over the end of a list, that
-//! one is asked for again; where the last word is only begun ([`super::begun`]), with the words that it may stand for.
+//! A hybrid list takes three queries: the sparse one; the dense one; and the sparse one as a prefetch of an exact dense one, which gives
+//! the cosines of the sparse hits. The sparse query comes with one query per word that the proximity bonus needs ([`nearness`]), and
+//! one that checks whether a chunk contains the last word as a whole word. A list whose end cuts through equal scores is requested
+//! again with a higher limit, and one whose last word is incomplete with its completions ([`super::completions`]).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::vec;
@@ -24,88 +24,88 @@ use crate::vectors::UnitVector;
 use crate::words::{Languages, Phrase, Sought};
 use crate::{Candidates, ChunkId, Hit, Query, Wanted, sort_hits};
 
-/// What of the points a search is about, and what its words count there.
+/// The part of the points that is searched, and corrections of their idf.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    /// Documents that are neither found nor counted.
+    /// Documents that are excluded from results and statistics.
     pub(super) without: Vec<Uuid>,
-    /// By how much more or less than Qdrant thinks a dimension of words tells; 1 for those that are not named.
-    pub(super) telling: HashMap<u32, f32>,
+    /// The factor by dimension from Qdrant's idf to the correct one; 1 for dimensions that are not listed.
+    pub(super) idf_corrections: HashMap<u32, f32>,
 }
 
 impl Part {
-    /// What a search may find with these phrases and without these exclusions.
+    /// The filter of a search with these phrases and exclusions.
     fn searched(&self, query: &Query, phrases: &[Phrase], excluded: &[Phrase]) -> Filter {
-        let mut filter = filters::searched(query.workspace, query.containers.as_ref(), phrases, excluded);
-        filter.must_not.extend(filters::but(&self.without));
+        let mut filter = filters::search(query.workspace, query.containers.as_ref(), phrases, excluded);
+        filter.must_not.extend(filters::not_in_documents(&self.without));
         filter
     }
 
-    /// What words are counted in: no other tenant's move a score.
+    /// The corpus for idf: other tenants must not influence a score.
     pub(super) fn corpus(&self, query: &Query) -> Filter {
         let mut corpus = self.searched(query, &[], &[]);
         corpus.must.push(filters::role(Role::Chunk));
         corpus
     }
 
-    /// How rare the words of a list are that were asked for alone.
+    /// The idf of the words of a list that were queried individually.
     fn rarities(&self, list: &List, answers: &mut Answers) -> HashMap<u32, f32> {
         let mut rarities = HashMap::new();
-        for (dimension, _) in &list.alone {
+        for (dimension, _) in &list.single_words {
             let found = answers.next().unwrap_or_default();
             if let Some(rarity) = nearness::rarity(*dimension, &found) {
-                let telling = self.telling.get(dimension).copied().unwrap_or(1.0);
-                rarities.insert(*dimension, rarity * telling);
+                let correction = self.idf_corrections.get(dimension).copied().unwrap_or(1.0);
+                rarities.insert(*dimension, rarity * correction);
             }
         }
         rarities
     }
 }
 
-/// One list as it is asked for: what may find nothing is not asked.
+/// The queries of one list. Queries that cannot find anything are omitted.
 struct List {
     words: Option<QueryPoints>,
     near: Option<QueryPoints>,
     cosines: Option<QueryPoints>,
-    /// A dimension of words, and the best chunk for it alone.
-    alone: Vec<(u32, QueryPoints)>,
-    /// The best chunk for the last word as a whole, where it may be a beginning.
-    ended: Option<QueryPoints>,
+    /// For each dimension, the query for its best chunk.
+    single_words: Vec<(u32, QueryPoints)>,
+    /// The query for the last word as a whole word, if it may be a prefix.
+    whole_word: Option<QueryPoints>,
 }
 
 impl List {
-    /// In the order of their answers.
+    /// The queries in the order of their results.
     fn requests(&self) -> impl Iterator<Item = &QueryPoints> {
         let lists = [&self.words, &self.near, &self.cosines].into_iter().flatten();
-        lists.chain(self.alone.iter().map(|(_, request)| request)).chain(&self.ended)
+        lists.chain(self.single_words.iter().map(|(_, request)| request)).chain(&self.whole_word)
     }
 }
 
-/// What one list found.
+/// The result of one list.
 pub(super) struct Found {
     pub(super) candidates: Candidates,
-    /// Whether the last word may be the beginning of one, and no chunk holds it as a whole.
-    is_begun: bool,
+    /// Whether the last word may be a prefix, and no chunk contains it as a whole word.
+    needs_completion: bool,
 }
 
-/// What a search for words found.
-struct Settled {
+/// The hits of a query, in canonical order.
+struct WordHits {
     hits: Vec<Hit>,
-    /// The tokens of the chunks, where they were asked for.
+    /// The tokens of the chunks, if requested.
     tokens: HashMap<ChunkId, String>,
-    asked_again: bool,
+    was_extended: bool,
 }
 
-/// The words of one list.
+/// The analysed words of one list.
 #[derive(Debug)]
 pub(super) struct Search {
     pub(super) sought: Sought,
-    /// None of which a chunk may hold.
+    /// A chunk must contain none of these.
     pub(super) excluded: Vec<Phrase>,
 }
 
 impl Search {
-    /// Those of a list in text of these languages.
+    /// Analyses the words of a list for these languages.
     pub(super) fn of(wanted: &Wanted, languages: Languages) -> Self {
         let sought = wanted.words.as_ref().map(|words| Sought::new(words, languages)).unwrap_or_default();
         let others = wanted.without.iter().flat_map(|words| Sought::new(words, languages).excluded);
@@ -114,11 +114,11 @@ impl Search {
     }
 }
 
-/// The answers to a batch, in the order of its queries.
+/// The results of a batch, in the order of its queries.
 type Answers = vec::IntoIter<Vec<ScoredPoint>>;
 
 impl Inner {
-    /// One answer for each list that is asked for.
+    /// The candidates of each requested list.
     pub(super) async fn candidates(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
         if finds_nothing(query) {
             return Ok(vec![Candidates::default(); query.lists.len()]);
@@ -134,7 +134,7 @@ impl Inner {
         let part = Part::default();
         let mut found = self.candidates_in(&part, query, &searches).await?;
         for ((wanted, search), found) in query.lists.iter().zip(&mut searches).zip(&mut found) {
-            if found.is_begun && self.complete(&part, query, search, &[]).await? {
+            if found.needs_completion && self.complete(&part, query, search, &[]).await? {
                 let again = Query { lists: vec![wanted.clone()], ..query.clone() };
                 let search = std::slice::from_ref(&*search);
                 let completed = self.candidates_in(&part, &again, search).await?.pop();
@@ -144,7 +144,7 @@ impl Inner {
         Ok(found.into_iter().map(|found| found.candidates).collect())
     }
 
-    /// Adds the words that the last word of a search may stand for; whether there are any.
+    /// Adds the completions of the last word to a search; returns whether there are any.
     pub(super) async fn complete(
         &self,
         part: &Part,
@@ -153,13 +153,13 @@ impl Inner {
         drafts: &[&words::Words],
     ) -> Result<bool, Error> {
         let Some(prefix) = &search.sought.prefix else { return Ok(false) };
-        let begun = self.begun(part, query, prefix, drafts).await?;
-        let is_any = !begun.is_empty();
-        search.sought.words.extend(begun.into_iter().map(|word| (word, 1.0)));
+        let completions = self.completions(part, query, prefix, drafts).await?;
+        let is_any = !completions.is_empty();
+        search.sought.words.extend(completions.into_iter().map(|word| (word, 1.0)));
         Ok(is_any)
     }
 
-    /// One answer for each list, in a part of the points.
+    /// The results of each list in a part of the points.
     pub(super) async fn candidates_in(
         &self,
         part: &Part,
@@ -182,19 +182,20 @@ impl Inner {
         let vector = wanted.vector.as_ref().filter(|vector| UnitVector::new(vector).is_some());
         let near = vector.map(|vector| self.by_meaning(part, query, vector, &search.excluded));
         let cosines = words.as_ref().zip(vector).map(|(words, vector)| self.cosines_of(words, vector));
-        let (mut alone, mut ended) = (Vec::new(), None);
+        let (mut single_words, mut whole_word) = (Vec::new(), None);
         if words.is_some() {
             let dimensions = nearness::paired(&search.sought).into_iter().map(words::dimension);
-            alone.extend(dimensions.map(|dimension| (dimension, self.best_for(part, query, &[dimension]))));
-            ended = search.sought.prefix.as_ref().map(|prefix| {
+            single_words
+                .extend(dimensions.map(|dimension| (dimension, self.best_for(part, query, &[dimension]))));
+            whole_word = search.sought.prefix.as_ref().map(|prefix| {
                 let whole: BTreeSet<u32> = prefix.whole.iter().map(|word| words::dimension(word)).collect();
                 self.best_for(part, query, &whole.into_iter().collect::<Vec<u32>>())
             });
         }
-        List { words, near, cosines, alone, ended }
+        List { words, near, cosines, single_words, whole_word }
     }
 
-    /// The best chunk of what words are counted in for these dimensions, with what they weigh there.
+    /// The query for the best chunk of the corpus for these dimensions, with their weights in it.
     fn best_for(&self, part: &Part, query: &Query, dimensions: &[u32]) -> QueryPoints {
         let corpus = part.corpus(query);
         let idf = IdfParams { corpus: Some(corpus.clone()) };
@@ -208,18 +209,18 @@ impl Inner {
         }
     }
 
-    /// The search for words; none if it names nothing.
+    /// The sparse query; `None` if there are no words.
     fn by_words(&self, part: &Part, query: &Query, search: &Search) -> Option<QueryPoints> {
         let weights = words::query(&search.sought);
         if weights.is_empty() {
             return None;
         }
         let told = |(dimension, weight): (u32, f32)| {
-            (dimension, weight * part.telling.get(&dimension).copied().unwrap_or(1.0))
+            (dimension, weight * part.idf_corrections.get(&dimension).copied().unwrap_or(1.0))
         };
         let (indices, values) = weights.into_iter().map(told).unzip();
         let mut filter = part.searched(query, &search.sought.phrases, &search.excluded);
-        filter.must.extend(filters::among(query.documents.as_ref()));
+        filter.must.extend(filters::in_documents(query.documents.as_ref()));
         let idf = IdfParams { corpus: Some(part.corpus(query)) };
         let params = SearchParams { idf: Some(idf), ..SearchParams::default() };
         let vector = Input::Sparse(SparseVector { values, indices });
@@ -227,16 +228,16 @@ impl Inner {
         let shown: &[&str] = if has_pairs { &[DOCUMENT, ORDINAL, TOKENS] } else { &[DOCUMENT, ORDINAL] };
         Some(QueryPoints {
             params: Some(params),
-            limit: Some(asked_for(query.limit)),
+            limit: Some(request_limit(query.limit)),
             with_payload: Some(fields(shown)),
             ..self.nearest(WORDS, vector, filter)
         })
     }
 
-    /// The search by meaning, for a vector that has a direction.
+    /// The dense query, for a non-zero vector.
     fn by_meaning(&self, part: &Part, query: &Query, vector: &[f32], excluded: &[Phrase]) -> QueryPoints {
         let mut filter = part.searched(query, &[], excluded);
-        filter.must.extend(filters::among(query.documents.as_ref()));
+        filter.must.extend(filters::in_documents(query.documents.as_ref()));
         let quantization =
             QuantizationSearchParams { ignore: None, rescore: Some(true), oversampling: Some(OVERSAMPLING) };
         let params = SearchParams {
@@ -244,11 +245,11 @@ impl Inner {
             quantization: Some(quantization),
             ..SearchParams::default()
         };
-        let limit = Some(asked_for(query.limit));
+        let limit = Some(request_limit(query.limit));
         QueryPoints { params: Some(params), limit, ..self.nearest(MEANING, dense(vector), filter) }
     }
 
-    /// The exact cosines of what a search for words finds.
+    /// The query for the exact cosines of the hits of a sparse query.
     fn cosines_of(&self, words: &QueryPoints, vector: &[f32]) -> QueryPoints {
         let chosen = words.clone();
         let prefetch = PrefetchQuery {
@@ -279,22 +280,22 @@ impl Inner {
         }
     }
 
-    /// What each of the queries found.
+    /// Sends a batch of queries.
     async fn batch(&self, mut query_points: Vec<QueryPoints>) -> Result<Vec<Vec<ScoredPoint>>, Error> {
         if query_points.is_empty() {
             return Ok(Vec::new());
         }
         let mark = self.mark();
-        query_points.push(self.query_of_mark());
+        query_points.push(self.mark_query());
         let asked = query_points.len();
         let collection_name = self.collection.clone();
         let request = QueryBatchPoints { collection_name, query_points, ..QueryBatchPoints::default() };
-        let mut answers = self.answered(self.client.api.query_batch(request).await)?.result;
+        let mut answers = self.detect_loss(self.client.api.query_batch(request).await)?.result;
         if answers.len() != asked {
             return Err(Error::Answer("a batch of queries has another number of answers"));
         }
-        let told = answers.pop().and_then(|answer| Self::told_mark(&answer.result));
-        self.recognize(mark, told)?;
+        let told = answers.pop().and_then(|answer| Self::parse_mark(&answer.result));
+        self.check_mark(mark, told)?;
         Ok(answers.into_iter().map(|answer| answer.result).collect())
     }
 
@@ -305,40 +306,40 @@ impl Inner {
         (list, search): (&List, &Search),
         answers: &mut Answers,
     ) -> Result<Found, Error> {
-        let by_words = self.settled(query.limit, list.words.as_ref(), answers).await?;
-        let mut near = self.settled(query.limit, list.near.as_ref(), answers).await?.hits;
-        // What points away from the question is no evidence.
+        let by_words = self.resolve_ties(query.limit, list.words.as_ref(), answers).await?;
+        let mut near = self.resolve_ties(query.limit, list.near.as_ref(), answers).await?.hits;
+        // A negative cosine is no evidence.
         near.retain(|hit| hit.score > 0.0);
         let exact = if list.cosines.is_some() { answers.next().unwrap_or_default() } else { Vec::new() };
         let rarities = part.rarities(list, answers);
-        let is_begun = list.ended.is_some() && answers.next().unwrap_or_default().is_empty();
+        let needs_completion = list.whole_word.is_some() && answers.next().unwrap_or_default().is_empty();
         if wanted.is_met_by(&by_words.hits) {
             near.clear();
         }
         let by_words = by_words.with_nearness(&search.sought, &rarities);
-        let candidates = self.together(query, wanted, by_words, (near, hits(&exact)?)).await?;
-        Ok(Found { candidates, is_begun })
+        let candidates = self.merge(query, wanted, by_words, (near, hits(&exact)?)).await?;
+        Ok(Found { candidates, needs_completion })
     }
 
-    /// What was found by words and by meaning, with the cosines of both.
-    async fn together(
+    /// Merges the hits by words and by vector, with the cosines of both.
+    async fn merge(
         &self,
         query: &Query,
         wanted: &Wanted,
-        by_words: Settled,
+        by_words: WordHits,
         (near, exact): (Vec<Hit>, Vec<Hit>),
     ) -> Result<Candidates, Error> {
-        let Settled { hits: words, asked_again, .. } = by_words;
+        let WordHits { hits: words, was_extended, .. } = by_words;
         let Some(vector) = wanted.vector.as_ref().filter(|_| !words.is_empty()) else {
             return Ok(Candidates { words, cosines: near });
         };
         let mut known: HashMap<ChunkId, f32> = exact.iter().map(|hit| (hit.chunk, hit.score)).collect();
-        if asked_again {
+        if was_extended {
             let missing = words.iter().map(|hit| hit.chunk).filter(|chunk| !known.contains_key(chunk));
             let missing = missing.collect();
             known.extend(self.cosines(query.workspace, vector, missing).await?);
         }
-        // A chunk that has none has no vector.
+        // A chunk without a cosine has no vector.
         let of_words =
             words.iter().map(|hit| (hit.chunk, known.get(&hit.chunk).copied().unwrap_or_default()));
         let mut scores: HashMap<ChunkId, f32> = near.iter().map(|hit| (hit.chunk, hit.score)).collect();
@@ -348,18 +349,17 @@ impl Inner {
         Ok(Candidates { words, cosines })
     }
 
-    /// The best hits of a query in the one order that ties have: where equal scores reach over the end of what was asked for,
-    /// more is asked for.
-    async fn settled(
+    /// The best hits of a query with deterministic tie-breaking: if the end of the response cuts through equal scores, more is requested.
+    async fn resolve_ties(
         &self,
         limit: usize,
         request: Option<&QueryPoints>,
         answers: &mut Answers,
-    ) -> Result<Settled, Error> {
-        let Some(request) = request else { return Ok(Settled::nothing()) };
+    ) -> Result<WordHits, Error> {
+        let Some(request) = request else { return Ok(WordHits::nothing()) };
         let mut points = answers.next().unwrap_or_default();
         let mut asked = limit.saturating_add(TIES);
-        let mut asked_again = false;
+        let mut was_extended = false;
         loop {
             let mut hits = hits(&points)?;
             sort_hits(&mut hits);
@@ -367,31 +367,31 @@ impl Inner {
             let reaches_over = last_wanted.is_some() && last_wanted == hits.last().map(|hit| hit.score);
             if hits.len() < asked || !reaches_over || asked >= MOST_TIES {
                 hits.truncate(limit);
-                return Ok(Settled { tokens: tokens(&points)?, hits, asked_again });
+                return Ok(WordHits { tokens: tokens(&points)?, hits, was_extended });
             }
             asked = asked.saturating_mul(4);
-            asked_again = true;
+            was_extended = true;
             let limit = u64::try_from(asked).unwrap_or(u64::MAX);
             let more = vec![QueryPoints { limit: Some(limit), ..request.clone() }];
             points = self.batch(more).await?.pop().unwrap_or_default();
         }
     }
 
-    /// The exact cosines of those of the chunks that have a vector.
+    /// The exact cosines of the chunks that have a vector.
     async fn cosines(
         &self,
         workspace: Uuid,
         vector: &[f32],
         chunks: Vec<ChunkId>,
     ) -> Result<HashMap<ChunkId, f32>, Error> {
-        let filter = Filter::must([filters::these(workspace, &chunks)]);
+        let filter = Filter::must([filters::chunks(workspace, &chunks)]);
         let request = QueryPoints {
             params: Some(exact()),
             limit: u64::try_from(chunks.len()).ok(),
             with_payload: Some(no_fields()),
             ..self.nearest(MEANING, dense(vector), filter)
         };
-        let found = self.answered(self.client.api.query(request).await)?.result;
+        let found = self.detect_loss(self.client.api.query(request).await)?.result;
         let by_point: HashMap<Uuid, ChunkId> =
             chunks.into_iter().map(|chunk| (chunk_point(workspace, chunk), chunk)).collect();
         let cosine =
@@ -400,12 +400,12 @@ impl Inner {
     }
 }
 
-impl Settled {
+impl WordHits {
     fn nothing() -> Self {
-        Self { hits: Vec::new(), tokens: HashMap::new(), asked_again: false }
+        Self { hits: Vec::new(), tokens: HashMap::new(), was_extended: false }
     }
 
-    /// With what the chunks get for words that stand near each other, in the order that they have then.
+    /// Adds the proximity bonus and sorts again.
     fn with_nearness(mut self, sought: &Sought, rarities: &HashMap<u32, f32>) -> Self {
         for hit in &mut self.hits {
             let tokens = self.tokens.get(&hit.chunk).map(String::as_str).unwrap_or_default();
@@ -421,8 +421,8 @@ pub(super) fn finds_nothing(query: &Query) -> bool {
     query.limit == 0 || query.containers.as_ref().is_some_and(HashSet::is_empty)
 }
 
-/// What is asked for to give so many, and to see whether equal scores reach over the end.
-fn asked_for(limit: usize) -> u64 {
+/// The requested limit: enough to see whether ties reach beyond `limit`.
+fn request_limit(limit: usize) -> u64 {
     u64::try_from(limit.saturating_add(TIES)).unwrap_or(u64::MAX)
 }
 

@@ -1,4 +1,4 @@
-//! The connection: calls with one collection's name, and what their errors mean.
+//! The client: writes, and the mapping of errors.
 
 use qdrant_client::qdrant::points_update_operation::Operation;
 use qdrant_client::qdrant::{
@@ -16,12 +16,12 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client that connects when it is first used. Within a runtime.
+    /// A client that connects on first use. Must be called within a runtime.
     pub(super) fn new(config: &Config) -> Result<Self, crate::Error> {
         Ok(Self { api: Api::new(config)? })
     }
 
-    /// Applies operations one after the other; what is reported as done is found by every search that begins then.
+    /// Applies operations in order. When this returns, they are visible to every later search.
     pub(super) async fn update(&self, collection: &str, operations: Vec<Operation>) -> Result<(), Error> {
         let operations =
             operations.into_iter().map(|operation| PointsUpdateOperation { operation: Some(operation) });
@@ -29,7 +29,7 @@ impl Client {
             collection_name: collection.to_owned(),
             wait: Some(true),
             operations: operations.collect(),
-            // All replicas of a shard take conditional writes in one order.
+            // All replicas of a shard must apply conditional writes in the same order.
             ordering: Some(WriteOrdering { r#type: WriteOrderingType::Medium.into() }),
             timeout: None,
         };

@@ -15,24 +15,24 @@ use qdrant_client::qdrant::{
 use super::Error;
 use super::client::Client;
 use super::points::{
-    CONTAINER, DOCUMENT, FORMS, LANGUAGE, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, TOKENS, WORDS,
-    WORKSPACE,
+    CONTAINER, DOCUMENT, FORMS, LANGUAGE, MARK, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, TOKENS,
+    WORDS, WORKSPACE,
 };
-use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT, LONGEST_BEGUN, OLDEST_SERVER};
-use crate::words::FEWEST_BEGUN;
+use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT, MAX_PREFIX_CHARS, MIN_SERVER_VERSION};
+use crate::words::MIN_PREFIX_CHARS;
 
-/// The name of a generation's collection. A slug has one `_`, before its last eight characters.
+/// The name of a generation's collection. A slug contains one `_`, before its last eight characters.
 pub(super) fn name(prefix: &str, slug: &str) -> String {
     format!("{prefix}_v{LAYOUT}_{slug}")
 }
 
-/// The name that stands for the current generation's collection.
+/// The alias of the current generation's collection.
 pub(super) fn alias(prefix: &str) -> String {
     format!("{prefix}_v{LAYOUT}_current")
 }
 
-/// Whether a collection of that name is a generation of the deployment with this prefix, of this layout or another one:
-/// `<prefix>_v<layout>_<slug>`. Of a prefix that begins with this one it is not, since a slug has one `_` only.
+/// Whether a collection belongs to the deployment with this prefix, in any layout: `<prefix>_v<layout>_<slug>`. Collections of a
+/// longer prefix that starts with this one do not match, since a slug contains only one `_`.
 pub(super) fn is_generation(prefix: &str, name: &str) -> bool {
     let parts =
         name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix("_v")).map(|rest| rest.split('_'));
@@ -45,7 +45,7 @@ pub(super) fn is_generation(prefix: &str, name: &str) -> bool {
         && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Makes the collection where there is none, and whatever index it lacks.
+/// Creates the collection and its payload indexes, as far as they do not exist.
 pub(super) async fn ensure(client: &Client, name: &str, dimensions: usize) -> Result<(), Error> {
     check_version(&client.api.health_check().await?.version)?;
     if !client.api.collection_exists(name).await? {
@@ -62,12 +62,11 @@ pub(super) async fn ensure(client: &Client, name: &str, dimensions: usize) -> Re
     Ok(())
 }
 
-/// An older server ignores over which points a search counts how rare a word is ([`super::read`]), and would count those
-/// of other tenants without a word.
+/// An older server ignores the corpus over which idf is computed, and would silently include other tenants.
 fn check_version(version: &str) -> Result<(), Error> {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
     match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) if (major, minor) >= OLDEST_SERVER => Ok(()),
+        (Some(major), Some(minor)) if (major, minor) >= MIN_SERVER_VERSION => Ok(()),
         (Some(_), Some(_)) => Err(Error::TooOld),
         _ => Err(Error::Answer("the server does not tell its version")),
     }
@@ -78,11 +77,11 @@ async fn create(client: &Client, name: &str, dimensions: usize) -> Result<(), Er
         tracing::info!(collection = name, "made a collection in Qdrant");
         return Ok(());
     };
-    // Another replica may have made it in between.
+    // Another replica may have created it concurrently.
     if client.api.collection_exists(name).await? { Ok(()) } else { Err(error.into()) }
 }
 
-/// A collection of that name with other vectors was made by somebody else.
+/// Fails for a collection of that name with other vectors, which is not ours.
 fn check(info: &CollectionInfo, name: &str, dimensions: usize) -> Result<(), Error> {
     let vectors = info.config.as_ref().and_then(|config| config.params.as_ref()?.vectors_config.as_ref());
     let found = match vectors.and_then(|vectors| vectors.config.as_ref()) {
@@ -95,8 +94,8 @@ fn check(info: &CollectionInfo, name: &str, dimensions: usize) -> Result<(), Err
     Err(Error::Foreign { collection: name.to_owned() })
 }
 
-/// The vectors' numbers in half precision on disk, one byte each in memory: a search looks at the bytes, then at the
-/// numbers of the best ([`super::tuning::OVERSAMPLING`]).
+/// Vectors are stored in half precision on disk and quantised to one byte per number in memory: a search scores the quantised ones,
+/// then rescores the best ([`super::tuning::OVERSAMPLING`]).
 #[expect(deprecated, reason = "a server of 1.19 knows on_disk and always_ram; what replaces them is newer")]
 fn settings(name: &str, dimensions: usize) -> CreateCollection {
     let quantization = ScalarQuantization {
@@ -137,9 +136,9 @@ fn settings(name: &str, dimensions: usize) -> CreateCollection {
     }
 }
 
-/// The fields that filters look at. Only the workspace gets edges in the graph: others would be built for nothing.
+/// The fields used in filters. Only the workspace gets HNSW edges: those of other fields would never be used.
 #[expect(deprecated, reason = "a server of 1.19 knows on_disk; what replaces it is newer")]
-fn indexes() -> [(&'static str, FieldType, IndexParams); 11] {
+fn indexes() -> [(&'static str, FieldType, IndexParams); 12] {
     let keyword = |is_tenant: bool| {
         IndexParams::KeywordIndexParams(KeywordIndexParams {
             is_tenant: Some(is_tenant),
@@ -178,8 +177,8 @@ fn indexes() -> [(&'static str, FieldType, IndexParams); 11] {
     };
     let beginnings = TextIndexParams {
         tokenizer: TokenizerType::Prefix.into(),
-        min_token_len: u64::try_from(FEWEST_BEGUN).ok(),
-        max_token_len: Some(LONGEST_BEGUN),
+        min_token_len: u64::try_from(MIN_PREFIX_CHARS).ok(),
+        max_token_len: Some(MAX_PREFIX_CHARS),
         phrase_matching: Some(false),
         ..text.clone()
     };
@@ -191,6 +190,7 @@ fn indexes() -> [(&'static str, FieldType, IndexParams); 11] {
         (ORDINAL, FieldType::Integer, integer()),
         (REVISION, FieldType::Integer, integer()),
         (POSITION, FieldType::Integer, integer()),
+        (MARK, FieldType::Uuid, id()),
         (LANGUAGE, FieldType::Keyword, keyword(false)),
         (PIECES, FieldType::Integer, IndexParams::IntegerIndexParams(pieces)),
         (TOKENS, FieldType::Text, IndexParams::TextIndexParams(text)),

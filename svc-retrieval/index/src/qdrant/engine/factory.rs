@@ -1,8 +1,8 @@
-//! Generations on Qdrant: each in a collection of its own, and an alias for the one that answers.
+//! Generations on Qdrant: each has its own collection, and an alias points to the current one.
 //!
-//! Which one is current, all replicas read at their start. A replica that was started with another embedder in its
-//! configuration builds the next one; whichever replica has it whole first moves the alias. The others go on with the
-//! old collection until they have the new one, too, which is why it is not removed at once.
+//! All replicas resolve the alias at startup. A replica that starts with another embedder in its configuration builds the next
+//! generation; the first replica to complete it moves the alias. The others keep using the old collection until they have the new
+//! one as well, which is why it is not removed at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use super::{Config, Error, Index, collection, points, read};
 use crate::Engine;
 use crate::EngineFactory;
 
-/// How often a start asks for Qdrant before it gives up, and the pause in between: a minute, in which a machine that
-/// starts everything at once has started Qdrant.
-const START_TRIES: u32 = 60;
+/// How often a starting process tries to reach Qdrant, and the delay between attempts: a minute in total, enough where Qdrant starts
+/// at the same time.
+const START_ATTEMPTS: u32 = 60;
 const START_PAUSE: Duration = Duration::from_secs(1);
-/// How long a collection stays that is no longer current: replicas that were started before go on with it.
-const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+/// How long a collection is kept after it ceases to be current: replicas that started before still use it.
+const RETENTION: Duration = Duration::from_secs(60 * 60);
 
-/// Indexes on Qdrant, each in a collection of its own.
+/// Opens indexes on Qdrant, one collection each.
 pub(crate) struct QdrantFactory {
     client: Client,
     prefix: String,
@@ -37,10 +37,10 @@ pub(crate) struct QdrantFactory {
 cairn_chassis::debug_fields!(QdrantFactory { prefix });
 
 impl QdrantFactory {
-    /// The generations on that Qdrant. Nothing is contacted yet.
+    /// A factory on a Qdrant server. Does not connect yet.
     ///
     /// # Errors
-    /// [`crate::Error::Config`] when an option cannot be used.
+    /// [`crate::Error::Config`] when an option is invalid.
     pub(crate) fn open(config: &Config, clock: Arc<dyn Clock>, ids: IdSource) -> Result<Self, crate::Error> {
         Ok(Self { client: Client::new(config)?, prefix: config.prefix.clone(), clock, ids })
     }
@@ -53,7 +53,7 @@ impl QdrantFactory {
         collection::name(&self.prefix, &identity.slug())
     }
 
-    /// The identity in the collection of that name or alias, and since when it is current; none where there is none.
+    /// The identity stored in a collection or alias, and since when it is current; `None` if there is none.
     async fn identity_in(&self, collection: String) -> Result<Option<(EmbedderIdentity, Timestamp)>, Error> {
         let request = GetPoints {
             collection_name: collection,
@@ -66,14 +66,14 @@ impl QdrantFactory {
             Err(Error::Gone) => Vec::new(),
             Err(error) => return Err(error),
         };
-        // What cannot be read is rebuilt from the feeds, as everything here can be.
+        // An unreadable identity is treated as none: the index is rebuilt from the feeds.
         Ok(found.first().and_then(|point| {
             let (identity, since) = points::read_identity(&point.payload);
             Some((serde_json::from_str(&identity).ok()?, Timestamp::from_micros(since)))
         }))
     }
 
-    /// The collections of this deployment's generations but one.
+    /// The collections of this deployment's generations, except one.
     async fn others(&self, kept: &str) -> Result<Vec<String>, Error> {
         let all = self.client.api.list_collections().await?.collections;
         let names = all.into_iter().map(|collection| collection.name);
@@ -84,7 +84,7 @@ impl QdrantFactory {
         let point = points::identity(identity, self.clock.now().as_micros());
         let list = PointStructList { points: vec![point], ..PointStructList::default() };
         self.client.update(&collection_name, vec![Operation::Upsert(list)]).await?;
-        // An alias of that name goes over to this collection.
+        // An existing alias is moved.
         let alias_name = collection::alias(&self.prefix);
         self.client.api.create_alias(CreateAlias { collection_name, alias_name }).await?;
         Ok(())
@@ -102,13 +102,13 @@ impl QdrantFactory {
 #[async_trait]
 impl EngineFactory for QdrantFactory {
     async fn current(&self) -> Result<Option<EmbedderIdentity>, crate::Error> {
-        let mut tries = 1;
+        let mut attempts = 1;
         loop {
             match self.identity_in(collection::alias(&self.prefix)).await {
                 Ok(found) => return Ok(found.map(|(identity, _)| identity)),
-                Err(error @ Error::Unreachable(_)) if tries < START_TRIES => {
-                    tracing::warn!(%error, tries, "waiting for Qdrant");
-                    tries += 1;
+                Err(error @ Error::Unreachable(_)) if attempts < START_ATTEMPTS => {
+                    tracing::warn!(%error, tries = attempts, "waiting for Qdrant");
+                    attempts += 1;
                     tokio::time::sleep(START_PAUSE).await;
                 }
                 Err(error) => return Err(error.into()),
@@ -118,7 +118,7 @@ impl EngineFactory for QdrantFactory {
 
     async fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, crate::Error> {
         let index = self.index(identity);
-        // So that the cursors are known from the beginning.
+        // Loads the cursors.
         index.prepare().await?;
         Ok(Arc::new(index))
     }
@@ -131,8 +131,8 @@ impl EngineFactory for QdrantFactory {
     async fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), crate::Error> {
         let name = self.name(identity);
         let Some((_, since)) = self.identity_in(name.clone()).await? else { return Ok(()) };
-        // Replicas that were started before may still use the others.
-        if self.clock.now() < since.plus(KEPT_FOR) {
+        // Replicas that started before may still use the others.
+        if self.clock.now() < since.plus(RETENTION) {
             return Ok(());
         }
         Ok(self.remove_others(&name).await?)

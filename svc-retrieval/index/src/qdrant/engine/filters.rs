@@ -1,4 +1,4 @@
-//! The conditions of searches, lookups and writes.
+//! The filters of searches, lookups and writes.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use qdrant_client::qdrant::{Condition, Filter, Range};
 use uuid::Uuid;
 
 use super::points::{
-    CONTAINER, DOCUMENT, FORMS, Head, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, Role, TOKENS,
+    CONTAINER, DOCUMENT, FORMS, Head, MARK, MEANING, ORDINAL, PIECES, POSITION, REVISION, ROLE, Role, TOKENS,
     WORKSPACE, chunk_point, mark_point, point_id,
 };
 use super::words;
@@ -36,17 +36,17 @@ pub(super) fn documents(mut documents: Vec<Uuid>) -> Condition {
     any_of(DOCUMENT, documents.into_iter())
 }
 
-/// Of one of these documents, where a search is narrowed to some.
-pub(super) fn among(documents: Option<&HashSet<Uuid>>) -> Option<Condition> {
+/// Of one of these documents, if a search is restricted to some.
+pub(super) fn in_documents(documents: Option<&HashSet<Uuid>>) -> Option<Condition> {
     documents.map(|some| self::documents(some.iter().copied().collect()))
 }
 
 /// Of none of these documents.
-pub(super) fn but(documents: &[Uuid]) -> Option<Condition> {
+pub(super) fn not_in_documents(documents: &[Uuid]) -> Option<Condition> {
     (!documents.is_empty()).then(|| self::documents(documents.to_vec()))
 }
 
-/// The chunk has a word in this form.
+/// The chunk contains a word in this form.
 pub(super) fn has_form(form: &str) -> Condition {
     holds_row(form)
 }
@@ -56,19 +56,18 @@ pub(super) fn has_meaning() -> Condition {
     Condition::has_vector(MEANING)
 }
 
-/// The piece is among those that the chunk's vector is a sum of.
+/// The chunk's vector is composed of this piece, among others.
 pub(super) fn has_piece(piece: u16) -> Condition {
     Condition::matches(PIECES, i64::from(piece))
 }
 
-/// The chunk has a word that begins so, or the first letters of the beginning where it is long.
+/// The chunk contains a word with this prefix; of a long prefix only the indexed length is matched.
 pub(super) fn has_beginning(beginning: &str) -> Condition {
     Condition::matches_text(FORMS, beginning)
 }
 
-/// What a search may find: chunks of the workspace, in the containers when there are some, with all of the phrases and
-/// none of the exclusions.
-pub(super) fn searched(
+/// What a search may find: chunks of the workspace, in the containers if given, with all phrases and without the exclusions.
+pub(super) fn search(
     in_workspace: Uuid,
     containers: Option<&HashSet<Uuid>>,
     phrases: &[Phrase],
@@ -76,7 +75,7 @@ pub(super) fn searched(
 ) -> Filter {
     let mut must = vec![workspace(in_workspace)];
     if let Some(containers) = containers {
-        // In an order of their own, so that the same search is the same request.
+        // Sorted, so that equal searches send equal requests.
         let mut containers: Vec<Uuid> = containers.iter().copied().collect();
         containers.sort_unstable();
         must.push(any_of(CONTAINER, containers.into_iter()));
@@ -85,17 +84,17 @@ pub(super) fn searched(
     Filter { must, must_not: excluded.iter().map(holds).collect(), ..Filter::default() }
 }
 
-/// The mark of the collection.
+/// The point with the collection's mark.
 pub(super) fn is_mark() -> Condition {
     Condition::has_id([point_id(mark_point())])
 }
 
-/// The chunks themselves.
-pub(super) fn these(in_workspace: Uuid, chunks: &[ChunkId]) -> Condition {
+/// These chunks.
+pub(super) fn chunks(in_workspace: Uuid, chunks: &[ChunkId]) -> Condition {
     Condition::has_id(chunks.iter().map(|chunk| point_id(chunk_point(in_workspace, *chunk))))
 }
 
-/// The chunk holds one of the phrase's rows.
+/// The chunk contains one variant of the phrase.
 fn holds(phrase: &Phrase) -> Condition {
     let mut rows: Vec<Condition> = words::rows(phrase).iter().map(|row| holds_row(row)).collect();
     match rows.pop() {
@@ -104,7 +103,7 @@ fn holds(phrase: &Phrase) -> Condition {
     }
 }
 
-/// The tokens stand in a row in the chunk. A single one is looked up as a word, which reads no positions.
+/// The chunk contains these tokens in sequence. A single one is matched as a word, which reads no positions.
 fn holds_row(tokens: &str) -> Condition {
     if tokens.contains(' ') {
         Condition::matches_phrase(TOKENS, tokens)
@@ -113,20 +112,31 @@ fn holds_row(tokens: &str) -> Condition {
     }
 }
 
-/// A point that a write of this revision may replace.
+/// Points that a write with this revision may replace.
 pub(super) fn at_most(revision: u64) -> Filter {
     Filter::must([Condition::range(REVISION, Range { lte: Some(number(revision)), ..Range::default() })])
 }
 
-/// A cursor that a batch which began at `from` may move to `to`: forward only, and only where nothing between is
-/// missing.
-pub(super) fn movable(from: u64, to: u64) -> Filter {
+/// A cursor that a batch starting at `from` may advance to `to`: forward only, only without a gap, and only in the collection with this
+/// mark.
+pub(super) fn may_advance(from: u64, to: u64, mark: Uuid) -> Filter {
     let range = Range { gte: Some(number(from)), lt: Some(number(to)), ..Range::default() };
-    Filter::must([Condition::range(POSITION, range)])
+    // Cursors of earlier versions have no mark.
+    let is_of_collection = Filter::should([has_mark(mark), Condition::is_empty(MARK)]);
+    Filter::must([Condition::range(POSITION, range), is_of_collection.into()])
 }
 
-/// What is left of older revisions of the documents that these heads are of. What a later writer has begun is not.
-pub(super) fn debris(in_workspace: Uuid, heads: &[Head]) -> Filter {
+/// The point with this id, if it has this mark.
+pub(super) fn point_with_mark(id: Uuid, mark: Uuid) -> Filter {
+    Filter::must([Condition::has_id([point_id(id)]), has_mark(mark)])
+}
+
+fn has_mark(mark: Uuid) -> Condition {
+    Condition::matches(MARK, text_of(mark))
+}
+
+/// Chunks of older revisions of the heads' documents, and those beyond the last ordinal; never chunks of a newer revision.
+pub(super) fn stale_chunks(in_workspace: Uuid, heads: &[Head]) -> Filter {
     let left_over = heads.iter().map(|head| {
         let revision = number(head.revision);
         let not_newer = Range { lte: Some(revision), ..Range::default() };
@@ -149,7 +159,7 @@ pub(super) fn debris(in_workspace: Uuid, heads: &[Head]) -> Filter {
     }
 }
 
-/// Positions are counted from 1, so none comes near 2⁵³, from where a double would round.
+/// Exact: positions count up from 1 and stay far below 2⁵³.
 fn number(position: u64) -> f64 {
     position as f64
 }
@@ -164,11 +174,11 @@ mod tests {
 
     use uuid::Uuid;
 
-    use super::{at_most, debris, movable, searched};
+    use super::{at_most, may_advance, search, stale_chunks};
     use crate::qdrant::engine::points::Head;
     use crate::words::Phrase;
 
-    /// The filter in a form that can be read: every condition in its order.
+    /// Renders a filter for assertions.
     fn shown(filter: &qdrant_client::qdrant::Filter) -> String {
         format!("{filter:?}")
     }
@@ -181,12 +191,12 @@ mod tests {
     #[test]
     fn a_search_stays_in_its_workspace_and_containers() {
         let workspace = Uuid::from_u128(1);
-        let open = searched(workspace, None, &[], &[]);
+        let open = search(workspace, None, &[], &[]);
         assert_eq!((open.must.len(), open.must_not.len(), open.should.len()), (1, 0, 0));
         assert!(shown(&open).contains(&workspace.to_string()));
         let containers = HashSet::from([Uuid::from_u128(12), Uuid::from_u128(11)]);
         let ask =
-            || searched(workspace, Some(&containers), &[phrase(&["rate", "limit"])], &[phrase(&["draft"])]);
+            || search(workspace, Some(&containers), &[phrase(&["rate", "limit"])], &[phrase(&["draft"])]);
         let bound = ask();
         assert_eq!((bound.must.len(), bound.must_not.len()), (3, 1));
         assert_eq!(bound, ask());
@@ -198,7 +208,7 @@ mod tests {
     fn a_phrase_is_any_of_its_rows_and_a_row_of_one_is_a_word() {
         let mut both = phrase(&["get", "user"]);
         both.rows.push(vec![(0, "getuser".to_owned())]);
-        let filter = searched(Uuid::nil(), None, &[], &[both, phrase(&["c"])]);
+        let filter = search(Uuid::nil(), None, &[], &[both, phrase(&["c"])]);
         assert_eq!((filter.must.len(), filter.must_not.len()), (1, 2));
         let text = shown(&filter);
         for part in ["Phrase(\"get user\")", "Text(\"getuser\")", "Text(\"c\")"] {
@@ -209,14 +219,15 @@ mod tests {
     #[test]
     fn a_write_replaces_no_newer_revision_and_moves_no_cursor_back() {
         assert!(shown(&at_most(7)).contains("lte: Some(7.0)"));
-        let moved = shown(&movable(3, 7));
+        let moved = shown(&may_advance(3, 7, Uuid::from_u128(9)));
         assert!(moved.contains("gte: Some(3.0)") && moved.contains("lt: Some(7.0)"), "{moved}");
+        assert!(moved.contains(&Uuid::from_u128(9).to_string()), "{moved}");
     }
 
     #[test]
     fn debris_is_older_or_beyond_the_last_chunk_and_never_newer() {
         let head = Head { document: Uuid::from_u128(1), revision: 7, chunks: 2 };
-        let filter = debris(Uuid::nil(), &[head]);
+        let filter = stale_chunks(Uuid::nil(), &[head]);
         assert_eq!((filter.must.len(), filter.should.len()), (3, 1));
         let text = shown(&filter);
         for part in ["lte: Some(7.0)", "lt: Some(7.0)", "gte: Some(2.0)"] {

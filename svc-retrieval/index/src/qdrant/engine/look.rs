@@ -1,7 +1,7 @@
-//! A second look at a few chunks: their texts and vectors, and how rare the words and pieces of the question are.
+//! Reads the features of a few chunks for reranking: texts and vectors, and the frequencies of the question's words and pieces.
 //!
-//! Qdrant counts each of them by itself. That is a call for each word and each piece of a question, some at a time and beside
-//! the one that reads the chunks; what is told is exact, and moved by nothing that the caller cannot see.
+//! Each word and piece takes a count call; a limited number runs concurrently with the call that reads the chunks. The counts are
+//! exact, and no document that the caller cannot see influences them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,10 +9,10 @@ use futures::future::{try_join_all, try_join3};
 use qdrant_client::qdrant::Filter;
 use uuid::Uuid;
 
-use super::instead::Drafts;
+use super::drafts::Drafts;
 use super::points::{self, STORED_FIELDS, chunk_point};
 use super::read::{meaning, no_vectors};
-use super::tuning::COUNTED_AT_ONCE;
+use super::tuning::COUNT_CONCURRENCY;
 use super::words::dimension;
 use super::{Error, Inner, filters};
 use crate::vectors::{Composed, UnitVector};
@@ -20,8 +20,8 @@ use crate::words::Languages;
 use crate::{AskedWords, ChunkId, Look, PiecesHeld, Query, Seen, StoredChunk, rarity};
 
 impl Inner {
-    /// What there is to see of the chunks, and of the words and pieces of the question, with drafts in place of what is held of
-    /// their documents. Chunks of drafts are not among what is seen.
+    /// The texts and vectors of the chunks, and the frequencies of the question's words and pieces, with drafts in place of their
+    /// indexed versions. Chunks of drafts are not returned.
     pub(super) async fn look_closer(&self, look: &Look, drafts: &Drafts) -> Result<Seen, Error> {
         self.ready().await?;
         let languages = self.languages(look.workspace).await?.union(drafts.languages());
@@ -51,7 +51,7 @@ impl Inner {
         Ok((chunks, composed))
     }
 
-    /// The words of the question, as rare as they are in what is searched.
+    /// The words of the question with their idf in the corpus.
     async fn asked_words(
         &self,
         look: &Look,
@@ -81,7 +81,7 @@ impl Inner {
         })
     }
 
-    /// How many chunks of the workspace hold the pieces; none where nobody asks, and for a search of some folders.
+    /// How many chunks of the workspace contain each piece; `None` if not requested, and for a search restricted to folders.
     async fn pieces_held(&self, look: &Look, drafts: &Drafts) -> Result<Option<PiecesHeld>, Error> {
         let Some(pieces) = look.pieces.as_ref().filter(|_| look.containers.is_none()) else {
             return Ok(None);
@@ -96,10 +96,10 @@ impl Inner {
         Ok(Some(PiecesHeld { chunks, holding: both.collect() }))
     }
 
-    /// How many points each of the filters lets through.
+    /// How many points match each filter.
     async fn count_each(&self, filters: Vec<Filter>) -> Result<Vec<u64>, Error> {
         let mut counts = Vec::with_capacity(filters.len());
-        for some in filters.chunks(COUNTED_AT_ONCE) {
+        for some in filters.chunks(COUNT_CONCURRENCY) {
             let asked: Vec<_> = some.iter().map(|filter| self.count_points(filter.clone())).collect();
             counts.extend(try_join_all(asked).await?);
         }
@@ -107,7 +107,7 @@ impl Inner {
     }
 }
 
-/// What the words of a look are counted in.
+/// The query whose corpus the words are counted in.
 fn searched(look: &Look) -> Query {
     let containers = look.containers.clone();
     Query { workspace: look.workspace, containers, documents: None, limit: 0, lists: Vec::new() }

@@ -1,9 +1,8 @@
-//! The mark of a collection: a point that tells it from one of the same name that is made later.
+//! The mark of a collection: a point with a random id that identifies it among successive collections of the same name.
 //!
-//! Whoever finds a collection gone has it made again at once. Another replica that asked for nothing in between would meet a collection
-//! of the name that it knows, and take what it knew to be applied for applied in there. So every lookup by id and every search reads
-//! the mark, in the same call, and what comes from a collection with another one is no answer: that process has lost the
-//! collection, too.
+//! A replica that finds the collection gone recreates it at once. Another replica that sent no request in between would take the new
+//! collection for the old one, and assume that its cached cursors hold there. So every lookup by id and every search reads the mark
+//! in the same call, and a response with another mark is rejected: the replica has lost the collection, too.
 
 use std::sync::PoisonError;
 
@@ -16,35 +15,35 @@ use super::read::fields;
 use super::{Error, Inner, filters};
 
 impl Inner {
-    /// The mark of the collection as this process knows it.
+    /// The mark of the collection that this process uses.
     pub(super) fn mark(&self) -> Option<Uuid> {
         *self.mark.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the collection, unless somebody has; answers its mark. Fails where there is none, since another collection took its place
+    /// Marks the collection unless it has a mark; returns its mark. Fails if there is none, since the collection was replaced
     /// meanwhile.
-    pub(super) async fn leave_mark(&self) -> Result<Uuid, Error> {
+    pub(super) async fn ensure_mark(&self) -> Result<Uuid, Error> {
         let list = PointStructList {
             points: vec![points::mark(self.ids.next())],
             update_mode: Some(UpdateMode::InsertOnly.into()),
             ..PointStructList::default()
         };
-        self.answered(self.client.update(&self.collection, vec![Operation::Upsert(list)]).await)?;
+        self.detect_loss(self.client.update(&self.collection, vec![Operation::Upsert(list)]).await)?;
         let request = GetPoints {
             collection_name: self.collection.clone(),
             ids: vec![point_id(mark_point())],
             with_payload: Some(fields(&[MARK])),
             ..GetPoints::default()
         };
-        let found = self.answered(self.client.api.get_points(request).await)?.result;
+        let found = self.detect_loss(self.client.api.get_points(request).await)?.result;
         found.first().and_then(|point| points::read_mark(&point.payload)).ok_or(Error::Gone)
     }
 
-    /// Asks for the mark beside other queries.
-    pub(super) fn query_of_mark(&self) -> QueryPoints {
+    /// Reads the mark in a batch of queries.
+    pub(super) fn mark_query(&self) -> QueryPoints {
         QueryPoints {
             collection_name: self.collection.clone(),
-            // Without a query the points come as they are.
+            // Without a query, points are only filtered.
             query: None,
             filter: Some(Filter::must([filters::is_mark()])),
             limit: Some(1),
@@ -53,24 +52,24 @@ impl Inner {
         }
     }
 
-    /// What [`Self::query_of_mark`] was answered.
-    pub(super) fn told_mark(found: &[ScoredPoint]) -> Option<Uuid> {
+    /// Parses the result of [`Self::mark_query`].
+    pub(super) fn parse_mark(found: &[ScoredPoint]) -> Option<Uuid> {
         found.first().and_then(|point| points::read_mark(&point.payload))
     }
 
-    /// Fails where an answer bears another mark than the collection that was asked, which is lost then.
-    pub(super) fn recognize(&self, asked: Option<Uuid>, told: Option<Uuid>) -> Result<(), Error> {
-        // None is known while somebody else has found out, and makes it again.
-        if asked.is_none() || asked == told {
+    /// Fails if the mark in a response is not the expected one: the collection was lost.
+    pub(super) fn check_mark(&self, expected: Option<Uuid>, found: Option<Uuid>) -> Result<(), Error> {
+        // There is none while another task, which detected the loss, recreates the collection.
+        if expected.is_none() || expected == found {
             return Ok(());
         }
-        if self.mark() == asked {
-            self.lose();
+        if self.mark() == expected {
+            self.mark_lost();
         }
         Err(Error::Gone)
     }
 
-    /// Looks whether the collection is the one that this process knows, and knows the next one where it is not.
+    /// Checks that the collection is still the same, and prepares the next one if not.
     pub(super) async fn recover(&self) -> Result<(), Error> {
         self.ready().await?;
         match self.get(Vec::new(), &[]).await {

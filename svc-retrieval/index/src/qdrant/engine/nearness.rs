@@ -1,28 +1,28 @@
-//! Words of a question near each other, in what Qdrant finds: their places are read back from the tokens of a chunk, and how rare
-//! they are from how Qdrant scores each of them alone.
+//! The proximity bonus of hits from Qdrant: positions are recovered from the tokens of a chunk, and the idf of each word from its score
+//! in a query of that word only.
 
 use std::collections::{BTreeSet, HashMap};
 
 use qdrant_client::qdrant::ScoredPoint;
 
 use super::points;
-use super::tuning::USUAL_LENGTH;
+use super::tuning::AVERAGE_LENGTH;
 use super::words::{GAP, WALL, dimension};
 use crate::nearness::{gain, near};
 use crate::words::Sought;
 
-/// Places over which nothing is near: a wall stands for more free places than are written out.
+/// Positions that a wall counts for: more than any distance that is near.
 const BEHIND_A_WALL: u32 = 100;
 
-/// The words of a search whose places matter, each once.
+/// The distinct words of a search that the bonus needs.
 pub(super) fn paired(sought: &Sought) -> BTreeSet<&str> {
     sought.pairs.iter().flatten().map(String::as_str).collect()
 }
 
-/// What a chunk with these tokens gets for pairs of words that stand near each other in it.
+/// The bonus of a chunk with these tokens for pairs of words near each other.
 ///
-/// Its length is told by its tokens, in which a form that stands beside its word ([`super::words`]) is written once only: a chunk
-/// of names counts as a little shorter than it is.
+/// The chunk's length is the number of tokens, in which additional forms ([`super::words`]) are written only once: a chunk of names
+/// counts as slightly shorter than it is.
 pub(super) fn bonus(pairs: &[[String; 2]], tokens: &str, rarities: &HashMap<u32, f32>) -> f32 {
     if pairs.is_empty() || tokens.is_empty() {
         return 0.0;
@@ -42,7 +42,7 @@ pub(super) fn bonus(pairs: &[[String; 2]], tokens: &str, rarities: &HashMap<u32,
             }
         }
     }
-    let length = words as f32 / USUAL_LENGTH;
+    let length = words as f32 / AVERAGE_LENGTH;
     let of_pair = |[first, second]: &[String; 2]| {
         let near = near(places.get(first.as_str())?, places.get(second.as_str())?);
         let rarity = |word: &str| rarities.get(&dimension(word)).copied().unwrap_or_default();
@@ -51,8 +51,7 @@ pub(super) fn bonus(pairs: &[[String; 2]], tokens: &str, rarities: &HashMap<u32,
     pairs.iter().filter_map(of_pair).sum()
 }
 
-/// How rare a word is: the score of the best chunk for that word alone is what it weighs there, times its rarity. None where no
-/// chunk holds it.
+/// The idf of a word: the score of its best chunk is its weight there times the idf. `None` if no chunk contains it.
 pub(super) fn rarity(dimension: u32, found: &[ScoredPoint]) -> Option<f32> {
     let best = found.first()?;
     let weight = points::weight(best.vectors.as_ref(), dimension)?;

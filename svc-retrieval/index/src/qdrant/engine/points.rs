@@ -1,9 +1,9 @@
-//! What stands in a collection: a point for each chunk, for each document and for each cursor.
+//! The points of a collection: one per chunk, per document and per cursor, and two for the collection itself.
 //!
-//! A chunk's point has its vector, its words and all that is returned of it. A document's point says which revision of
-//! the document is whole and how many chunks it has, also none; it outlives the document, so that a late writer cannot
-//! bring an older revision back. A cursor's point says how far a feed has been applied for a workspace, one point
-//! what made the collection's vectors, and one tells the collection from others of its name ([`super::mark`]).
+//! A chunk's point has its vector, its words and the fields that are returned. A document's point, its head, has the complete revision
+//! and the number of chunks; it stays as a tombstone when the document is deleted, so that a stale writer cannot restore an older
+//! revision. A cursor's point says how far a feed has been applied for a workspace. One point has the identity of the embedder, and
+//! one identifies the collection ([`super::mark`]).
 
 use std::collections::HashMap;
 
@@ -20,11 +20,11 @@ use super::words::Words;
 use crate::vectors::UnitVector;
 use crate::{ChunkId, IndexedChunk, IndexedDocument, StoredChunk};
 
-/// The names of a point's vectors.
+/// The names of vectors.
 pub(super) const MEANING: &str = "meaning";
 pub(super) const WORDS: &str = "words";
 
-/// The fields of the payload that filters look at; each is indexed (`collection.rs`).
+/// The payload fields that filters use; each is indexed (`collection.rs`).
 pub(super) const ROLE: &str = "role";
 pub(super) const WORKSPACE: &str = "workspace";
 pub(super) const DOCUMENT: &str = "document";
@@ -32,17 +32,17 @@ pub(super) const CONTAINER: &str = "container";
 pub(super) const ORDINAL: &str = "ordinal";
 pub(super) const REVISION: &str = "revision";
 pub(super) const POSITION: &str = "position";
-/// The code of the language that a chunk's words are stemmed in.
+/// The code of the language used for stemming.
 pub(super) const LANGUAGE: &str = "language";
-/// The analysed words in a row, for phrases and exclusions.
+/// The tokens in sequence, for phrases and exclusions.
 pub(super) const TOKENS: &str = "tokens";
-/// The words that a beginning may stand for, each once.
+/// The distinct words that can complete a prefix.
 pub(super) const FORMS: &str = "forms";
 
-/// The pieces that the vector is a sum of, where it is one: how many chunks hold each is counted.
+/// The pieces that the vector is the sum of, if any; indexed to count how many chunks contain each.
 pub(super) const PIECES: &str = "pieces";
 
-/// The fields that are only returned.
+/// The payload fields that are only returned.
 pub(super) const FEED: &str = "feed";
 pub(super) const CHUNKS: &str = "chunks";
 pub(super) const KIND: &str = "kind";
@@ -54,26 +54,26 @@ pub(super) const START_LINE: &str = "start_line";
 pub(super) const END_LINE: &str = "end_line";
 pub(super) const CONTENT_HASH: &str = "content_hash";
 pub(super) const UPDATED_AT: &str = "updated_at";
-/// What made the vectors of the collection, and since when it is the current one.
+/// The identity of the embedder, and since when the collection is current.
 pub(super) const IDENTITY: &str = "maker";
 pub(super) const SINCE: &str = "since";
-/// What tells the collection from one of the same name that is made later.
+/// Identifies the collection among successive ones of the same name; cursors have it, too.
 pub(super) const MARK: &str = "mark";
 
-/// What of a payload a [`StoredChunk`] is read from.
+/// The fields that a [`StoredChunk`] is read from.
 pub(super) const STORED_FIELDS: &[&str] =
     &[CONTAINER, KIND, TITLE, HEADINGS, TABLE_HEADER, TEXT, START_LINE, END_LINE, CONTENT_HASH, UPDATED_AT];
 
-/// The namespace of the ids of points.
+/// The UUID namespace of point ids.
 const NAMESPACE: Uuid = Uuid::from_u128(0x5a2e_51c7_98d0_4d0c_8a3f_6f4e_0c1d_7b92);
 
-/// What a point is.
+/// The kind of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Chunk,
-    /// A document with chunks.
+    /// The head of a document with chunks.
     Document,
-    /// A document without, or that is no longer there.
+    /// The head of a document without chunks, or of a deleted one.
     Gone,
     Cursor,
     Identity,
@@ -95,17 +95,17 @@ impl Role {
 
 type Payload = HashMap<String, Value>;
 
-/// The point of a chunk.
+/// The id of a chunk's point.
 pub(super) fn chunk_point(workspace: Uuid, chunk: ChunkId) -> Uuid {
     named(&[workspace.as_bytes(), chunk.document.as_bytes(), &chunk.ordinal.to_be_bytes()])
 }
 
-/// The point of a document.
+/// The id of a document's head.
 pub(super) fn document_point(workspace: Uuid, document: Uuid) -> Uuid {
     named(&[workspace.as_bytes(), document.as_bytes(), b"document"])
 }
 
-/// The point of a cursor.
+/// The id of a cursor's point.
 pub(super) fn cursor_point(workspace: Uuid, feed: &str) -> Uuid {
     named(&[workspace.as_bytes(), b"cursor", feed.as_bytes()])
 }
@@ -114,22 +114,22 @@ fn named(parts: &[&[u8]]) -> Uuid {
     Uuid::new_v5(&NAMESPACE, &parts.concat())
 }
 
-/// The point that tells what made the collection's vectors.
+/// The id of the point with the embedder's identity.
 pub(super) fn identity_point() -> Uuid {
     named(&[b"maker"])
 }
 
-/// The point that marks the collection.
+/// The id of the point with the mark.
 pub(super) fn mark_point() -> Uuid {
     named(&[b"mark"])
 }
 
-/// The id in the API's form.
+/// The id as an API type.
 pub(super) fn point_id(id: Uuid) -> PointId {
     PointId::from(id.hyphenated().to_string())
 }
 
-/// The id of a point that was answered; none for what is not ours.
+/// The id of a returned point; `None` for one that is not ours.
 pub(super) fn uuid_of(id: Option<&PointId>) -> Option<Uuid> {
     use qdrant_client::qdrant::point_id::PointIdOptions;
     match id?.point_id_options.as_ref()? {
@@ -138,7 +138,7 @@ pub(super) fn uuid_of(id: Option<&PointId>) -> Option<Uuid> {
     }
 }
 
-/// One row of a document as it is written.
+/// A chunk to be written.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) ordinal: u32,
@@ -176,7 +176,7 @@ impl Row {
         Self { ordinal, payload, words: Words::of_chunk(document, chunk), vector }
     }
 
-    /// The point of this row of a document's revision.
+    /// The point of this chunk in a revision of its document.
     pub(super) fn into_point(self, workspace: Uuid, document: Uuid, revision: u64) -> PointStruct {
         let id = chunk_point(workspace, ChunkId { document, ordinal: self.ordinal });
         let mut payload = common(Role::Chunk, workspace);
@@ -225,7 +225,7 @@ fn point(id: Uuid, payload: Payload, vectors: HashMap<String, Vector>) -> PointS
     PointStruct { id: Some(point_id(id)), payload, vectors: Some(NamedVectors { vectors }.into()) }
 }
 
-/// What a document's point says: the revision that is whole, and its number of rows up to the last one.
+/// The head of a document: the complete revision, and its number of ordinals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) document: Uuid,
@@ -250,15 +250,16 @@ impl Head {
     }
 }
 
-/// The point of a cursor.
-pub(super) fn cursor(workspace: Uuid, feed: &str, position: u64) -> PointStruct {
+/// The point of a cursor, with the mark of the collection that its batch was written into.
+pub(super) fn cursor(workspace: Uuid, feed: &str, position: u64, mark: Uuid) -> PointStruct {
     let mut payload = common(Role::Cursor, workspace);
     payload.insert(FEED.to_owned(), Value::from(feed));
     payload.insert(POSITION.to_owned(), Value::from(position.cast_signed()));
+    payload.insert(MARK.to_owned(), Value::from(mark.hyphenated().to_string()));
     point(cursor_point(workspace, feed), payload, HashMap::new())
 }
 
-/// The point that tells what made the collection's vectors, and since when it is the current one.
+/// The point with the embedder's identity, and since when the collection is current.
 pub(super) fn identity(identity: String, since: i64) -> PointStruct {
     let payload = Payload::from([
         (ROLE.to_owned(), Value::from(Role::Identity.as_str())),
@@ -268,12 +269,12 @@ pub(super) fn identity(identity: String, since: i64) -> PointStruct {
     point(identity_point(), payload, HashMap::new())
 }
 
-/// The identity as it was written, and since when it is the current one.
+/// Reads the serialized identity, and since when the collection is current.
 pub(super) fn read_identity(payload: &Payload) -> (String, i64) {
     (text(payload, IDENTITY), integer(payload, SINCE))
 }
 
-/// The point that marks the collection.
+/// The point with the mark.
 pub(super) fn mark(mark: Uuid) -> PointStruct {
     let payload = Payload::from([
         (ROLE.to_owned(), Value::from(Role::Mark.as_str())),
@@ -282,23 +283,29 @@ pub(super) fn mark(mark: Uuid) -> PointStruct {
     point(mark_point(), payload, HashMap::new())
 }
 
-/// The mark in its point.
+/// Reads the mark from its point, or from a cursor's.
 pub(super) fn read_mark(payload: &Payload) -> Option<Uuid> {
     uuid(payload, MARK)
 }
 
-/// The feed, the workspace and the position of a cursor's point.
+/// The mark of a cursor that does not belong to the collection: its writer did not know yet that the collection had been replaced.
+/// Cursors of earlier versions have no mark and are valid.
+pub(super) fn foreign_mark(cursor: &Payload, collection: Option<Uuid>) -> Option<Uuid> {
+    read_mark(cursor).filter(|mark| Some(*mark) != collection)
+}
+
+/// Reads feed, workspace and position of a cursor.
 pub(super) fn read_cursor(payload: &Payload) -> Option<(String, Uuid, u64)> {
     Some((text(payload, FEED), uuid(payload, WORKSPACE)?, integer(payload, POSITION).cast_unsigned()))
 }
 
-/// The chunk that a hit's payload names.
+/// Reads the id of a chunk.
 pub(super) fn read_chunk_id(payload: &Payload) -> Result<ChunkId, Error> {
     let document = uuid(payload, DOCUMENT).ok_or(Error::Answer("a chunk's point has no document"))?;
     Ok(ChunkId { document, ordinal: small(payload, ORDINAL) })
 }
 
-/// The chunk in a payload.
+/// Reads a stored chunk.
 pub(super) fn read_chunk(id: ChunkId, payload: &Payload) -> StoredChunk {
     StoredChunk {
         id,
@@ -315,7 +322,7 @@ pub(super) fn read_chunk(id: ChunkId, payload: &Payload) -> StoredChunk {
     }
 }
 
-/// The vector of meaning among a point's vectors.
+/// Reads the dense vector.
 pub(super) fn read_vector(vectors: Option<VectorsOutput>) -> Option<Vec<f32>> {
     let VectorsOptions::Vectors(mut named) = vectors?.vectors_options? else { return None };
     match named.vectors.remove(MEANING)?.into_vector() {
@@ -324,7 +331,7 @@ pub(super) fn read_vector(vectors: Option<VectorsOutput>) -> Option<Vec<f32>> {
     }
 }
 
-/// What a dimension of the words weighs among a point's vectors.
+/// Reads the weight of one dimension of the sparse vector.
 pub(super) fn weight(vectors: Option<&VectorsOutput>, dimension: u32) -> Option<f32> {
     let VectorsOptions::Vectors(named) = vectors?.vectors_options.as_ref()? else { return None };
     let vector_output::Vector::Sparse(words) = named.vectors.get(WORDS)?.clone().into_vector() else {
@@ -352,7 +359,7 @@ pub(super) fn texts(payload: &Payload, field: &str) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// The pieces of a chunk's vector.
+/// Reads the pieces of a chunk's vector.
 pub(super) fn pieces(payload: &Payload) -> Vec<u16> {
     let Some(Kind::ListValue(list)) = kind(payload, PIECES) else { return Vec::new() };
     let piece = |value: &Value| {
@@ -380,8 +387,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::{
-        ChunkId, Head, MEANING, Row, WORDS, chunk_point, cursor, cursor_point, document_point, point_id,
-        read_chunk, read_chunk_id, read_cursor, uuid_of,
+        ChunkId, Head, MEANING, Row, WORDS, chunk_point, cursor, cursor_point, document_point, foreign_mark,
+        point_id, read_chunk, read_chunk_id, read_cursor, uuid_of,
     };
     use crate::{IndexedChunk, IndexedDocument};
 
@@ -441,8 +448,12 @@ mod tests {
             let workspace = Uuid::from_u128(7);
             let head = Head { document: Uuid::from_u128(document), revision, chunks };
             prop_assert_eq!(Head::read(&head.into_point(workspace).payload).unwrap(), head);
-            let point = cursor(workspace, &feed, revision);
+            let mark = Uuid::from_u128(document);
+            let point = cursor(workspace, &feed, revision, mark);
             prop_assert_eq!(read_cursor(&point.payload), Some((feed, workspace, revision)));
+            prop_assert_eq!(foreign_mark(&point.payload, Some(mark)), None);
+            prop_assert_eq!(foreign_mark(&point.payload, Some(Uuid::new_v5(&mark, b"other"))), Some(mark));
+            prop_assert_eq!(foreign_mark(&point.payload, None), Some(mark));
         }
     }
 

@@ -19,10 +19,10 @@ use crate::words::{Language, Languages};
 use crate::{ChunkId, Counts, EmbeddedChunk, StoredChunk};
 
 impl Inner {
-    /// The languages that chunks of the workspace are in, as they were a moment ago.
+    /// The languages of the workspace's chunks, possibly from the cache.
     pub(super) async fn languages(&self, workspace: Uuid) -> Result<Languages, Error> {
-        if let Some(known) = self.spoken.known(workspace) {
-            return Ok(known);
+        if let Some(cached) = self.language_cache.get(workspace) {
+            return Ok(cached);
         }
         let request = FacetCounts {
             collection_name: self.collection.clone(),
@@ -31,17 +31,17 @@ impl Inner {
             limit: Some(MOST_LANGUAGES),
             ..FacetCounts::default()
         };
-        let found = self.answered(self.client.api.facet(request).await)?.hits;
+        let found = self.detect_loss(self.client.api.facet(request).await)?.hits;
         let codes = found.into_iter().filter_map(|hit| match hit.value?.variant? {
             facet_value::Variant::StringValue(code) => Language::from_code(&code),
             facet_value::Variant::IntegerValue(_) | facet_value::Variant::BoolValue(_) => None,
         });
         let languages = codes.fold(Languages::default(), Languages::with);
-        self.spoken.learn(workspace, languages);
+        self.language_cache.insert(workspace, languages);
         Ok(languages)
     }
 
-    /// The chunks that are there, in the given order.
+    /// The chunks that exist, in the given order.
     pub(super) async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error> {
         self.ready().await?;
         let points = ids.iter().map(|id| chunk_point(workspace, *id)).collect();
@@ -53,7 +53,7 @@ impl Inner {
         Ok(ids.iter().filter_map(chunk).collect())
     }
 
-    /// The chunks of documents that have a vector, with what was embedded of each.
+    /// The chunks of documents that have a vector, with the embedded text.
     pub(super) async fn embedded(
         &self,
         workspace: Uuid,
@@ -93,7 +93,7 @@ impl Inner {
         self.count_points(Filter::must([filters::workspace(workspace), filters::role(role)])).await
     }
 
-    /// How many points a filter lets through.
+    /// How many points match a filter.
     pub(super) async fn count_points(&self, filter: Filter) -> Result<u64, Error> {
         let request = CountPoints {
             collection_name: self.collection.clone(),
@@ -101,11 +101,11 @@ impl Inner {
             exact: Some(true),
             ..CountPoints::default()
         };
-        let answer = self.answered(self.client.api.count(request).await)?;
+        let answer = self.detect_loss(self.client.api.count(request).await)?;
         Ok(answer.result.map(|result| result.count).unwrap_or_default())
     }
 
-    /// The points of these ids that are there, with these fields.
+    /// The existing points with these ids, with the given payload fields.
     pub(super) async fn get(
         &self,
         ids: Vec<Uuid>,
@@ -120,6 +120,16 @@ impl Inner {
         with: &[&str],
         vectors: WithVectorsSelector,
     ) -> Result<HashMap<Uuid, RetrievedPoint>, Error> {
+        Ok(self.get_with_mark(ids, with, vectors).await?.0)
+    }
+
+    /// The points, with their own marks if they have one, and the mark of the collection.
+    pub(super) async fn get_with_mark(
+        &self,
+        ids: Vec<Uuid>,
+        with: &[&str],
+        vectors: WithVectorsSelector,
+    ) -> Result<(HashMap<Uuid, RetrievedPoint>, Option<Uuid>), Error> {
         let with: Vec<&str> = with.iter().copied().chain([MARK]).collect();
         let mark = self.mark();
         let request = GetPoints {
@@ -129,15 +139,15 @@ impl Inner {
             with_vectors: Some(vectors),
             ..GetPoints::default()
         };
-        let found = self.answered(self.client.api.get_points(request).await)?.result;
+        let found = self.detect_loss(self.client.api.get_points(request).await)?.result;
         let by_id = |point: RetrievedPoint| Some((points::uuid_of(point.id.as_ref())?, point));
         let mut found: HashMap<Uuid, RetrievedPoint> = found.into_iter().filter_map(by_id).collect();
-        let told = found.remove(&mark_point()).and_then(|point| points::read_mark(&point.payload));
-        self.recognize(mark, told)?;
-        Ok(found)
+        let collection = found.remove(&mark_point()).and_then(|point| points::read_mark(&point.payload));
+        self.check_mark(mark, collection)?;
+        Ok((found, collection))
     }
 
-    /// All points that a filter lets through.
+    /// All points that match a filter.
     pub(super) async fn scroll(
         &self,
         filter: Filter,
@@ -156,7 +166,7 @@ impl Inner {
                 with_vectors: Some(vectors.clone().unwrap_or_else(no_vectors)),
                 ..ScrollPoints::default()
             };
-            let page = self.answered(self.client.api.scroll(request).await)?;
+            let page = self.detect_loss(self.client.api.scroll(request).await)?;
             found.extend(page.result);
             offset = page.next_page_offset;
             if offset.is_none() {

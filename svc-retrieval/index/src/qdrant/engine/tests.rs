@@ -299,6 +299,41 @@ async fn a_replica_that_slept_through_a_loss_writes_nothing_as_if_all_before_wer
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_first_cursor_that_arrives_in_the_next_collection_is_not_believed() {
+    let fixture = Fixture::new(2).await;
+    let (first, second) = (&fixture.index, fixture.replica());
+    for index in [first, &second] {
+        assert_eq!(index.refresh(FEED, WORKSPACE).await.unwrap(), 0);
+    }
+    fixture.remove().await.unwrap();
+    assert!(first.counts(WORKSPACE).await.is_err());
+    assert_eq!(first.counts(WORKSPACE).await.unwrap(), Counts::default());
+    // Nothing but the cursor: what stands before it was written into the collection that is gone.
+    let batch = Batch { cursors: vec![cursor(6)], ..Batch::default() };
+    let error = second.apply(batch).await.unwrap_err();
+    assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
+
+    let started_later = fixture.replica();
+    started_later.prepare().await.unwrap();
+    assert_eq!(started_later.cursor(FEED, WORKSPACE), 0);
+    assert_eq!(first.refresh(FEED, WORKSPACE).await.unwrap(), 0);
+    assert_eq!((second.losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
+    applied(&second, document(1, &["alpha"]), 5).await.unwrap();
+    assert_eq!(first.refresh(FEED, WORKSPACE).await.unwrap(), 5);
+    assert_eq!(found(first, "alpha").await, [id(1, 0)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_cursor_that_arrives_in_the_next_collection_moves_nothing() {
+    let (fixture, second) = lost_behind_the_second().await;
+    applied(&fixture.index, document(1, &["alpha"]), 5).await.unwrap();
+    let batch = Batch { cursors: vec![cursor(6)], ..Batch::default() };
+    let error = second.apply(batch).await.unwrap_err();
+    assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
+    assert_eq!(fixture.index.refresh(FEED, WORKSPACE).await.unwrap(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_slept_through_a_loss_finds_out_though_nobody_asks() {
     let (_fixture, second) = lost_behind_the_second().await;
     second.maintain().await.unwrap();

@@ -1,40 +1,39 @@
-//! The words of a chunk and of a search in Qdrant's form: sparse vectors for BM25, and text for phrases.
+//! The words of chunks and searches in Qdrant's terms: sparse vectors for BM25, and text for phrases.
 //!
-//! A dimension is a word. What it weighs in a chunk is computed here, from how often it stands there and how long the
-//! chunk is; how rare it is comes from Qdrant, which knows (`modifier: idf`, ln((N − n + 0.5)/(n + 0.5) + 1) over
-//! what the search may find, as the embedded index counts it). The product of both, summed over a search's words, is BM25.
+//! A dimension is a word. Its weight in a chunk, from term frequency and chunk length, is computed here; the idf comes from Qdrant
+//! (`modifier: idf`, ln((N − n + 0.5)/(n + 0.5) + 1) over the corpus of the search, as in the embedded index). The product of both,
+//! summed over the words of a search, is BM25.
 //!
-//! Two things differ from the embedded index. A chunk's usual length is a constant ([`USUAL_LENGTH`]) instead of the
-//! average of what is indexed: a weight that is stored cannot follow an average, and chunks are cut to a size. And a
-//! dimension is a 32-bit hash: of a million different words, one in 4 300 shares its dimension with another, which adds
-//! a little to the score of chunks that hold the other.
+//! Two things differ from the embedded index. The average length is a constant ([`AVERAGE_LENGTH`]): a stored weight cannot follow a
+//! moving average, and chunks are cut to a size. And a dimension is a 32-bit hash: of a million different words, one in 4 300
+//! collides with another, which adds a little to the score of chunks that contain the other.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::tuning::{B, K1, USUAL_LENGTH};
-use crate::words::{FEWEST_BEGUN, Phrase, Searched, Sought, Stems, Token};
+use super::tuning::{AVERAGE_LENGTH, B, K1};
+use crate::words::{MIN_PREFIX_CHARS, Phrase, Searched, Sought, Stems, Token};
 use crate::{IndexedChunk, IndexedDocument};
 
-/// Stands at a place where no word is, so that words in a row are told from words with something between.
+/// Placeholder for a position without a word, so that only adjacent words match a phrase.
 pub(super) const GAP: &str = "_";
-/// Stands where no phrase may reach over.
+/// A boundary that no phrase may cross.
 pub(super) const WALL: &str = "|";
-/// Free places that are written out; more of them are a wall.
+/// Empty positions that are written as gaps; more of them become a wall.
 const MOST_GAPS: u32 = 8;
 
-/// What is indexed of a chunk's words.
+/// The indexed words of a chunk.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Words {
-    /// The weight of each dimension, in their order.
+    /// The weights by dimension.
     pub(super) weights: BTreeMap<u32, f32>,
-    /// The words in a row, then every other form that a word has there.
+    /// The tokens in sequence, followed by every other form of a word at its position.
     pub(super) tokens: String,
-    /// The forms that a beginning may stand for, each once.
+    /// The distinct forms that can complete a prefix.
     pub(super) forms: String,
 }
 
 impl Words {
-    /// Those of a chunk of a document.
+    /// Analyses a chunk.
     pub(super) fn of_chunk(document: &IndexedDocument, chunk: &IndexedChunk) -> Self {
         Self::of(Searched {
             title: &document.title,
@@ -48,7 +47,7 @@ impl Words {
         })
     }
 
-    /// Whether one of the rows stands in a row in it, as a filter by [`rows`] finds.
+    /// Whether it contains one of the token sequences; equivalent to a filter by [`rows`].
     pub(super) fn hold(&self, rows: &[String]) -> bool {
         let tokens: Vec<&str> = self.tokens.split(' ').collect();
         rows.iter().any(|row| {
@@ -63,14 +62,14 @@ impl Words {
         for token in &tokens {
             *counts.entry(dimension(&token.text)).or_default() += 1.0;
         }
-        let length = tokens.len() as f32 / USUAL_LENGTH;
+        let length = tokens.len() as f32 / AVERAGE_LENGTH;
         let weights = counts.into_iter().map(|(dimension, count)| (dimension, saturated(count, length)));
         let row = in_rows(&searched.row(), &tokens);
-        Self { weights: weights.collect(), tokens: row, forms: may_be_begun(&tokens) }
+        Self { weights: weights.collect(), tokens: row, forms: prefix_forms(&tokens) }
     }
 }
 
-/// BM25's weight of a word that stands `count` times in a chunk of `length` times the usual length.
+/// BM25's weight of a word that occurs `count` times in a chunk of `length` times the average length.
 fn saturated(count: f32, length: f32) -> f32 {
     count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length))
 }
@@ -84,16 +83,16 @@ pub(super) fn dimension(word: &str) -> u32 {
     (hash ^ (hash >> 32)) as u32
 }
 
-/// The forms of at least as many letters as a beginning has. Those of containers have none.
-fn may_be_begun(tokens: &[Token]) -> String {
+/// The distinct forms that are long enough to be completions. Words of containers are not among them.
+fn prefix_forms(tokens: &[Token]) -> String {
     let words = tokens.iter().map(|token| token.text.as_str());
-    let long =
-        words.filter(|word| word.starts_with(char::is_alphanumeric) && word.chars().count() >= FEWEST_BEGUN);
+    let long = words
+        .filter(|word| word.starts_with(char::is_alphanumeric) && word.chars().count() >= MIN_PREFIX_CHARS);
     let forms: BTreeSet<&str> = long.collect();
     forms.into_iter().collect::<Vec<&str>>().join(" ")
 }
 
-/// The row of a chunk, and behind it each form once that does not stand in it.
+/// The token sequence of a chunk, followed by each other form once.
 fn in_rows(row: &[Token], all: &[Token]) -> String {
     let mut text = in_a_row(row.iter().map(|token| (token.position, token.text.as_str())));
     let mut known: HashSet<&str> = row.iter().map(|token| token.text.as_str()).collect();
@@ -107,7 +106,7 @@ fn in_rows(row: &[Token], all: &[Token]) -> String {
     text
 }
 
-/// Words in the order of their places, with what stands for free ones.
+/// The words in order of position, with placeholders for empty positions.
 fn in_a_row<'a>(words: impl Iterator<Item = (u32, &'a str)>) -> String {
     let mut row = String::new();
     let mut next = None;
@@ -125,20 +124,20 @@ fn in_a_row<'a>(words: impl Iterator<Item = (u32, &'a str)>) -> String {
     row
 }
 
-/// How rare a word is that `holding` of `all` chunks hold, as Qdrant counts it.
+/// The idf of a word that `holding` of `all` chunks contain, as Qdrant computes it.
 pub(super) fn rarity(all: u64, holding: u64) -> f32 {
     let holding = holding.min(all);
     (((all - holding) as f32 + 0.5) / (holding as f32 + 0.5) + 1.0).ln()
 }
 
-/// The forms that a search looks for, each once.
+/// The distinct forms that a search looks for.
 pub(super) fn forms(sought: &Sought) -> BTreeSet<&str> {
     let words = sought.words.iter().map(|(word, _)| word.as_str());
     let in_phrases = sought.phrases.iter().flat_map(|phrase| phrase.rows.iter().flatten());
     words.chain(in_phrases.map(|(_, word)| word.as_str())).collect()
 }
 
-/// The dimensions of a search's words, and what each counts. A chunk that holds a phrase is scored by the words of it.
+/// The sparse vector of a search. The words of a phrase contribute to the score of chunks that contain it.
 pub(super) fn query(sought: &Sought) -> BTreeMap<u32, f32> {
     let mut weights: BTreeMap<u32, f32> = BTreeMap::new();
     for (word, weight) in &sought.words {
@@ -151,7 +150,7 @@ pub(super) fn query(sought: &Sought) -> BTreeMap<u32, f32> {
     weights
 }
 
-/// What a chunk's tokens hold where the phrase stands: one of these.
+/// The token sequences that match a phrase.
 pub(super) fn rows(phrase: &Phrase) -> Vec<String> {
     let row = |row: &Vec<(u32, String)>| in_a_row(row.iter().map(|(place, word)| (*place, word.as_str())));
     phrase.rows.iter().map(row).collect()

@@ -1,18 +1,19 @@
-//! Writes: how a batch is applied without transactions, and by several replicas at once.
+//! Writes: how batches are applied without transactions by concurrent replicas.
 //!
-//! A batch goes in four steps, each finished before the next begins:
-//! 1. The chunks of each document, over what is there unless that is newer.
-//! 2. The document's head: this revision is whole and has so many chunks. Also over what is there unless that is newer.
-//! 3. What the heads do not name is removed: chunks of older revisions, and those behind the last one.
-//! 4. The cursors, forward only, and only from where this process knew them to be.
+//! A batch is applied in four steps, each completed before the next:
+//! 1. Upsert the chunks of each document, unless newer ones exist.
+//! 2. Upsert the document's head, which says that this revision is complete and how many chunks it has, unless a newer one exists.
+//! 3. Delete what the heads do not cover: chunks of older revisions, and those after the last one.
+//! 4. Advance the cursors: only forward, only from the positions that this process knew, and with the mark of the collection that the
+//!    batch was written into. In a collection that replaced it they do not count.
 //!
-//! A revision is the position of the owner's feed that this process knew to be applied or in the batch when it read the
-//! document; so of two revisions the one with the greater number has the newer content, or the same. That is why any
-//! order of any two writers ends with the newer one: the older overwrites nothing, and removes what it added. A crash
-//! leaves a cursor behind what was written; the batch is applied again, with the same end.
+//! A revision is the feed position that was known to be applied, or is in the batch, when this process read the document; so the
+//! higher of two revisions has newer or equal content. Hence any interleaving of two writers ends with the newer revision: the older
+//! one overwrites nothing and removes what it added. After a crash the cursor is behind what was written; applying the batch again is
+//! idempotent.
 //!
-//! Meanwhile a search may find chunks of two revisions of one document. The owner's confirmation takes out those whose
-//! content hash is not the document's.
+//! Meanwhile a search may find chunks of two revisions of one document. The owner's confirmation drops those with a stale content
+//! hash.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,13 +22,13 @@ use qdrant_client::qdrant::points_update_operation::{DeletePoints, Operation, Po
 use qdrant_client::qdrant::{Filter, PointStruct, PointsSelector, UpdateMode};
 use uuid::Uuid;
 
-use super::points::{self, CHUNKS, DOCUMENT, FEED, Head, POSITION, REVISION, Role, Row, WORKSPACE};
-use super::read::fields;
-use super::tuning::{BYTES_A_CALL, DOCUMENTS_A_CLEANING};
+use super::points::{self, CHUNKS, DOCUMENT, FEED, Head, MARK, POSITION, REVISION, Role, Row, WORKSPACE};
+use super::read::{fields, no_vectors};
+use super::tuning::{BYTES_PER_CALL, DOCUMENTS_PER_CLEANUP};
 use super::{Error, Inner, filters};
 use crate::{Cursor, Cursors};
 
-/// A document as it is to stand: without rows it is gone.
+/// The new version of a document; without rows the document is deleted.
 #[derive(Debug)]
 pub(super) struct Replacement {
     pub(super) workspace: Uuid,
@@ -36,13 +37,13 @@ pub(super) struct Replacement {
 }
 
 impl Replacement {
-    /// Places up to the last row's.
+    /// The number of ordinals up to the last row.
     fn chunks(&self) -> u32 {
         self.rows.iter().map(|row| row.ordinal.saturating_add(1)).max().unwrap_or_default()
     }
 }
 
-/// Points on their way, in calls of a bearable size.
+/// Buffered upserts, sent in calls of limited size.
 #[derive(Default)]
 struct Upserts {
     operations: Vec<Operation>,
@@ -50,9 +51,11 @@ struct Upserts {
 }
 
 impl Inner {
-    /// Applies a batch as the module says. Of a document given twice the later stays.
+    /// Applies a batch as described above. Of several versions of one document the last one wins.
     pub(super) async fn apply(&self, documents: Vec<Replacement>, cursors: Vec<Cursor>) -> Result<(), Error> {
         self.ready().await?;
+        // Read before any write: a cursor counts only in the collection that the documents were written into.
+        let mark = self.mark().ok_or(Error::Gone)?;
         self.ensure_not_lost(&cursors).await?;
         let mut workspaces: BTreeMap<Uuid, HashMap<Uuid, Replacement>> = BTreeMap::new();
         for replacement in documents {
@@ -63,31 +66,31 @@ impl Inner {
             let revision = self.revision(workspace, &cursors);
             self.replace(workspace, revision, replacements.into_values().collect()).await?;
         }
-        // What was written into a collection that is gone by now is not in this one.
+        // Documents that were written into a lost collection are not in this one.
         self.ensure_not_lost(&cursors).await?;
         for cursor in cursors {
-            self.advance(cursor).await?;
+            self.advance(cursor, mark).await?;
         }
         Ok(())
     }
 
-    /// Fails where the collection was lost after the caller had asked for one of these cursors: the batch is of changes from
-    /// there on, and what stands before them is missing in the collection that was made meanwhile.
+    /// Fails if the collection was lost after the caller read one of these cursors: the batch contains only changes from there on, and
+    /// the new collection lacks everything before.
     async fn ensure_not_lost(&self, cursors: &[Cursor]) -> Result<(), Error> {
-        if !self.asked.are_lost(cursors) {
+        if !self.cursor_reads.any_invalidated(cursors) {
             return Ok(());
         }
         for Cursor { feed, workspace, .. } in cursors {
-            self.asked.note(feed, *workspace);
+            self.cursor_reads.record(feed, *workspace);
             self.refresh(feed, *workspace).await?;
         }
         Err(Error::Outrun)
     }
 
-    /// The revision of what a batch with these cursors brings; none where no cursor of the workspace is among them.
+    /// The revision of the documents in a batch with these cursors; `None` if none of them is of the workspace.
     ///
-    /// A cursor of vectors that come later (`feed/vectors`) is behind its feed's, and its documents are not: they were
-    /// read when this process knew the feed's to be applied.
+    /// The cursor of deferred vectors (`feed/vectors`) lags behind its feed's cursor, but its documents do not: they were read when the
+    /// feed's cursor was already known.
     fn revision(&self, workspace: Uuid, cursors: &[Cursor]) -> Option<u64> {
         let moved = cursors.iter().filter(|cursor| cursor.workspace == workspace);
         let revision = |cursor: &Cursor| match cursor.feed.split_once('/') {
@@ -104,7 +107,7 @@ impl Inner {
         replacements: Vec<Replacement>,
     ) -> Result<(), Error> {
         let documents: Vec<Uuid> = replacements.iter().map(|replacement| replacement.document).collect();
-        // What moves no cursor stands beside what is there.
+        // A batch without a cursor keeps the existing revisions.
         let present = match revision {
             Some(_) => HashMap::new(),
             None => self.heads(workspace, &documents).await?,
@@ -128,10 +131,10 @@ impl Inner {
                 .push(Head { document, revision, chunks }.into_point(workspace));
         }
         for (revision, points) in heads {
-            upserts.operations.push(unless_newer(points, revision));
+            upserts.operations.push(upsert_unless_newer(points, revision));
         }
         self.send(&mut upserts).await?;
-        self.clean(workspace, &documents).await
+        self.remove_stale_chunks(workspace, &documents).await
     }
 
     async fn send(&self, upserts: &mut Upserts) -> Result<(), Error> {
@@ -139,15 +142,15 @@ impl Inner {
         if operations.is_empty() {
             return Ok(());
         }
-        self.answered(self.client.update(&self.collection, operations).await)
+        self.detect_loss(self.client.update(&self.collection, operations).await)
     }
 
-    /// Removes what the heads, as they are by now, do not name.
-    async fn clean(&self, workspace: Uuid, documents: &[Uuid]) -> Result<(), Error> {
-        for documents in documents.chunks(DOCUMENTS_A_CLEANING) {
+    /// Deletes what the current heads do not cover.
+    async fn remove_stale_chunks(&self, workspace: Uuid, documents: &[Uuid]) -> Result<(), Error> {
+        for documents in documents.chunks(DOCUMENTS_PER_CLEANUP) {
             let heads: Vec<Head> = self.heads(workspace, documents).await?.into_values().collect();
-            let removal = vec![delete(filters::debris(workspace, &heads))];
-            self.answered(self.client.update(&self.collection, removal).await)?;
+            let removal = vec![delete(filters::stale_chunks(workspace, &heads))];
+            self.detect_loss(self.client.update(&self.collection, removal).await)?;
         }
         Ok(())
     }
@@ -159,11 +162,12 @@ impl Inner {
         heads.map(|head| head.map(|head| (head.document, head))).collect()
     }
 
-    /// Moves a cursor forward; one that is further already stays.
-    async fn advance(&self, cursor: Cursor) -> Result<(), Error> {
+    /// Advances a cursor, unless it is already further. `mark` identifies the collection that the batch was written into: it may be
+    /// replaced before this call arrives, and the cursor must not count in the next one.
+    async fn advance(&self, cursor: Cursor, mark: Uuid) -> Result<(), Error> {
         let Cursor { feed, workspace, position } = cursor;
         let from = self.cursor(&feed, workspace);
-        let point = points::cursor(workspace, &feed, position);
+        let point = points::cursor(workspace, &feed, position, mark);
         let mut operations = Vec::new();
         if from == 0 {
             operations.push(Operation::Upsert(PointStructList {
@@ -174,36 +178,49 @@ impl Inner {
         }
         operations.push(Operation::Upsert(PointStructList {
             points: vec![point],
-            update_filter: Some(filters::movable(from, position)),
+            update_filter: Some(filters::may_advance(from, position, mark)),
             update_mode: Some(UpdateMode::UpdateOnly.into()),
             ..PointStructList::default()
         }));
-        self.answered(self.client.update(&self.collection, operations).await)?;
+        self.detect_loss(self.client.update(&self.collection, operations).await)?;
         if self.refresh(&feed, workspace).await? >= position {
             return Ok(());
         }
-        // Somebody forgot the workspace, or the collection, since this process looked last: what stands before this
-        // batch may be missing.
-        self.asked.note(&feed, workspace);
+        // The workspace was forgotten, or the collection lost, since this process last read the cursor: everything before this batch
+        // may be missing.
+        self.cursor_reads.record(&feed, workspace);
         Err(Error::Outrun)
     }
 
-    /// Asks for a cursor as it is in Qdrant, and remembers it.
+    /// Reads a cursor from Qdrant and caches it.
     pub(super) async fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, Error> {
         self.ready().await?;
         let id = points::cursor_point(workspace, feed);
-        let found = self.get(vec![id], &[FEED, WORKSPACE, POSITION]).await?;
-        let position = found.get(&id).and_then(|point| points::read_cursor(&point.payload));
-        let position = position.map_or(0, |(_, _, position)| position);
-        self.remember(feed, workspace, position);
+        let with = [FEED, WORKSPACE, POSITION];
+        let (mut found, collection) = self.get_with_mark(vec![id], &with, no_vectors()).await?;
+        let found = found.remove(&id);
+        let foreign = found.as_ref().and_then(|point| points::foreign_mark(&point.payload, collection));
+        let position = if let Some(mark) = foreign {
+            // It would block the insert of the first valid cursor.
+            let removal = vec![delete(filters::point_with_mark(id, mark))];
+            self.detect_loss(self.client.update(&self.collection, removal).await)?;
+            0
+        } else {
+            let cursor = found.and_then(|point| points::read_cursor(&point.payload));
+            cursor.map_or(0, |(_, _, position)| position)
+        };
+        self.set_cursor(feed, workspace, position);
         Ok(position)
     }
 
-    /// All cursors as they are in Qdrant.
-    pub(super) async fn read_cursors(&self) -> Result<Cursors, Error> {
+    /// Reads all cursors that belong to the collection with this mark.
+    pub(super) async fn read_cursors(&self, collection: Uuid) -> Result<Cursors, Error> {
         let filter = Filter::must([filters::role(Role::Cursor)]);
         let mut cursors = Cursors::new();
-        for point in self.scroll(filter, fields(&[FEED, WORKSPACE, POSITION]), None).await? {
+        for point in self.scroll(filter, fields(&[FEED, WORKSPACE, POSITION, MARK]), None).await? {
+            if points::foreign_mark(&point.payload, Some(collection)).is_some() {
+                continue;
+            }
             if let Some((feed, workspace, position)) = points::read_cursor(&point.payload) {
                 cursors.entry(feed).or_default().insert(workspace, position);
             }
@@ -211,32 +228,32 @@ impl Inner {
         Ok(cursors)
     }
 
-    /// Removes all that there is of a workspace.
+    /// Deletes everything of a workspace.
     pub(super) async fn forget(&self, workspace: Uuid) -> Result<(), Error> {
         self.ready().await?;
         let everything = vec![delete(Filter::must([filters::workspace(workspace)]))];
-        self.answered(self.client.update(&self.collection, everything).await)?;
+        self.detect_loss(self.client.update(&self.collection, everything).await)?;
         self.drop_cursors(workspace);
         Ok(())
     }
 }
 
 impl Upserts {
-    /// Takes a point in; true when it is time to send.
+    /// Adds a point; returns whether the buffer is full.
     fn add(&mut self, point: PointStruct, revision: u64) -> bool {
         self.bytes += prost::Message::encoded_len(&point);
         match self.operations.last_mut() {
             Some(Operation::Upsert(list)) if list.update_filter == Some(filters::at_most(revision)) => {
                 list.points.push(point);
             }
-            _ => self.operations.push(unless_newer(vec![point], revision)),
+            _ => self.operations.push(upsert_unless_newer(vec![point], revision)),
         }
-        self.bytes >= BYTES_A_CALL
+        self.bytes >= BYTES_PER_CALL
     }
 }
 
-/// Inserts points, and replaces those that are not newer.
-fn unless_newer(points: Vec<PointStruct>, revision: u64) -> Operation {
+/// Upserts points unless newer ones exist.
+fn upsert_unless_newer(points: Vec<PointStruct>, revision: u64) -> Operation {
     Operation::Upsert(PointStructList {
         points,
         update_filter: Some(filters::at_most(revision)),

@@ -16,20 +16,20 @@ use qdrant_client::qdrant::{
 };
 use tonic::Status;
 
-use super::unspoken;
+use super::unsupported;
 
-/// How many are answered where nothing is said.
-const USUAL_LIMIT: u32 = 10;
+/// The limit of a request without one.
+const DEFAULT_LIMIT: u32 = 10;
 
 /// One collection.
 pub(super) struct Collection {
     settings: CreateCollection,
     pub(super) indexes: HashMap<String, CreateFieldIndexCollection>,
-    /// By their ids.
+    /// By id.
     pub(super) points: BTreeMap<String, Point>,
 }
 
-/// A point as it is kept.
+/// A stored point.
 pub(super) struct Point {
     pub(super) payload: HashMap<String, Value>,
     pub(super) vectors: HashMap<String, vector::Vector>,
@@ -51,18 +51,18 @@ impl Collection {
         CollectionInfo { config: Some(config), payload_schema: schema.collect(), ..CollectionInfo::default() }
     }
 
-    pub(super) fn index(&mut self, asked: CreateFieldIndexCollection) {
-        self.indexes.insert(asked.field_name.clone(), asked);
+    pub(super) fn index(&mut self, request: CreateFieldIndexCollection) {
+        self.indexes.insert(request.field_name.clone(), request);
     }
 
     pub(super) fn update(&mut self, operation: Operation) -> Result<(), Status> {
         if let Operation::Upsert(list) = operation {
             return self.upsert(list);
         }
-        let Operation::DeletePoints(deletion) = operation else { return Err(unspoken("this operation")) };
+        let Operation::DeletePoints(deletion) = operation else { return Err(unsupported("this operation")) };
         let selected = deletion.points.and_then(|points| points.points_selector_one_of);
         let Some(PointsSelectorOneOf::Filter(filter)) = selected else {
-            return Err(unspoken("this selection of points"));
+            return Err(unsupported("this selection of points"));
         };
         let gone = self.passing(Some(&filter))?;
         let gone: Vec<String> = gone.into_iter().map(|(id, _)| id.to_owned()).collect();
@@ -72,7 +72,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Of a point that is there, the filter of the update decides; of another one, only the mode.
+    /// For an existing point the update filter decides, for a new one only the mode.
     fn upsert(&mut self, list: PointStructList) -> Result<(), Status> {
         let mode = UpdateMode::try_from(list.update_mode.unwrap_or_default()).unwrap_or(UpdateMode::Upsert);
         for point in list.points {
@@ -85,13 +85,13 @@ impl Collection {
                 (None, UpdateMode::Upsert | UpdateMode::InsertOnly) => true,
             };
             if is_written {
-                self.points.insert(id, kept(point)?);
+                self.points.insert(id, stored(point)?);
             }
         }
         Ok(())
     }
 
-    /// The points that a filter lets through, in the order of their ids.
+    /// The points that match a filter, by id.
     pub(super) fn passing(&self, filter: Option<&Filter>) -> Result<Vec<(&str, &Point)>, Status> {
         let mut passing = Vec::new();
         for (id, point) in &self.points {
@@ -106,46 +106,44 @@ impl Collection {
         Ok(self.passing(filter)?.len() as u64)
     }
 
-    pub(super) fn get(&self, asked: &GetPoints) -> Result<Vec<RetrievedPoint>, Status> {
+    pub(super) fn get(&self, request: &GetPoints) -> Result<Vec<RetrievedPoint>, Status> {
         let mut found = Vec::new();
-        for id in &asked.ids {
+        for id in &request.ids {
             let id = text_of(Some(id))?;
             let point = self.points.get(&id);
-            found.extend(
-                point.map(|point| {
-                    point.retrieved(&id, asked.with_payload.as_ref(), asked.with_vectors.as_ref())
-                }),
-            );
+            found.extend(point.map(|point| {
+                point.retrieved(&id, request.with_payload.as_ref(), request.with_vectors.as_ref())
+            }));
         }
         Ok(found)
     }
 
     /// A page: where it begins is the first point of it, and where the next one begins is told.
-    pub(super) fn scroll(&self, asked: &ScrollPoints) -> Result<ScrollResponse, Status> {
-        let from = asked.offset.as_ref().map(|offset| text_of(Some(offset))).transpose()?.unwrap_or_default();
-        let limit = usize::try_from(asked.limit.unwrap_or(USUAL_LIMIT)).unwrap_or(usize::MAX);
-        let mut passing = self.passing(asked.filter.as_ref())?.into_iter().filter(|(id, _)| **id >= *from);
-        let page = passing
-            .by_ref()
-            .take(limit)
-            .map(|(id, point)| point.retrieved(id, asked.with_payload.as_ref(), asked.with_vectors.as_ref()));
+    pub(super) fn scroll(&self, request: &ScrollPoints) -> Result<ScrollResponse, Status> {
+        let from =
+            request.offset.as_ref().map(|offset| text_of(Some(offset))).transpose()?.unwrap_or_default();
+        let limit = usize::try_from(request.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
+        let mut passing = self.passing(request.filter.as_ref())?.into_iter().filter(|(id, _)| **id >= *from);
+        let page = passing.by_ref().take(limit).map(|(id, point)| {
+            point.retrieved(id, request.with_payload.as_ref(), request.with_vectors.as_ref())
+        });
         let result = page.collect();
         let next_page_offset = passing.next().map(|(id, _)| PointId::from(id.to_owned()));
         Ok(ScrollResponse { next_page_offset, result, ..ScrollResponse::default() })
     }
 
     /// The values of a field, those of most points first.
-    pub(super) fn facet(&self, asked: &FacetCounts) -> Result<Vec<FacetHit>, Status> {
+    pub(super) fn facet(&self, request: &FacetCounts) -> Result<Vec<FacetHit>, Status> {
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        for (_, point) in self.passing(asked.filter.as_ref())? {
-            if let Some(text) = point.text(&asked.key) {
+        for (_, point) in self.passing(request.filter.as_ref())? {
+            if let Some(text) = point.text(&request.key) {
                 *counts.entry(text).or_default() += 1;
             }
         }
         let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
         counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-        let limit = asked.limit.and_then(|limit| usize::try_from(limit).ok());
-        counts.truncate(limit.unwrap_or(USUAL_LIMIT as usize));
+        let limit = request.limit.and_then(|limit| usize::try_from(limit).ok());
+        counts.truncate(limit.unwrap_or(DEFAULT_LIMIT as usize));
         let hit = |(text, count): (&str, u64)| {
             let variant = Some(facet_value::Variant::StringValue(text.to_owned()));
             FacetHit { value: Some(FacetValue { variant }), count }
@@ -227,20 +225,20 @@ fn output(stored: &vector::Vector) -> Option<VectorOutput> {
     Some(VectorOutput { vector: Some(vector), ..VectorOutput::default() })
 }
 
-/// A point as it comes in: its vectors have names.
-fn kept(point: PointStruct) -> Result<Point, Status> {
+/// Converts a received point, whose vectors must be named.
+fn stored(point: PointStruct) -> Result<Point, Status> {
     let named = match point.vectors.and_then(|vectors| vectors.vectors_options) {
         None => HashMap::new(),
         Some(VectorsOptions::Vectors(named)) => named.vectors,
-        Some(VectorsOptions::Vector(_)) => return Err(unspoken("a vector without a name")),
+        Some(VectorsOptions::Vector(_)) => return Err(unsupported("a vector without a name")),
     };
     let vector = |(name, vector): (String, Vector)| Some((name, vector.vector?));
     Ok(Point { payload: point.payload, vectors: named.into_iter().filter_map(vector).collect() })
 }
 
-/// An id as a text; they are UUIDs here.
+/// The text of an id, which must be a UUID.
 pub(super) fn text_of(id: Option<&PointId>) -> Result<String, Status> {
     let options = id.and_then(|id| id.point_id_options.as_ref());
-    let Some(PointIdOptions::Uuid(id)) = options else { return Err(unspoken("an id that is no UUID")) };
+    let Some(PointIdOptions::Uuid(id)) = options else { return Err(unsupported("an id that is no UUID")) };
     Ok(id.clone())
 }

@@ -1,4 +1,4 @@
-//! Which points a filter lets through.
+//! Evaluates filters.
 
 use qdrant_client::qdrant::condition::ConditionOneOf;
 use qdrant_client::qdrant::r#match::MatchValue;
@@ -7,10 +7,10 @@ use qdrant_client::qdrant::{Condition, FieldCondition, Filter, Range, TextIndexP
 use tonic::Status;
 
 use super::collection::{Collection, Point, text_of};
-use super::unspoken;
+use super::unsupported;
 
 impl Collection {
-    /// Whether a filter lets a point through; none lets all.
+    /// Whether a point matches a filter; every point matches none.
     pub(super) fn passes(&self, filter: Option<&Filter>, id: &str, point: &Point) -> Result<bool, Status> {
         let Some(filter) = filter else { return Ok(true) };
         for condition in &filter.must {
@@ -42,7 +42,10 @@ impl Collection {
         if let Some(ConditionOneOf::HasVector(vector)) = kind {
             return Ok(point.vectors.contains_key(&vector.has_vector));
         }
-        let Some(ConditionOneOf::Field(field)) = kind else { return Err(unspoken("this condition")) };
+        if let Some(ConditionOneOf::IsEmpty(field)) = kind {
+            return Ok(!point.payload.contains_key(&field.key));
+        }
+        let Some(ConditionOneOf::Field(field)) = kind else { return Err(unsupported("this condition")) };
         self.has(field, point)
     }
 
@@ -51,7 +54,7 @@ impl Collection {
             return Ok(point.number(&wanted.key).is_some_and(|number| is_within(range, number)));
         }
         let Some(value) = wanted.r#match.as_ref().and_then(|wanted| wanted.match_value.as_ref()) else {
-            return Err(unspoken("this condition of a field"));
+            return Err(unsupported("this condition of a field"));
         };
         if let MatchValue::Integer(number) = value {
             return Ok(point.integers(&wanted.key).contains(number));
@@ -67,13 +70,13 @@ impl Collection {
             let is_prefixes = self.text_index(&wanted.key)?.tokenizer() == TokenizerType::Prefix;
             return Ok(words.split_whitespace().all(|word| holds(text, word, is_prefixes)));
         }
-        let MatchValue::Phrase(phrase) = value else { return Err(unspoken("this match")) };
+        let MatchValue::Phrase(phrase) = value else { return Err(unsupported("this match")) };
         self.text_index(&wanted.key)?;
         let (row, tokens): (Vec<&str>, Vec<&str>) = (phrase.split(' ').collect(), text.split(' ').collect());
         Ok(tokens.windows(row.len()).any(|window| window == row))
     }
 
-    /// Without an index of texts, Qdrant matches a text as a part of the value; the engine never means that.
+    /// Without a text index, Qdrant matches substrings, which the engine never intends.
     fn text_index(&self, field: &str) -> Result<&TextIndexParams, Status> {
         let params = self.indexes.get(field).and_then(|index| index.field_index_params.as_ref());
         let Some(IndexParams::TextIndexParams(text)) = params.and_then(|params| params.index_params.as_ref())

@@ -11,29 +11,29 @@ use qdrant_client::qdrant::{
 use tonic::Status;
 
 use super::collection::{Collection, Point};
-use super::unspoken;
+use super::unsupported;
 
-/// How many are answered where nothing is said.
-const USUAL_LIMIT: u64 = 10;
+/// The limit of a request without one.
+const DEFAULT_LIMIT: u64 = 10;
 
-/// What one stage of a query asks for.
+/// One stage of a query.
 struct Stage<'a> {
     query: Option<&'a Query>,
     using: Option<&'a str>,
     filter: Option<&'a Filter>,
     params: Option<&'a SearchParams>,
     limit: Option<u64>,
-    /// What the stage before chose; none where there was none.
+    /// The results of the prefetch; `None` without one.
     among: Option<HashSet<&'a str>>,
 }
 
 impl Collection {
-    /// The best points of a query, best first; of equal scores in the order of their ids, on which nothing may rely.
-    pub(super) fn query(&self, asked: &QueryPoints) -> Result<Vec<ScoredPoint>, Status> {
+    /// The best points of a query, best first; ties by id, on which nothing may rely.
+    pub(super) fn query(&self, request: &QueryPoints) -> Result<Vec<ScoredPoint>, Status> {
         let mut among = None;
-        for prefetch in &asked.prefetch {
+        for prefetch in &request.prefetch {
             if !prefetch.prefetch.is_empty() {
-                return Err(unspoken("stages before a stage"));
+                return Err(unsupported("stages before a stage"));
             }
             let chosen = self.best(&Stage {
                 query: prefetch.query.as_ref(),
@@ -46,25 +46,25 @@ impl Collection {
             among.get_or_insert_with(HashSet::new).extend(chosen.into_iter().map(|(_, id, _)| id));
         }
         let best = self.best(&Stage {
-            query: asked.query.as_ref(),
-            using: asked.using.as_deref(),
-            filter: asked.filter.as_ref(),
-            params: asked.params.as_ref(),
-            limit: asked.limit,
+            query: request.query.as_ref(),
+            using: request.using.as_deref(),
+            filter: request.filter.as_ref(),
+            params: request.params.as_ref(),
+            limit: request.limit,
             among,
         })?;
         let scored = best.into_iter().map(|(score, id, point)| ScoredPoint {
             id: Some(PointId::from(id.to_owned())),
             score,
-            payload: point.shown_payload(asked.with_payload.as_ref()),
-            vectors: point.shown_vectors(asked.with_vectors.as_ref()),
+            payload: point.shown_payload(request.with_payload.as_ref()),
+            vectors: point.shown_vectors(request.with_vectors.as_ref()),
             ..ScoredPoint::default()
         });
         Ok(scored.collect())
     }
 
     fn best<'a>(&'a self, stage: &Stage<'_>) -> Result<Vec<(f32, &'a str, &'a Point)>, Status> {
-        let most = usize::try_from(stage.limit.unwrap_or(USUAL_LIMIT)).unwrap_or(usize::MAX);
+        let most = usize::try_from(stage.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
         let mut points = self.passing(stage.filter)?;
         points.retain(|(id, _)| stage.among.as_ref().is_none_or(|among| among.contains(id)));
         let Some(query) = stage.query else {
@@ -72,7 +72,7 @@ impl Collection {
             return Ok(points.into_iter().take(most).map(|(id, point)| (0.0, id, point)).collect());
         };
         let Some(Variant::Nearest(input)) = query.variant.as_ref() else {
-            return Err(unspoken("this kind of query"));
+            return Err(unsupported("this kind of query"));
         };
         let name = stage.using.unwrap_or_default();
         let scored = points.into_iter().map(|(id, point)| (id, point, point.vectors.get(name)));
@@ -90,14 +90,14 @@ impl Collection {
             };
             scored.filter_map(score).collect()
         } else {
-            return Err(unspoken("this kind of vector"));
+            return Err(unsupported("this kind of vector"));
         };
         best.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal));
         best.truncate(most);
         Ok(best)
     }
 
-    /// What each dimension of a query counts: `modifier: idf`, over the corpus that the query names.
+    /// The weight of each dimension of a query: `modifier: idf` over the corpus of the query.
     fn rarities(
         &self,
         name: &str,
@@ -124,7 +124,7 @@ impl Collection {
     }
 }
 
-/// None where they share no dimension: such a point is not found.
+/// `None` if they share no dimension: such a point is not a hit.
 fn product(weights: &HashMap<u32, f32>, held: &SparseVector) -> Option<f32> {
     let shared = held.indices.iter().zip(&held.values);
     let shared = shared.filter_map(|(dimension, value)| Some(weights.get(dimension)? * value));

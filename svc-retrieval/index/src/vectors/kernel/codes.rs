@@ -1,11 +1,14 @@
 //! Inner products of codes of one byte.
 
-/// The inner products of a query's codes with those of some rows, in their order; 0 with a row that there is not.
+/// Appends the inner products of a query's codes with those of `rows`, in their order; 0 for a row out of bounds.
 pub(in crate::vectors) fn code_products(query: &[i8], codes: &[i8], rows: &[u32], products: &mut Vec<i32>) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        #[expect(unsafe_code, reason = "it is compiled for AVX2, which this processor was just asked for")]
-        // SAFETY: the one condition of calling it, that the processor has AVX2, was checked on the line above.
+        #[expect(
+            unsafe_code,
+            reason = "a call of a function compiled for AVX2, after the CPU was checked for it"
+        )]
+        // SAFETY: its only requirement, AVX2, was checked above.
         unsafe {
             x86::code_products(query, codes, rows, products);
         }
@@ -20,7 +23,7 @@ fn code_products_plain(query: &[i8], codes: &[i8], rows: &[u32], products: &mut 
     }
 }
 
-/// Exact: 127² times any sensible number of dimensions fits.
+/// Does not overflow: 127² times any realistic number of dimensions fits.
 fn dot(a: &[i8], b: &[i8]) -> i32 {
     a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
@@ -33,19 +36,14 @@ mod x86 {
         _mm256_madd_epi16, _mm256_setzero_si256,
     };
 
-    use super::super::{fetch, row_of};
+    use super::super::{prefetch, row_of};
 
-    /// Rows that are fetched before they are multiplied: they lie far apart, so that the processor guesses none of them.
-    const AHEAD: usize = 8;
+    /// Rows between the prefetch of a row and its product.
+    const PREFETCH_DISTANCE: usize = 8;
 
     #[target_feature(enable = "avx2")]
     pub(super) fn code_products(query: &[i8], codes: &[i8], rows: &[u32], products: &mut Vec<i32>) {
-        for (place, row) in rows.iter().enumerate() {
-            if let Some(later) = rows.get(place + AHEAD) {
-                fetch(row_of(codes, *later, query.len()));
-            }
-            products.push(dot(query, row_of(codes, *row, query.len())));
-        }
+        push_products!(dot(query, codes), rows, products, PREFETCH_DISTANCE);
     }
 
     #[target_feature(enable = "avx2")]
@@ -62,18 +60,18 @@ mod x86 {
         sum_of(_mm256_add_epi32(low_sums, high_sums)) + super::dot(a_rest, b_rest)
     }
 
-    /// Numbers of two bytes: the first sixteen, and the others.
+    /// Sign-extends to two bytes a number: the low sixteen, and the high sixteen.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn widened(block: &[i8; 32]) -> (__m256i, __m256i) {
-        #[expect(unsafe_code, reason = "a load of 32 bytes, which has no safe form")]
-        // SAFETY: the block has 32 bytes, and this load asks for no alignment.
+        #[expect(unsafe_code, reason = "a load of 32 bytes, for which there is no safe function")]
+        // SAFETY: the block has 32 bytes, and the load is unaligned.
         let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().cast()) };
         let (low, high) = (_mm256_castsi256_si128(bytes), _mm256_extracti128_si256::<1>(bytes));
         (_mm256_cvtepi8_epi16(low), _mm256_cvtepi8_epi16(high))
     }
 
-    /// The sum of eight numbers: of halves of them, which are swapped to be added.
+    /// Horizontal sum of eight numbers.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn sum_of(lanes: __m256i) -> i32 {
@@ -112,7 +110,7 @@ mod tests {
             seed in any::<i8>(),
             rows in proptest::collection::vec(0_u32..7, 0..40),
         ) {
-            // Rows 5 and 6 are not there.
+            // Rows 5 and 6 are out of bounds.
             let codes: Vec<i8> = (0..query.len() * 5)
                 .map(|place| i8::try_from(place * 31 % 255).unwrap_or(seed).wrapping_mul(seed | 1))
                 .collect();

@@ -3,20 +3,20 @@
 use half::f16;
 use half::slice::HalfFloatSliceExt as _;
 
-/// Numbers that a register holds.
+/// Numbers in a register.
 const LANES: usize = 8;
 
-/// Registers of sums, so that no addition waits for the one before it.
+/// Accumulators: independent ones, so that no addition waits for the previous one.
 const REGISTERS: usize = 4;
 
-/// Numbers of a row that are multiplied at a time.
+/// Numbers of a row in one iteration.
 const BLOCK: usize = LANES * REGISTERS;
 
-/// Sums side by side. Floats may not be reordered: each way of computing them adds up in the same order, so that a score
-/// does not depend on the processor.
+/// Partial sums. Addition of floats is not associative: every kernel adds in the same order, so that a score does not depend
+/// on the CPU.
 type Sums = [[f32; LANES]; REGISTERS];
 
-/// The inner products of a query with some rows, in their order; 0 with a row that there is not.
+/// Appends the inner products of a query with `rows`, in their order; 0 for a row out of bounds.
 pub(in crate::vectors) fn half_products(
     query: &[f32],
     halves: &[f16],
@@ -25,8 +25,11 @@ pub(in crate::vectors) fn half_products(
 ) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx") && is_x86_feature_detected!("f16c") {
-        #[expect(unsafe_code, reason = "it is compiled for AVX and F16C, which were just asked for")]
-        // SAFETY: the one condition of calling it, that the processor has both, was checked on the line above.
+        #[expect(
+            unsafe_code,
+            reason = "a call of a function compiled for AVX and F16C, after the CPU was checked for them"
+        )]
+        // SAFETY: its only requirements, AVX and F16C, were checked above.
         unsafe {
             x86::half_products(query, halves, rows, products);
         }
@@ -55,7 +58,7 @@ fn dot(query: &[f32], row: &[f16]) -> f32 {
     total(&sums, query_rest, row_rest)
 }
 
-/// What was summed up side by side, and the products of what is left.
+/// Adds the partial sums and the products of the remainder.
 fn total(sums: &Sums, query: &[f32], row: &[f16]) -> f32 {
     let mut lanes = [0.0_f32; LANES];
     for register in sums {
@@ -76,20 +79,15 @@ mod x86 {
 
     use half::f16;
 
-    use super::super::{fetch, row_of};
+    use super::super::{prefetch, row_of};
     use super::{BLOCK, LANES, REGISTERS, Sums, total};
 
-    /// Rows that are fetched before they are multiplied, as those of codes; they take twice as much.
-    const AHEAD: usize = 4;
+    /// Rows between the prefetch of a row and its product: half as many as for codes, since rows are twice as long.
+    const PREFETCH_DISTANCE: usize = 4;
 
     #[target_feature(enable = "avx,f16c")]
     pub(super) fn half_products(query: &[f32], halves: &[f16], rows: &[u32], products: &mut Vec<f32>) {
-        for (place, row) in rows.iter().enumerate() {
-            if let Some(later) = rows.get(place + AHEAD) {
-                fetch(row_of(halves, *later, query.len()));
-            }
-            products.push(dot(query, row_of(halves, *row, query.len())));
-        }
+        push_products!(dot(query, halves), rows, products, PREFETCH_DISTANCE);
     }
 
     #[target_feature(enable = "avx,f16c")]
@@ -102,7 +100,7 @@ mod x86 {
             let (query, _) = query.as_chunks::<LANES>();
             let (row, _) = row.as_chunks::<LANES>();
             for ((register, asked), numbers) in registers.iter_mut().zip(query).zip(row) {
-                // Not fused: the plain code rounds each product, too.
+                // No FMA: the scalar reference rounds each product.
                 let products = _mm256_mul_ps(floats(asked), converted(numbers));
                 *register = _mm256_add_ps(*register, products);
             }
@@ -110,30 +108,30 @@ mod x86 {
         total(&stored(registers), query_rest, row_rest)
     }
 
-    #[expect(unsafe_code, reason = "a load of eight floats, which has no safe form")]
+    #[expect(unsafe_code, reason = "a load of eight floats, for which there is no safe function")]
     #[target_feature(enable = "avx")]
     #[inline]
     fn floats(numbers: &[f32; LANES]) -> __m256 {
-        // SAFETY: there are eight floats, and this load asks for no alignment.
+        // SAFETY: there are eight floats, and the load is unaligned.
         unsafe { _mm256_loadu_ps(numbers.as_ptr()) }
     }
 
     #[target_feature(enable = "avx,f16c")]
     #[inline]
     fn converted(halves: &[f16; LANES]) -> __m256 {
-        #[expect(unsafe_code, reason = "a load of sixteen bytes, which has no safe form")]
-        // SAFETY: there are eight halves of two bytes, any bits are a number, and this load asks for no alignment.
+        #[expect(unsafe_code, reason = "a load of sixteen bytes, for which there is no safe function")]
+        // SAFETY: there are eight halves of two bytes, and the load is unaligned.
         let halves = unsafe { _mm_loadu_si128(halves.as_ptr().cast()) };
         _mm256_cvtph_ps(halves)
     }
 
-    #[expect(unsafe_code, reason = "a store of eight floats, which has no safe form")]
+    #[expect(unsafe_code, reason = "a store of eight floats, for which there is no safe function")]
     #[target_feature(enable = "avx")]
     #[inline]
     fn stored(registers: [__m256; REGISTERS]) -> Sums {
         let mut sums = Sums::default();
         for (sums, register) in sums.iter_mut().zip(registers) {
-            // SAFETY: there is room for eight floats, and this store asks for no alignment.
+            // SAFETY: there is room for eight floats, and the store is unaligned.
             unsafe {
                 _mm256_storeu_ps(sums.as_mut_ptr(), register);
             }
@@ -171,7 +169,7 @@ mod tests {
             numbers in proptest::collection::vec(-1.0_f32..1.0, 1..50),
             rows in proptest::collection::vec(0_u32..7, 0..40),
         ) {
-            // Rows 5 and 6 are not there.
+            // Rows 5 and 6 are out of bounds.
             let numbers = numbers.iter().map(|number| f16::from_f32(*number));
             let halves: Vec<f16> = numbers.cycle().take(query.len() * 5).collect();
             let (mut fast, mut plain) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
-//! How much of a query's numbers stands where the signs of a row differ.
+//! Sums the numbers of a query at the dimensions where its sign differs from that of a row.
 
-/// A query as bits, 64 dimensions a word: its signs, and the three bits of how great each number is.
+/// A query as bit planes, 64 dimensions per word: the signs, and the three bits of the magnitudes.
 #[derive(Debug)]
 pub(in crate::vectors) struct SignQuery {
     pub(in crate::vectors) signs: Vec<u64>,
@@ -9,7 +9,7 @@ pub(in crate::vectors) struct SignQuery {
     pub(in crate::vectors) fours: Vec<u64>,
 }
 
-/// For each row of signs, the sum of the query's numbers whose sign differs.
+/// Appends, for each row of signs, the sum of the query's numbers whose sign differs.
 pub(in crate::vectors) fn differing_signs(query: &SignQuery, rows: &[u64], sums: &mut Vec<u32>) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512vpopcntdq")
@@ -19,9 +19,9 @@ pub(in crate::vectors) fn differing_signs(query: &SignQuery, rows: &[u64], sums:
     {
         #[expect(
             unsafe_code,
-            reason = "it is compiled for AVX-512 with counts of bits, which was just asked for"
+            reason = "a call of a function compiled for AVX-512 with VPOPCNTDQ, after the CPU was checked for it"
         )]
-        // SAFETY: the one condition of calling it, that the processor has all three, was checked on the lines above.
+        // SAFETY: its only requirements, the three features, were checked above.
         unsafe {
             x86::differing_signs_avx512(query, rows, sums);
         }
@@ -31,9 +31,9 @@ pub(in crate::vectors) fn differing_signs(query: &SignQuery, rows: &[u64], sums:
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
         #[expect(
             unsafe_code,
-            reason = "the compiler may use AVX2 and POPCNT in it, which were just asked for"
+            reason = "a call of a function compiled for AVX2 and POPCNT, after the CPU was checked for them"
         )]
-        // SAFETY: the one condition of calling it, that the processor has both, was checked on the line above.
+        // SAFETY: its only requirements, AVX2 and POPCNT, were checked above.
         unsafe {
             differing_signs_avx2(query, rows, sums);
         }
@@ -42,7 +42,7 @@ pub(in crate::vectors) fn differing_signs(query: &SignQuery, rows: &[u64], sums:
     differing_signs_plain(query, rows, sums);
 }
 
-/// The same code, compiled for AVX2 and POPCNT: without the latter a count takes a dozen instructions.
+/// The scalar code compiled for AVX2 and POPCNT: without the latter a popcount takes a dozen instructions.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
 fn differing_signs_avx2(query: &SignQuery, rows: &[u64], sums: &mut Vec<u32>) {
@@ -51,7 +51,7 @@ fn differing_signs_avx2(query: &SignQuery, rows: &[u64], sums: &mut Vec<u32>) {
 
 #[inline(always)]
 fn differing_signs_plain(query: &SignQuery, rows: &[u64], sums: &mut Vec<u32>) {
-    // Of the usual dimensions the number of words is known to the compiler, which halves the time.
+    // A constant number of words for common dimensions halves the time.
     match query.signs.len() {
         4 => differing_signs_of::<4>(query, rows, sums),
         8 => differing_signs_of::<8>(query, rows, sums),
@@ -64,7 +64,7 @@ fn differing_signs_plain(query: &SignQuery, rows: &[u64], sums: &mut Vec<u32>) {
     }
 }
 
-// Loops rather than iterators over closures: what is not inlined is compiled without the wider instructions.
+// Loops instead of iterator closures: a closure that is not inlined is compiled without the target features.
 #[inline(always)]
 fn differing_signs_of<const WORDS: usize>(query: &SignQuery, rows: &[u64], sums: &mut Vec<u32>) {
     let words = |plane: &[u64]| -> [u64; WORDS] {
@@ -100,19 +100,19 @@ mod x86 {
 
     use super::SignQuery;
 
-    /// Words of a row for which there is a kernel: those of 256, 512 and 1024 dimensions.
+    /// The row widths in words that have a kernel: 256, 512 and 1024 dimensions.
     pub(super) const KNOWN_WORDS: [usize; 3] = [4, 8, 16];
 
     /// Words in a register.
     const LANES: usize = 4;
 
-    /// Rows whose counts are added up at once.
+    /// Rows whose counts are reduced together.
     const ROWS: usize = 4;
 
     /// One row, in registers.
     type Row<const REGISTERS: usize> = [[u64; LANES]; REGISTERS];
 
-    /// Nothing for a query of other words than the known ones.
+    /// Does nothing for a width that is not in `KNOWN_WORDS`.
     #[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq")]
     pub(super) fn differing_signs_avx512(query: &SignQuery, rows: &[u64], sums: &mut Vec<u32>) {
         match query.signs.len() {
@@ -156,23 +156,23 @@ mod x86 {
                     self.differing(third),
                     self.differing(fourth),
                 ];
-                sums.extend_from_slice(&added_up(counts));
+                sums.extend_from_slice(&row_sums(counts));
             }
             let none = _mm256_setzero_si256();
             for row in rest {
-                let [sum, ..] = added_up([self.differing(row), none, none, none]);
+                let [sum, ..] = row_sums([self.differing(row), none, none, none]);
                 sums.push(sum);
             }
         }
 
-        /// What differs, counted word by word.
+        /// The weighted popcounts of the differing bits, per 64-bit lane.
         #[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq")]
         #[inline]
         fn differing(&self, row: &Row<REGISTERS>) -> __m256i {
             let mut count = _mm256_setzero_si256();
             let planes = self.signs.iter().zip(&self.ones).zip(&self.twos).zip(&self.fours);
             for (row, (((signs, ones), twos), fours)) in row.iter().zip(planes) {
-                let differs = _mm256_xor_si256(loaded(row), *signs);
+                let differs = _mm256_xor_si256(load(row), *signs);
                 let ones = _mm256_popcnt_epi64(_mm256_and_si256(differs, *ones));
                 let twos = _mm256_popcnt_epi64(_mm256_and_si256(differs, *twos));
                 let fours = _mm256_popcnt_epi64(_mm256_and_si256(differs, *fours));
@@ -190,23 +190,23 @@ mod x86 {
         let mut plane = [_mm256_setzero_si256(); REGISTERS];
         let (blocks, _) = words.as_chunks::<LANES>();
         for (register, block) in plane.iter_mut().zip(blocks) {
-            *register = loaded(block);
+            *register = load(block);
         }
         plane
     }
 
-    #[expect(unsafe_code, reason = "a load of 32 bytes, which has no safe form")]
+    #[expect(unsafe_code, reason = "a load of 32 bytes, for which there is no safe function")]
     #[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq")]
     #[inline]
-    fn loaded(words: &[u64; LANES]) -> __m256i {
-        // SAFETY: four words are 32 bytes, and this load asks for no alignment.
+    fn load(words: &[u64; LANES]) -> __m256i {
+        // SAFETY: four words are 32 bytes, and the load is unaligned.
         unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
     }
 
-    /// The sum of the four counts of each row: of pairs of them first, then of the pairs.
+    /// Horizontal sums of the four lanes of each row.
     #[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq")]
     #[inline]
-    fn added_up([first, second, third, fourth]: [__m256i; ROWS]) -> [u32; ROWS] {
+    fn row_sums([first, second, third, fourth]: [__m256i; ROWS]) -> [u32; ROWS] {
         let before =
             _mm256_add_epi64(_mm256_unpacklo_epi64(first, second), _mm256_unpackhi_epi64(first, second));
         let behind =
@@ -215,8 +215,8 @@ mod x86 {
         let high = _mm256_permute2x128_si256::<0x31>(before, behind);
         let narrow = _mm256_cvtepi64_epi32(_mm256_add_epi64(low, high));
         let mut sums = [0_u32; ROWS];
-        #[expect(unsafe_code, reason = "a store of sixteen bytes, which has no safe form")]
-        // SAFETY: four numbers of four bytes have room for sixteen, and this store asks for no alignment.
+        #[expect(unsafe_code, reason = "a store of sixteen bytes, for which there is no safe function")]
+        // SAFETY: four numbers of four bytes have room for sixteen bytes, and the store is unaligned.
         unsafe {
             _mm_storeu_si128(sums.as_mut_ptr().cast(), narrow);
         }
@@ -230,12 +230,15 @@ mod tests {
 
     use super::*;
 
-    /// Where the processor has more than AVX2, what others do is tried, too.
+    /// Tests the AVX2 code also where AVX-512 is available.
     fn differing_signs_without_avx512(query: &SignQuery, rows: &[u64], sums: &mut Vec<u32>) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-            #[expect(unsafe_code, reason = "it is compiled for AVX2 and POPCNT, which were just asked for")]
-            // SAFETY: the one condition of calling it, that the processor has both, was checked on the line above.
+            #[expect(
+                unsafe_code,
+                reason = "a call of a function compiled for AVX2 and POPCNT, after the CPU was checked for them"
+            )]
+            // SAFETY: its only requirements, AVX2 and POPCNT, were checked above.
             unsafe {
                 differing_signs_avx2(query, rows, sums);
             }

@@ -1,4 +1,4 @@
-//! From what a search looks up to tantivy's queries, the same for every set of segments that is searched.
+//! Builds tantivy queries, which are independent of the segments that are searched.
 
 use std::collections::HashSet;
 
@@ -14,50 +14,50 @@ use crate::words::{Phrase, Sought};
 
 type Clause = (Occur, Box<dyn Query>);
 
-/// A search in tantivy's terms.
-pub(super) struct Found {
-    /// What a chunk must hold, with its score.
+/// A search compiled to tantivy queries.
+pub(super) struct CompiledQuery {
+    /// What a chunk must match, and what scores it.
     pub(super) scored: Box<dyn Query>,
     /// The workspace searched.
     pub(super) workspace: Term,
-    /// The containers searched, none for all.
+    /// The containers searched, `None` for all.
     pub(super) containers: Option<TermSetQuery>,
-    /// The documents searched, none for all.
+    /// The documents searched, `None` for all.
     pub(super) documents: Option<TermSetQuery>,
-    /// What a chunk may not hold.
+    /// What a chunk must not match.
     pub(super) exclusions: Vec<Box<dyn Query>>,
 }
 
 /// Builds queries over the fields of a chunk.
 #[derive(Clone, Copy)]
-pub(super) struct Lookup<'a> {
+pub(super) struct QueryBuilder<'a> {
     pub(super) fields: &'a Fields,
     pub(super) sought: &'a Sought,
 }
 
-impl Lookup<'_> {
-    /// What finds and scores the chunks of a search; none if it names nothing. Of `begun`, the words that the last word of
-    /// the search begins, one is enough, as of its own.
-    pub(super) fn found(&self, query: &LexicalQuery<'_>, begun: &[Term]) -> Option<Found> {
-        let mut wanted = self.wanted(begun);
-        let scored: Box<dyn Query> = match wanted.len() {
+impl QueryBuilder<'_> {
+    /// Compiles a search; `None` if it has neither words nor phrases. `completions` of the last word are alternatives, like its
+    /// own words.
+    pub(super) fn compile(&self, query: &LexicalQuery<'_>, completions: &[Term]) -> Option<CompiledQuery> {
+        let mut clauses = self.scored_clauses(completions);
+        let scored: Box<dyn Query> = match clauses.len() {
             0 => return None,
-            // A plain union stays one: its best rows are found without looking at all of them.
-            1 => wanted.pop()?.1,
-            _ => Box::new(BooleanQuery::new(wanted)),
+            // A plain union is not wrapped: tantivy uses block-max WAND for it.
+            1 => clauses.pop()?.1,
+            _ => Box::new(BooleanQuery::new(clauses)),
         };
-        Some(Found {
+        Some(CompiledQuery {
             scored,
             workspace: self.fields.workspace_term(query.workspace),
             containers: query.containers.map(|containers| self.in_containers(containers)),
-            documents: query.documents.map(|documents| self.among(query.workspace, documents)),
-            exclusions: self.unwanted(),
+            documents: query.documents.map(|documents| self.in_documents(query.workspace, documents)),
+            exclusions: self.exclusions(),
         })
     }
 
-    /// What finds those of `chunks` that hold an exclusion; none if nothing is excluded.
+    /// Matches those of `chunks` that contain an excluded word or phrase; `None` if nothing is excluded.
     pub(super) fn excluded(&self, workspace: Uuid, chunks: &[ChunkId]) -> Option<BooleanQuery> {
-        let exclusions = self.unwanted();
+        let exclusions = self.exclusions();
         if exclusions.is_empty() || chunks.is_empty() {
             return None;
         }
@@ -69,8 +69,8 @@ impl Lookup<'_> {
         ]))
     }
 
-    /// What finds the chunks that hold the last word of the search as a whole; none if it cannot be a beginning.
-    pub(super) fn ended(&self, query: &LexicalQuery<'_>) -> Option<BooleanQuery> {
+    /// Matches the chunks that contain the last word of the search as a whole word; `None` if it cannot be a prefix.
+    pub(super) fn whole_word(&self, query: &LexicalQuery<'_>) -> Option<BooleanQuery> {
         let whole = &self.sought.prefix.as_ref()?.whole;
         let words = whole.iter().map(|word| self.word(word)).collect();
         let workspace = self.fields.workspace_term(query.workspace);
@@ -88,30 +88,30 @@ impl Lookup<'_> {
         TermSetQuery::new(containers.iter().map(|container| self.fields.container_term(*container)))
     }
 
-    fn among(&self, workspace: Uuid, documents: &HashSet<Uuid>) -> TermSetQuery {
+    fn in_documents(&self, workspace: Uuid, documents: &HashSet<Uuid>) -> TermSetQuery {
         TermSetQuery::new(documents.iter().map(|document| self.fields.document_term(workspace, *document)))
     }
 
-    /// What a chunk must hold; empty if the query names nothing.
-    fn wanted(&self, begun: &[Term]) -> Vec<Clause> {
+    /// What a chunk must match; empty for a query without words and phrases.
+    fn scored_clauses(&self, completions: &[Term]) -> Vec<Clause> {
         let phrases = self.sought.phrases.iter().map(|phrase| self.phrase(phrase));
         let mut clauses: Vec<Clause> = phrases.map(|phrase| (Occur::Must, phrase)).collect();
         let words = self.sought.words.iter().map(|(word, weight)| match *weight {
             1.0 => self.word(word),
             weight => Box::new(BoostQuery::new(self.word(word), weight)),
         });
-        let begun = begun.iter().map(|term| term_query(term.clone()));
-        let words: Vec<Box<dyn Query>> = words.chain(begun).collect();
+        let completions = completions.iter().map(|term| term_query(term.clone()));
+        let words: Vec<Box<dyn Query>> = words.chain(completions).collect();
         if !words.is_empty() {
-            // With a phrase, plain words only add to the score.
+            // Beside a phrase, plain words are optional.
             let occur = if clauses.is_empty() { Occur::Must } else { Occur::Should };
             clauses.push((occur, Box::new(BooleanQuery::union(words))));
         }
         clauses
     }
 
-    /// What a chunk may not hold.
-    fn unwanted(&self) -> Vec<Box<dyn Query>> {
+    /// What a chunk must not match.
+    fn exclusions(&self) -> Vec<Box<dyn Query>> {
         self.sought.excluded.iter().map(|excluded| self.phrase(excluded)).collect()
     }
 

@@ -1,49 +1,49 @@
-//! Keeps the best of many, without sorting them all.
+//! A bounded top-k heap.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use crate::tuning::MOST_CANDIDATES;
 
-/// The items of the greatest scores so far.
-pub(crate) struct Best<T> {
+/// The `limit` items with the highest scores so far.
+pub(crate) struct TopK<T> {
     limit: usize,
-    least_first: BinaryHeap<Reverse<Scored<T>>>,
+    min_heap: BinaryHeap<Reverse<Scored<T>>>,
 }
 
-impl<T: Ord> Best<T> {
+impl<T: Ord> TopK<T> {
     /// Keeps at most `limit`.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, least_first: BinaryHeap::with_capacity(limit.min(MOST_CANDIDATES)) }
+        Self { limit, min_heap: BinaryHeap::with_capacity(limit.min(MOST_CANDIDATES)) }
     }
 
-    /// What a score must exceed to be kept.
+    /// The score that an item must exceed to get in.
     pub(crate) fn threshold(&self) -> f32 {
-        match self.least_first.peek() {
-            Some(Reverse(least)) if self.least_first.len() >= self.limit => least.score,
+        match self.min_heap.peek() {
+            Some(Reverse(least)) if self.min_heap.len() >= self.limit => least.score,
             _ => f32::MIN,
         }
     }
 
-    pub(crate) fn offer(&mut self, score: f32, item: T) {
-        if self.least_first.len() < self.limit {
-            self.least_first.push(Reverse(Scored { score, item }));
+    pub(crate) fn push(&mut self, score: f32, item: T) {
+        if self.min_heap.len() < self.limit {
+            self.min_heap.push(Reverse(Scored { score, item }));
             return;
         }
-        if let Some(mut least) = self.least_first.peek_mut()
+        if let Some(mut least) = self.min_heap.peek_mut()
             && score > least.0.score
         {
             *least = Reverse(Scored { score, item });
         }
     }
 
-    /// What was kept with its scores, in no order.
+    /// The items with their scores, unordered.
     pub(crate) fn into_items(self) -> impl Iterator<Item = (f32, T)> {
-        self.least_first.into_iter().map(|Reverse(scored)| (scored.score, scored.item))
+        self.min_heap.into_iter().map(|Reverse(scored)| (scored.score, scored.item))
     }
 }
 
-/// Ordered by the score; of equal ones the earlier item is the better.
+/// Ordered by score, then by item: of equal scores the smaller item is better.
 struct Scored<T> {
     score: f32,
     item: T,

@@ -1,8 +1,8 @@
-//! What a search would find if some documents stood in place of what Qdrant holds of them. Nothing is stored.
+//! Searches as if some documents were replaced with drafts. Nothing is stored.
 //!
-//! Qdrant searches everything but these documents, and what would stand in their place is looked through here, as a point of
-//! each chunk would be. How rare a word is must be counted over both. Qdrant multiplies by how rare it is among what it holds,
-//! so each word of the search is weighed by the one beside the other, for which its chunks are counted first.
+//! Qdrant searches everything except these documents; the drafts are searched here in the same way as points. The idf must be computed
+//! over both. Qdrant multiplies by its own idf, so each word's weight is corrected by the ratio of the two, for which its chunks are
+//! counted first.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,15 +11,15 @@ use qdrant_client::qdrant::Filter;
 use uuid::Uuid;
 
 use super::candidates::{Found, Part, Search, finds_nothing};
-use super::tuning::COUNTED_AT_ONCE;
+use super::tuning::COUNT_CONCURRENCY;
 use super::words::{self, Words};
 use super::{Error, Inner, filters, nearness};
-use crate::vectors::{VectorsAtHand, Within};
+use crate::vectors::{DraftVectors, RowFilter};
 use crate::words::Languages;
 use crate::{Candidates, ChunkId, Hit, IndexedDocument, PiecesHeld, Query, Wanted, sort_hits};
 
 impl Inner {
-    /// One answer for each list that is asked for.
+    /// The candidates of each requested list.
     pub(super) async fn candidates_instead(
         &self,
         query: &Query,
@@ -40,13 +40,12 @@ impl Inner {
         let held = self.candidates_in(&part, query, &searches).await?;
         let lists = query.lists.iter().zip(&searches).zip(held);
         let list = |((wanted, search), held): ((&Wanted, &Search), Found)| {
-            together(query, wanted, held.candidates, drafts.found(query, wanted, search, &rarities))
+            merge(query, wanted, held.candidates, drafts.found(query, wanted, search, &rarities))
         };
         Ok(lists.map(list).collect())
     }
 
-    /// Adds the words that the last word of a search may stand for, where neither a chunk that counts nor a draft holds it as a
-    /// whole.
+    /// Adds the completions of the last word of a search, if neither a chunk of the corpus nor a draft contains it as a whole word.
     async fn complete_instead(
         &self,
         part: &Part,
@@ -70,7 +69,7 @@ impl Inner {
         self.complete(part, query, search, &counting).await.map(drop)
     }
 
-    /// How rare each dimension of the words is over everything that counts, and in the part, by how much Qdrant errs.
+    /// The idf of each dimension over points and drafts; stores the corrections of Qdrant's idf in the part.
     async fn rarities(
         &self,
         part: &mut Part,
@@ -92,7 +91,7 @@ impl Inner {
         let of_both = all.saturating_add(size(counting.len()));
         let mut rarities = HashMap::new();
         let forms: Vec<(u32, &str)> = forms.into_iter().collect();
-        for some in forms.chunks(COUNTED_AT_ONCE) {
+        for some in forms.chunks(COUNT_CONCURRENCY) {
             let counts = some.iter().map(|(_, form)| self.holding(corpus.clone(), (*form).to_owned()));
             let counts: Vec<_> = counts.collect();
             for ((dimension, _), held) in some.iter().zip(try_join_all(counts).await?) {
@@ -100,29 +99,29 @@ impl Inner {
                 let own = size(counting.iter().filter(has_word).count());
                 let rarity = words::rarity(of_both, held.saturating_add(own));
                 rarities.insert(*dimension, rarity);
-                part.telling.insert(*dimension, rarity / words::rarity(all, held));
+                part.idf_corrections.insert(*dimension, rarity / words::rarity(all, held));
             }
         }
         Ok(rarities)
     }
 
-    /// How many chunks of a corpus have a word in that form.
+    /// How many chunks of a corpus contain a word in that form.
     async fn holding(&self, mut corpus: Filter, form: String) -> Result<u64, Error> {
         corpus.must.push(filters::has_form(&form));
         self.count_points(corpus).await
     }
 }
 
-/// Documents that would stand in place of others.
+/// Documents that are searched in place of their indexed versions.
 #[derive(Default)]
 pub(super) struct Drafts {
     documents: Vec<Uuid>,
     languages: Languages,
     rows: Vec<Row>,
-    vectors: VectorsAtHand,
+    vectors: DraftVectors,
 }
 
-/// A chunk of them.
+/// A chunk of a draft.
 pub(super) struct Row {
     chunk: ChunkId,
     container: Option<Uuid>,
@@ -130,14 +129,14 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Whether it is one of those that words are counted in.
+    /// Whether it belongs to the corpus of the query.
     fn counts(&self, query: &Query) -> bool {
         within(query).has_container(self.container)
     }
 }
 
 impl Drafts {
-    /// Computes: runs off the async threads.
+    /// CPU-bound: must run on a blocking thread.
     pub(super) fn of(documents: &[IndexedDocument]) -> Self {
         let mut rows = Vec::new();
         for document in documents {
@@ -152,7 +151,7 @@ impl Drafts {
             documents: documents.iter().map(|document| document.document).collect(),
             languages: languages.fold(Languages::default(), Languages::with),
             rows,
-            vectors: VectorsAtHand::of(documents),
+            vectors: DraftVectors::of(documents),
         }
     }
 
@@ -161,22 +160,22 @@ impl Drafts {
         self.languages
     }
 
-    /// What they stand in place of is neither found nor counted.
+    /// Excludes the indexed versions from results and statistics.
     pub(super) fn part(&self) -> Part {
         Part { without: self.documents.clone(), ..Part::default() }
     }
 
-    /// How many of their chunks hold each of the pieces.
+    /// How many of their chunks contain each piece.
     pub(super) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
         self.vectors.holding(pieces)
     }
 
-    /// Those that words are counted in.
+    /// The chunks in the corpus of the query.
     pub(super) fn counting(&self, query: &Query) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.counts(query))
     }
 
-    /// What one list finds in them: all of it, with the cosine of every chunk that has one.
+    /// The candidates of one list, without a limit, with the cosine of every chunk that has a vector.
     fn found(
         &self,
         query: &Query,
@@ -215,8 +214,8 @@ impl Drafts {
     }
 }
 
-/// What one list finds in both.
-fn together(query: &Query, wanted: &Wanted, held: Candidates, drafts: Candidates) -> Candidates {
+/// Merges the candidates of one list from the index and from drafts.
+fn merge(query: &Query, wanted: &Wanted, held: Candidates, drafts: Candidates) -> Candidates {
     let Candidates { mut words, mut cosines } = held;
     words.extend(drafts.words);
     sort_hits(&mut words);
@@ -227,10 +226,10 @@ fn together(query: &Query, wanted: &Wanted, held: Candidates, drafts: Candidates
     cosines.extend(drafts.cosines);
     let known: HashSet<ChunkId> = cosines.iter().map(|hit| hit.chunk).collect();
     let by_words: HashSet<ChunkId> = words.iter().map(|hit| hit.chunk).collect();
-    // A chunk that has none has no vector.
+    // A chunk without a cosine has no vector.
     cosines.extend(by_words.difference(&known).map(|chunk| Hit { chunk: *chunk, score: 0.0 }));
     sort_hits(&mut cosines);
-    // The nearest of both are among the nearest of each.
+    // The nearest overall are among the nearest of each.
     let mut places = if wanted.is_met_by(&words) { 0 } else { query.limit };
     cosines.retain(|hit| {
         let is_near = hit.score > 0.0 && places > 0;
@@ -240,8 +239,8 @@ fn together(query: &Query, wanted: &Wanted, held: Candidates, drafts: Candidates
     Candidates { words, cosines }
 }
 
-fn within(query: &Query) -> Within<'_> {
-    Within { containers: query.containers.as_ref(), documents: query.documents.as_ref() }
+fn within(query: &Query) -> RowFilter<'_> {
+    RowFilter { containers: query.containers.as_ref(), documents: query.documents.as_ref() }
 }
 
 fn size(rows: usize) -> u64 {
@@ -272,7 +271,7 @@ mod tests {
         let held =
             Candidates { words: hits(&[(1, 3.0), (2, 1.0)]), cosines: hits(&[(3, 0.9), (1, 0.2), (2, 0.1)]) };
         let drafts = Candidates { words: hits(&[(4, 2.0)]), cosines: hits(&[(5, 0.5), (6, 0.3), (7, -0.5)]) };
-        let found = together(&query, &query.lists[0], held, drafts);
+        let found = merge(&query, &query.lists[0], held, drafts);
         assert_eq!(found.words, hits(&[(1, 3.0), (4, 2.0)]));
         assert_eq!(found.cosines, hits(&[(3, 0.9), (5, 0.5), (1, 0.2), (4, 0.0)]));
     }
@@ -282,7 +281,7 @@ mod tests {
         let query = query(5, "\"signing key\"");
         let held = Candidates { words: Vec::new(), cosines: hits(&[(3, 0.9)]) };
         let drafts = Candidates { words: hits(&[(4, 2.0)]), cosines: hits(&[(4, 0.5), (5, 0.4)]) };
-        let found = together(&query, &query.lists[0], held, drafts);
+        let found = merge(&query, &query.lists[0], held, drafts);
         assert_eq!((found.words, found.cosines), (hits(&[(4, 2.0)]), hits(&[(4, 0.5)])));
     }
 

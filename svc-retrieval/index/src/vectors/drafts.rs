@@ -1,21 +1,21 @@
-//! The vectors of documents that are at hand and in no index.
+//! The vectors of drafts, which are not indexed.
 
 use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::{Composed, UnitVector, Within};
+use super::{Composed, RowFilter, UnitVector};
 use crate::{ChunkId, Hit, IndexedDocument, PiecesHeld};
 
-/// The vectors of some documents' chunks, as an index would keep them.
+/// The vectors of the chunks of some documents, as an index would store them.
 #[derive(Default)]
-pub(crate) struct VectorsAtHand {
+pub(crate) struct DraftVectors {
     /// A chunk whose vector is zero has none.
     rows: Vec<(ChunkId, Vec<f32>, Composed)>,
     containers: HashMap<Uuid, Option<Uuid>>,
 }
 
-impl VectorsAtHand {
+impl DraftVectors {
     pub(crate) fn of(documents: &[IndexedDocument]) -> Self {
         let mut rows = Vec::new();
         for document in documents {
@@ -33,12 +33,12 @@ impl VectorsAtHand {
         self.containers.contains_key(&document)
     }
 
-    /// What the vector of a chunk is made of.
+    /// The vector and pieces of a chunk.
     pub(crate) fn composed(&self, chunk: ChunkId) -> Option<Composed> {
         self.rows.iter().find(|(id, _, _)| *id == chunk).map(|(_, _, composed)| composed.clone())
     }
 
-    /// How many of the chunks hold each of the pieces.
+    /// How many of the chunks contain each piece.
     pub(crate) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
         let holds = |piece: &u16| {
             let holding = self.rows.iter().filter(|(_, _, row)| row.pieces.binary_search(piece).is_ok());
@@ -48,8 +48,8 @@ impl VectorsAtHand {
         PiecesHeld { chunks, holding: pieces.iter().map(holds).collect() }
     }
 
-    /// The cosines of the chunks that may be found, in no order; none for a vector that has no direction.
-    pub(crate) fn cosines(&self, vector: &[f32], within: Within<'_>) -> Vec<Hit> {
+    /// The cosines of the chunks that pass the filter, unordered; empty for a zero vector.
+    pub(crate) fn cosines(&self, vector: &[f32], within: RowFilter<'_>) -> Vec<Hit> {
         let Some(vector) = UnitVector::new(vector).map(|vector| vector.to_f32()) else { return Vec::new() };
         let is_found = |(chunk, _, _): &&(ChunkId, Vec<f32>, Composed)| {
             within.has(chunk.document, self.containers.get(&chunk.document).copied().flatten())

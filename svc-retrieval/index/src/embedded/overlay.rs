@@ -1,4 +1,4 @@
-//! What a search would find if some documents stood in place of what the index holds of them. Nothing is stored.
+//! Searches the index as if some documents were replaced with drafts. Nothing is stored.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::Index;
-use super::candidates::{Nearest, State};
+use super::candidates::{Nearest, Searchable};
 use super::query::LexicalQuery;
 use super::read::Snapshot;
 use super::recent;
-use crate::vectors::{VectorQuery, VectorsAtHand, Within};
+use crate::vectors::{DraftVectors, RowFilter, VectorQuery};
 use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query, sort_hits};
 
 impl Index {
-    /// As [`Index::candidates`], with these documents in place of what is held of them: words are as rare as they would be
-    /// then. Computes: runs off the async threads.
+    /// As [`Index::candidates`], with these documents in place of their indexed versions; statistics include them. CPU-bound: runs
+    /// on blocking threads.
     ///
     /// # Errors
     /// A segment cannot be read.
@@ -24,19 +24,19 @@ impl Index {
         query: &Query,
         documents: &[IndexedDocument],
     ) -> Result<Vec<Candidates>, Error> {
-        Instead::new(self, documents)?.lists(query)
+        Overlay::new(self, documents)?.lists(query)
     }
 }
 
-/// A state of the index that nobody else sees.
-pub(super) struct Instead<'a> {
+/// A private view of the index with drafts in place of the indexed documents.
+pub(super) struct Overlay<'a> {
     index: &'a Index,
     snapshot: Snapshot<'a>,
-    /// Of the documents that are not as they are held.
-    vectors: VectorsAtHand,
+    /// The vectors of the drafts.
+    vectors: DraftVectors,
 }
 
-impl<'a> Instead<'a> {
+impl<'a> Overlay<'a> {
     pub(super) fn new(index: &'a Index, documents: &[IndexedDocument]) -> Result<Self, Error> {
         let fields = &index.fields;
         let rows = fields.encode_all(documents);
@@ -48,8 +48,8 @@ impl<'a> Instead<'a> {
             [] => None,
             rows => Some(recent::segment(&fields.schema, index.engine.tokenizers(), rows)?),
         };
-        let view = index.views.now().with(&gone, segment)?;
-        let vectors = VectorsAtHand::of(documents);
+        let view = index.current_view.load().with(&gone, segment)?;
+        let vectors = DraftVectors::of(documents);
         Ok(Self { index, snapshot: Snapshot { fields, view: Arc::new(view) }, vectors })
     }
 
@@ -61,13 +61,13 @@ impl<'a> Instead<'a> {
         &self.snapshot
     }
 
-    /// Of the documents that are not as they are held.
-    pub(super) fn vectors(&self) -> &VectorsAtHand {
+    /// The vectors of the drafts.
+    pub(super) fn vectors(&self) -> &DraftVectors {
         &self.vectors
     }
 }
 
-impl State for Instead<'_> {
+impl Searchable for Overlay<'_> {
     fn find_words(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error> {
         Ok(self.snapshot.search(query)?)
     }
@@ -81,22 +81,23 @@ impl State for Instead<'_> {
         Ok(self.snapshot.excluded(workspace, words, chunks)?)
     }
 
-    /// What is held of the documents takes places, so that there may be fewer than asked for, and others beyond them.
+    /// May return fewer hits than the limit although there are more: indexed versions of drafts count towards the limit before they
+    /// are dropped.
     fn find_nearest(&self, query: &VectorQuery<'_>) -> Result<Nearest, Error> {
         let mut hits = self.index.vectors().search(query)?;
-        let are_all = hits.len() < query.limit;
+        let is_exhaustive = hits.len() < query.limit;
         hits.retain(|hit| !self.vectors.has(hit.chunk.document));
-        let within = Within { containers: query.containers, documents: query.documents };
+        let within = RowFilter { containers: query.containers, documents: query.documents };
         hits.extend(self.vectors.cosines(query.vector, within));
         sort_hits(&mut hits);
-        Ok(Nearest { hits, are_all })
+        Ok(Nearest { hits, is_exhaustive })
     }
 
     fn cosines(&self, workspace: Uuid, vector: &[f32], chunks: Vec<ChunkId>) -> Result<Vec<Hit>, Error> {
         let (new, held): (Vec<ChunkId>, Vec<ChunkId>) =
             chunks.into_iter().partition(|chunk| self.vectors.has(chunk.document));
         let mut cosines = self.index.vectors().scores(workspace, vector, &held)?;
-        let own = self.vectors.cosines(vector, Within::default());
+        let own = self.vectors.cosines(vector, RowFilter::default());
         let own: HashMap<ChunkId, f32> = own.iter().map(|hit| (hit.chunk, hit.score)).collect();
         let cosine = |chunk: ChunkId| Hit { chunk, score: own.get(&chunk).copied().unwrap_or_default() };
         cosines.extend(new.into_iter().map(cosine));

@@ -1,7 +1,7 @@
-//! The last word of a search as the beginning of words, where no chunk of what is searched holds it as a whole.
+//! Completes the last word of a search where no chunk of what is searched contains it as a whole word.
 //!
-//! Qdrant tells which chunks hold a word that begins so; the words themselves are read from some of these chunks. The embedded
-//! index takes the most frequent ones of all, here they are the most frequent ones of those chunks.
+//! A prefix index finds chunks with a matching word; the words themselves are read from a sample of these chunks. The embedded index
+//! takes the most frequent words of all chunks, this engine those of the sample.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use qdrant_client::qdrant::ScrollPoints;
 use super::candidates::Part;
 use super::points::{self, FORMS};
 use super::read::{fields, no_vectors};
-use super::tuning::BEGUN_CHUNKS;
+use super::tuning::COMPLETION_CHUNKS;
 use super::words::Words;
 use super::{Error, Inner, filters};
 use crate::Query;
@@ -18,9 +18,8 @@ use crate::tuning::MOST_BEGUN;
 use crate::words::Prefix;
 
 impl Inner {
-    /// The words that a beginning may stand for, in a part of the points and in drafts beside them. A shorter beginning is
-    /// tried where there is none.
-    pub(super) async fn begun(
+    /// The words that complete a prefix, in a part of the points and in drafts. If there are none, shorter prefixes are tried.
+    pub(super) async fn completions(
         &self,
         part: &Part,
         query: &Query,
@@ -29,7 +28,7 @@ impl Inner {
     ) -> Result<Vec<String>, Error> {
         for beginning in prefix.beginnings() {
             let mut holding: BTreeMap<String, u32> = BTreeMap::new();
-            let forms = self.forms_of_some(part, query, beginning).await?;
+            let forms = self.sample_forms(part, query, beginning).await?;
             let of_drafts = drafts.iter().map(|words| words.forms.as_str());
             for forms in forms.iter().map(String::as_str).chain(of_drafts) {
                 for word in forms.split(' ').filter(|word| word.starts_with(beginning)) {
@@ -43,24 +42,24 @@ impl Inner {
         Ok(Vec::new())
     }
 
-    /// The forms in some of the chunks that hold a word with that beginning.
-    async fn forms_of_some(&self, part: &Part, query: &Query, beginning: &str) -> Result<Vec<String>, Error> {
+    /// The forms of a sample of the chunks with a word that starts with the prefix.
+    async fn sample_forms(&self, part: &Part, query: &Query, beginning: &str) -> Result<Vec<String>, Error> {
         let mut filter = part.corpus(query);
         filter.must.push(filters::has_beginning(beginning));
         let request = ScrollPoints {
             collection_name: self.collection.clone(),
             filter: Some(filter),
-            limit: Some(BEGUN_CHUNKS),
+            limit: Some(COMPLETION_CHUNKS),
             with_payload: Some(fields(&[FORMS])),
             with_vectors: Some(no_vectors()),
             ..ScrollPoints::default()
         };
-        let found = self.answered(self.client.api.scroll(request).await)?.result;
+        let found = self.detect_loss(self.client.api.scroll(request).await)?.result;
         Ok(found.iter().map(|point| points::text(&point.payload, FORMS)).collect())
     }
 }
 
-/// The words that most chunks hold, those first.
+/// The words that occur in most chunks, most frequent first.
 fn most_frequent(holding: BTreeMap<String, u32>) -> Vec<String> {
     let mut words: Vec<(String, u32)> = holding.into_iter().collect();
     words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
