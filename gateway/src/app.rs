@@ -1,4 +1,4 @@
-//! The state of the routers. A handler takes the parts that it needs (`State<Arc<Upstreams>>`), and none takes all.
+//! The state of the routers. Handlers extract the parts they need (`State<Arc<Upstreams>>`), never the whole.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::rate_limit::Limits;
 use crate::shown::Shown;
 use crate::upstreams::Upstreams;
 
-/// Every part; cheap to clone.
+/// All shared state; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Parts>);
 

@@ -1,7 +1,7 @@
-//! Which answers are compressed: JSON and pages that are large enough to gain by it, and that hold no secret.
+//! Which responses are compressed: JSON and HTML, large enough to be worth it and free of secrets.
 //!
-//! The length of a compressed answer tells how much of it repeats: whoever can put text of their own beside a secret, and
-//! sees lengths pass by, finds the secret out letter by letter (BREACH). So answers that may hold one stay as they are.
+//! The length of a compressed response reveals repetition: an attacker who can inject text next to a secret and
+//! observe lengths can guess it letter by letter (BREACH). So responses that may hold a secret are not compressed.
 
 use axum::response::Response;
 use http::header;
@@ -9,26 +9,26 @@ use http_body::Body;
 use tower_http::CompressionLevel;
 use tower_http::compression::{CompressionLayer, Predicate};
 
-/// Below that the head of the answer is most of it.
+/// Below this size, the headers dominate.
 const LEAST_BYTES: u64 = 1024;
 const KINDS: [&[u8]; 2] = [b"application/json", b"text/html"];
 
-/// What compresses, in the way that the caller likes best. The quickest level: most of the gain, for a fraction of the
-/// time.
+/// Compresses with the encoding that the client prefers, at the fastest level: most of the gain for a fraction of
+/// the time.
 pub(crate) fn layer() -> CompressionLayer<Gainful> {
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(Gainful)
 }
 
-/// Leaves an answer as it is, since it may hold secrets.
+/// Exempts a response that may hold secrets.
 pub(crate) fn forbid(response: &mut Response) {
     response.extensions_mut().insert(Secret);
 }
 
-/// The answer may hold a secret.
+/// Marks a response that may hold a secret.
 #[derive(Debug, Clone, Copy)]
 struct Secret;
 
-/// Tells which answers are compressed.
+/// The compression predicate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gainful;
 

@@ -1,5 +1,5 @@
-//! What surrounds every request: its id, its deadline, a span, metrics, and the one error body, also for panics; inside
-//! of it, rate limits.
+//! Middleware around every request: request id, deadline, span, metrics and the one error body, also for panics;
+//! rate limits run inside it.
 
 mod failures;
 mod served;
@@ -46,7 +46,7 @@ use crate::{compression, security_headers, unread_body};
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 128;
 
-/// The whole public router: routes, the two fallbacks, and the edge around all of them.
+/// The whole public router: routes, the two fallbacks, and the edge middleware around all of them.
 pub(crate) fn around(routes: Routes, app: App) -> Router {
     let (router, classes) = routes.into_parts();
     let ambient = Ambient::from_ref(&app);
@@ -64,7 +64,7 @@ pub(crate) fn around(routes: Routes, app: App) -> Router {
     router
         .fallback(async || Error::unknown_route())
         .method_not_allowed_fallback(async || Error::method_not_allowed())
-        // One stack: a router boxes whatever it is given, and copies each box for every request.
+        // A single stack: the router boxes every layer and clones each box per request.
         .layer(
             ServiceBuilder::new()
                 .layer(compression::layer())
@@ -88,7 +88,7 @@ struct Edge {
 async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (mut request, unread) = unread_body::watch(request);
-    // A body takes room; most requests have none.
+    // Only a request with a body needs body permits; most have none.
     let room = (!request.body().is_end_stream()).then(Room::default);
     let id = request_id(request.headers(), &edge.ids);
     let method = Label::of(request.method());
@@ -109,7 +109,7 @@ async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     let span =
         tracing::info_span!("http", method = method.as_str(), route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
-    // Who asks whether this process lives must not take its being busy for its end.
+    // Probes bypass the limit: an overloaded process must not look dead to its orchestrator.
     let is_probe = health::PROBES.contains(&route);
     let taken = if is_probe { Ok(None) } else { edge.in_flight.take().map(Some) };
     let answered = match taken {
@@ -120,7 +120,7 @@ async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
                 request = request.map(|body| held::counted(taken, body));
             }
             let answered = {
-                // Large, and moved by whoever takes it by value.
+                // Pinned here because the future is large and passing it by value would copy it.
                 let serving = pin!(guard::serve(&edge.guard, class, request, next));
                 answer(serving, class.budget).instrument(span.clone()).await
             };
@@ -139,7 +139,7 @@ async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     response
 }
 
-/// A request never hangs and never takes the connection down with it.
+/// Bounds the handler by the deadline and turns a panic into a 500, so the connection survives.
 async fn answer(handler: impl Future<Output = Response>, budget: Duration) -> Response {
     match tokio::time::timeout(budget, AssertUnwindSafe(handler).catch_unwind()).await {
         Ok(Ok(response)) => response,
@@ -151,7 +151,7 @@ async fn answer(handler: impl Future<Output = Response>, budget: Duration) -> Re
     }
 }
 
-/// Writes the error body that a handler left to us: a page for a browser that asked for one, else JSON.
+/// Renders the error body that a handler left to the edge: a page for a browser, JSON for everybody else.
 async fn with_body(
     mut response: Response,
     asked: Option<&Asked>,
@@ -197,7 +197,7 @@ impl Edge {
     }
 }
 
-/// The caller's id when it is well formed, so that it can find its request in our log; else a new one.
+/// The caller's id if it is well formed, so that callers can find their request in the log; else a new one.
 pub(crate) fn request_id(headers: &HeaderMap, ids: &IdSource) -> String {
     headers
         .get(REQUEST_ID)

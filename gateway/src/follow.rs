@@ -1,4 +1,4 @@
-//! Places of programs that wait for changes: how many there may be, of one token and in all.
+//! Limits on long polls and streams of changes, per token and per process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use tokio::sync::watch;
 
 use crate::auth::CallerIdentity;
 
-/// Calls that wait and streams of one token at once.
+/// Concurrent long polls and streams per token.
 const MOST_OF_TOKEN: usize = 16;
-/// Of this process at once.
+/// Concurrent long polls and streams of this process.
 const MOST: usize = 1_024;
-/// When it may be tried again.
+/// `Retry-After` of a refusal.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Who waits for changes through this process.
+/// Who follows changes through this process.
 #[derive(Debug)]
 pub(crate) struct Follows {
     seats: Mutex<Seats>,
@@ -36,7 +36,7 @@ impl Default for Follows {
 }
 
 impl Follows {
-    /// Ends every wait and every stream, so that a server that drains need not wait for them.
+    /// Ends every long poll and stream, so that draining does not wait for them.
     pub(crate) fn close(&self) {
         self.closed.send_replace(true);
     }
@@ -45,7 +45,7 @@ impl Follows {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place among those that wait.
+    /// Acquires a slot.
     pub(crate) fn join(self: &Arc<Self>, caller: &CallerIdentity) -> Result<Seat, Problem> {
         if *self.closed.borrow() {
             return Err(Problem::unavailable("this server is going down; another answers", RETRY));
@@ -69,7 +69,7 @@ impl Follows {
     }
 }
 
-/// A place among those that wait; given back when it is dropped.
+/// A slot; released on drop.
 #[derive(Debug)]
 pub(crate) struct Seat {
     follows: Arc<Follows>,
@@ -78,9 +78,9 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Ends when the server goes down.
+    /// Resolves when the server shuts down.
     pub(crate) async fn ended(&mut self) {
-        // A sender that is gone has closed, too.
+        // A dropped sender means closed, too.
         let _ = self.closed.wait_for(|closed| *closed).await;
     }
 }

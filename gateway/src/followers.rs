@@ -1,7 +1,7 @@
-//! The stream that a program follows (REST as server-sent events, MCP as notifications).
+//! The stream of changes that a program follows (REST as server-sent events, MCP as notifications).
 //!
-//! A stream asks who its caller is before each round, and once more before it tells what the round brought: so nothing is told
-//! to a token that has ended, or that is bound to other folders by then.
+//! The caller is authenticated before each batch is read, and again before it is delivered: nothing is sent to a
+//! token that has expired, or whose folder scope has changed meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use crate::follow::Seat;
 use crate::operations::changes::{self, Asked, Place};
 use crate::upstreams::Upstreams;
 
-/// How long a round of a stream waits: after it a token that has ended is found out, though nothing happens.
+/// The longest wait for a batch: it bounds how late an idle stream notices that its token has expired.
 const ROUND: Duration = Duration::from_secs(5);
 const BUDGET: Duration = Duration::from_secs(10);
-/// Changes of a round at most.
+/// Changes per batch at most.
 const AT_ONCE: u32 = 200;
 
-/// By which door a follower's token comes in.
+/// The entry point that the follower's token came in by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Door {
     Api,
     Mcp,
 }
 
-/// Somebody who follows the changes of their workspace.
+/// A follower of the changes of its workspace.
 pub(crate) struct Follower {
     pub(crate) seat: Seat,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) authenticator: Arc<Authenticator>,
-    /// Of the request that began it: what tells who it is.
+    /// The head of the request that opened the stream, for authenticating again.
     pub(crate) parts: Parts,
     pub(crate) door: Door,
     pub(crate) place: Place,
 }
 
-/// What a round of a stream brought: its changes, in whose name, and the place behind them.
+/// A batch of changes, and the identity they are delivered under.
 pub(crate) struct Round {
     pub(crate) changes: Vec<Change>,
     pub(crate) caller: Arc<CallerIdentity>,
@@ -50,7 +50,7 @@ pub(crate) struct Round {
 }
 
 impl Follower {
-    /// The rounds that brought something. It ends with the token, and when the server goes down.
+    /// The non-empty batches. Ends with the token, and when the server shuts down.
     pub(crate) fn rounds(self) -> impl Stream<Item = Round> + Send {
         stream::unfold(self, |mut follower| async {
             let round = follower.next().await?;
@@ -58,7 +58,7 @@ impl Follower {
         })
     }
 
-    /// Each change, and the place behind it.
+    /// Each change, with the cursor after it.
     pub(crate) fn changes(self) -> impl Stream<Item = (Change, Place)> + Send {
         let start = (self.place, self, VecDeque::new());
         stream::unfold(start, |(place, mut follower, mut waiting)| async move {
@@ -87,7 +87,7 @@ impl Follower {
                 continue;
             }
             let (now, call) = self.caller().await?;
-            // Bound to other folders by now: what they cover is looked at anew.
+            // The folder scope has changed: read the batch again under the new one.
             if now.claims.scope != caller.claims.scope {
                 continue;
             }
@@ -96,7 +96,7 @@ impl Follower {
         }
     }
 
-    /// Who it is by now; without an answer the stream ends, and its program comes again.
+    /// Authenticates again; on failure the stream ends and the client reconnects.
     async fn caller(&mut self) -> Option<(Arc<CallerIdentity>, Call)> {
         let channel = Class::of(&self.parts.extensions).surface.channel();
         let fresh = Call::within(BUDGET).with_channel(channel);

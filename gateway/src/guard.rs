@@ -1,5 +1,5 @@
-//! Lets requests in: each as the class of its route says, counted, within the caller's rate limits and the caller's share
-//! of what this process can do.
+//! Request admission by route class: authentication, rate limits, authorization, and the tenant's share of this
+//! process's capacity.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +23,7 @@ use crate::rate_limit::Limits;
 use crate::rate_limit::headers::{self, ShownWindow};
 use crate::unread_body;
 
-/// What judges a request before its handler does.
+/// What a request passes before its handler runs.
 #[derive(Clone)]
 pub(crate) struct Guard {
     authenticator: Arc<Authenticator>,
@@ -48,7 +48,7 @@ impl Guard {
     }
 }
 
-/// Serves a request that the class lets in, inside of what gives errors their body.
+/// Serves a request if its class admits it. Runs inside the layer that renders error bodies.
 pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let shown = class.surface.shows_limits().then(|| ShownWindow::listen(&mut parts.extensions));
@@ -67,14 +67,14 @@ pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: N
         }
     };
     if class.surface.takes_cookies() {
-        // What the console reads is for one person: nothing on the way may keep it, unless the handler says how.
+        // Console responses are personal: no cache on the way may store them unless the handler says otherwise.
         let caching = response.headers_mut().entry(header::CACHE_CONTROL);
         caching.or_insert(HeaderValue::from_static("no-store"));
     }
     let Some(shown) = shown else { return response };
     shown.write(response.headers_mut());
     if class.surface.counts_addresses() && !shown.is_reported() {
-        // Nobody is known here but the address.
+        // No caller is known here but the address.
         if let Some(standing) = guard.limits.address_window(source).await.tightest() {
             headers::write(standing, response.headers_mut());
         }
@@ -91,18 +91,18 @@ async fn handled(guard: &Guard, class: Class, request: Request, next: Next) -> R
     response
 }
 
-/// Who calls, judged and counted before anybody looks at what the request says, and then a place for it. The handler finds
-/// the caller in the request's extensions.
+/// Authenticates, counts and admits a request before any of its content is looked at. The handler finds the caller
+/// in the request's extensions.
 async fn enter(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<Arc<Place>>, Error> {
     check_origin(parts, class, guard)?;
     let tenant =
         admit(parts, class, guard).await?.unwrap_or_else(|| Tenant::Address(guard.limits.source(parts)));
-    // What an agent's request costs stands in its body.
+    // The cost of an agent's request depends on its body; the MCP handler admits it.
     let cost = if class.who == Who::Agent { Cost::FREE } else { class.cost };
     Ok(guard.admission.enter(tenant, cost, &mut parts.extensions).await?)
 }
 
-/// Whose request it is, where somebody is known.
+/// Authenticates and authorizes the caller; `None` if the class allows anonymous requests.
 async fn admit(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<Tenant>, Error> {
     match class.who {
         Who::Anyone | Who::Agent => Ok(None),
@@ -131,7 +131,7 @@ async fn admit(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<
     }
 }
 
-/// A cookie comes along with requests that other sites' pages make: those may not change anything.
+/// Browsers attach the session cookie to cross-site requests too, so those must not change anything (CSRF).
 fn check_origin(parts: &Parts, class: Class, guard: &Guard) -> Result<(), Error> {
     if !class.surface.takes_cookies()
         || parts.method.is_safe()
@@ -143,7 +143,7 @@ fn check_origin(parts: &Parts, class: Class, guard: &Guard) -> Result<(), Error>
     Err(Error::origin_not_allowed(message))
 }
 
-/// `None` where the request names no workspace that can be read: what it says is refused by the handler.
+/// `None` if the request names no parsable workspace: the handler rejects it.
 async fn member(parts: &mut Parts, guard: &Guard) -> Result<Option<Member>, Error> {
     let member = guard.authenticator.member(parts).await?;
     if let Some(member) = &member {
@@ -152,7 +152,7 @@ async fn member(parts: &mut Parts, guard: &Guard) -> Result<Option<Member>, Erro
     Ok(member)
 }
 
-/// A call of a program, for those who look at its workspace. Tools tell of themselves.
+/// An API call to be shown in the workspace's live view. MCP tools report themselves.
 struct Called {
     identity: Arc<CallerIdentity>,
     tool: String,

@@ -1,5 +1,5 @@
-//! What a request holds while it is worked on, and gives back for as long as it waits: for the rest of its body, or for
-//! something to happen. Otherwise a few callers who send slowly would keep everybody out.
+//! Permits that a request releases while it is suspended: while it waits for the rest of its body, or for an event.
+//! Otherwise a few slow senders would exhaust the limits.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -9,26 +9,26 @@ use axum::body::{Body, Bytes, HttpBody};
 use http::Extensions;
 use http_body::{Frame, SizeHint};
 
-/// Something that counts while its request is worked on.
+/// A permit that can be released while its request is suspended.
 pub(crate) trait Held: Send + Sync + 'static {
-    /// Whether the request waits now. Whoever waited goes on without being asked again: it was let in before, and what has
-    /// been read is not thrown away.
+    /// Releases the permit (`true`) or takes it back (`false`). A resumed request takes it back without queueing
+    /// again, even above the limit: it was admitted before, and the work done so far is not thrown away.
     fn set_waiting(&self, waits: bool);
 }
 
-/// All that a request holds, for its handler; in the request's extensions. It keeps nothing alive: a handler may keep the
-/// head of its request for as long as a stream lasts.
+/// All permits of a request, kept in its extensions. References are weak: a handler may keep the request head for as
+/// long as a stream lasts.
 #[derive(Clone, Default)]
 pub(crate) struct Holdings(Vec<Weak<dyn Held>>);
 
 impl Holdings {
-    /// Notes what a request holds from now on.
+    /// Adds a permit to the request.
     pub(crate) fn note<H: Held>(request: &mut Extensions, held: &Arc<H>) {
         let held: Weak<H> = Arc::downgrade(held);
         request.get_or_insert_default::<Self>().0.push(held);
     }
 
-    /// Gives back what a request holds, until the answer is dropped.
+    /// Releases the request's permits until the returned guard is dropped.
     pub(crate) fn let_go(request: &Extensions) -> Away {
         let away = Away(request.get::<Self>().cloned().unwrap_or_default());
         away.set_waiting(true);
@@ -36,8 +36,8 @@ impl Holdings {
     }
 }
 
-/// A request that waits for something to happen.
-#[must_use = "the request holds everything again when this is dropped"]
+/// Guard of a suspended request.
+#[must_use = "dropping this takes the permits back"]
 pub(crate) struct Away(Holdings);
 
 impl Away {
@@ -52,12 +52,12 @@ impl Drop for Away {
     }
 }
 
-/// The body of a request that holds this, and does not while more of the body is awaited.
+/// Wraps a body so that the permit is released while the next frame is pending.
 pub(crate) fn counted<H: Held>(held: &Arc<H>, body: Body) -> Body {
     if body.is_end_stream() { body } else { Body::new(Counted { body, held: Arc::downgrade(held) }) }
 }
 
-/// A body that tells whether its request waits for it.
+/// A body that reports whether its request waits for it.
 struct Counted<H: Held> {
     body: Body,
     held: Weak<H>,

@@ -1,5 +1,6 @@
-//! How many requests this process works on at once. One that is too many is refused before any work begins: a queue would
-//! answer all of them late. Probes and metrics are not counted, and a request is not while it waits ([`crate::held`]).
+//! Concurrency limit of this process. A request above the limit is rejected before any work begins: queueing would
+//! answer all of them late. Probes and metrics are exempt, and a request does not count while it is suspended
+//! ([`crate::held`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,22 +11,22 @@ use metrics::Gauge;
 
 use crate::held::Held;
 
-/// When a caller may come again that was one too many.
+/// `Retry-After` of a rejected request.
 const BUSY: Duration = Duration::from_secs(1);
 const IN_FLIGHT: &str = "cairn_requests_in_flight";
-/// Requests that were refused with 503, by the bound that they met; [`crate::admission`] has the others.
+/// Requests rejected with 503, by the bound they hit; [`crate::admission`] counts the rest.
 pub(crate) const REFUSED: &str = "cairn_requests_refused_total";
 
-/// The requests under way.
+/// The requests in flight.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     most: usize,
     under_way: AtomicUsize,
-    /// The same for the metrics.
+    /// Gauge of the same number.
     shown: Gauge,
 }
 
-/// A request that was taken in; it counts until this is dropped, but for when it waits.
+/// A permit of the concurrency limit; it counts until dropped, except while its request is suspended.
 #[derive(Debug)]
 pub(crate) struct Taken {
     in_flight: Arc<InFlight>,
@@ -37,10 +38,10 @@ impl InFlight {
         Self { most, under_way: AtomicUsize::new(0), shown: metrics::gauge!(IN_FLIGHT) }
     }
 
-    /// Takes a request in.
+    /// Acquires a permit.
     ///
     /// # Errors
-    /// When too many are under way.
+    /// When the limit is reached.
     pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<Taken>, Problem> {
         if self.begin() >= self.most {
             self.end();
@@ -50,7 +51,7 @@ impl InFlight {
         Ok(Arc::new(Taken { in_flight: Arc::clone(self), waits: AtomicBool::new(false) }))
     }
 
-    /// One more; answers how many there were before.
+    /// Increments the count and returns the previous one.
     fn begin(&self) -> usize {
         self.shown.increment(1.0);
         self.under_way.fetch_add(1, Ordering::AcqRel)

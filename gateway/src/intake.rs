@@ -1,8 +1,8 @@
-//! Bodies on their way in: how much of them is in memory at once, and how many are read at once.
+//! Receives and parses request bodies within bounds on memory and concurrency.
 //!
-//! A body is taken up to the limit of what it is for. What is large takes room that all large bodies share, until its
-//! request is answered, and is read by a thread that may block, of which there are few: whoever finds too many waiting
-//! comes back later. No workspace takes more than half of the room, so that none keeps the others out.
+//! Each route has a size limit. Large bodies share a memory budget, held until their request is answered, and are
+//! parsed on a small number of blocking threads; beyond a bounded queue, requests are refused. No workspace gets
+//! more than half of the budget, so that none starves the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,38 +18,38 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Error;
 
-/// A smaller body is read on the spot: that takes less time than to hand it over.
+/// Smaller bodies are parsed inline: a hand-over to a blocking thread would cost more.
 const SMALL_BYTES: usize = 64 * 1024;
-/// How much of large bodies is in memory at once.
+/// Memory budget of all large bodies together.
 const ROOM_BYTES: usize = 256 * 1024 * 1024;
-/// Room is taken by so much.
+/// Granularity of the budget.
 const UNIT_BYTES: usize = 64 * 1024;
-/// So many large bodies are read at once.
+/// Large bodies parsed concurrently.
 const TURNS: usize = 2;
-/// So many wait for a turn.
+/// Large bodies waiting to be parsed.
 const WAITING: usize = 30;
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What takes bodies in, for all requests of the process.
+/// The body receiver of the process.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    /// No body of any kind is larger.
+    /// Upper bound for any body, whatever its route allows.
     most: usize,
     room: Arc<Semaphore>,
-    /// Of the workspaces whose large bodies are under way, what each may still take.
+    /// The budgets of workspaces with large bodies in flight.
     shares: Mutex<HashMap<Option<WorkspaceId>, Arc<Semaphore>>>,
-    /// In units.
+    /// A workspace's budget, in units.
     share: usize,
-    /// Turns, and places to wait for one.
+    /// Permits of those that are parsed or wait for it.
     places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
 }
 
-/// The room of a request's body: it is free again when the request is answered.
+/// Holds the permits of a request's body until the request is answered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Room(Arc<Mutex<Option<Taken>>>);
 
-/// What a body has taken, of its workspace's share and of all.
+/// Permits of a body, of its workspace's budget and of the total.
 #[derive(Debug)]
 struct Taken {
     share: OwnedSemaphorePermit,
@@ -78,8 +78,8 @@ impl Intake {
         }
     }
 
-    /// The body, if it is not larger than that. Its room is kept with the request; it is of the share of the caller's
-    /// workspace, where that is known.
+    /// Receives a body up to the limit. Its permits are held with the request and come from the budget of the
+    /// caller's workspace, if known.
     pub(crate) async fn receive(
         &self,
         mut body: Body,
@@ -88,7 +88,7 @@ impl Intake {
         workspace: Option<WorkspaceId>,
     ) -> Result<Bytes, Error> {
         let limit = limit.min(self.most);
-        // An announced length is believed, so that nobody waits for what will be refused.
+        // An announced length is trusted, to refuse early.
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > limit {
             return Err(Error::body_too_large(limit));
@@ -119,7 +119,7 @@ impl Intake {
         Ok(if parts.is_empty() { whole } else { parts.freeze() })
     }
 
-    /// Takes what a body of that length still lacks; small ones take none.
+    /// Acquires the missing permits for a body of that length; small ones need none.
     fn take_room(
         &self,
         taken: &mut Option<Taken>,
@@ -150,14 +150,14 @@ impl Intake {
         Ok(())
     }
 
-    /// What a workspace may still take. Whose bodies are all answered is forgotten.
+    /// A workspace's budget. Budgets without outstanding permits are dropped.
     fn share_of(&self, workspace: Option<WorkspaceId>) -> Arc<Semaphore> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.retain(|_, share| Arc::strong_count(share) > 1);
         Arc::clone(shares.entry(workspace).or_insert_with(|| Arc::new(Semaphore::new(self.share))))
     }
 
-    /// Reads a body: a small one on the spot, a large one when it is its turn.
+    /// Parses a body: a small one inline, a large one on a blocking thread.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         body: Bytes,
@@ -169,7 +169,7 @@ impl Intake {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| busy())?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(Problem::internal)?;
         let reading = tokio::task::spawn_blocking(move || {
-            // The caller may leave; the thread is taken until the end.
+            // The caller may disconnect; the permits belong to the thread until it is done.
             let _taken = (place, turn);
             let value = read(&body);
             drop(body);

@@ -1,8 +1,9 @@
-//! The edge of the mesh: REST, MCP and the console API, translated into gRPC; it holds no storage and no rule that a
+//! The edge of the mesh: REST, MCP and the console API, translated into gRPC. It has no storage, and no rule that a
 //! service lacks.
 //!
-//! Each route is registered with its class (`routes`, `class`): who may call, how long, how much, at which cost. A request
-//! passes `edge` (request id, deadline, panics, metrics, the one error body), is let in (`guard`, `auth`, `admission`), read and checked (`extract`, `schema`, `validate`), and carried out by an operation
+//! Each route is registered with its class (`routes`, `class`): who may call it, its deadline, body limit and cost.
+//! A request passes `edge` (request id, deadline, panics, metrics, the one error body), is admitted (`guard`,
+//! `auth`, `admission`), parsed and validated (`extract`, `schema`, `validate`), and executed by an operation
 //! (`operations`) that REST and MCP share.
 
 mod admission;

@@ -1,8 +1,9 @@
-//! What agents wrote of late over MCP, so that an agent's next search finds it without the agent doing anything.
+//! Read-your-writes for agents over MCP: an agent's next search sees its own last write without passing a
+//! consistency token.
 //!
 //! A search waits for the position of its caller's last write, as if the caller had sent the consistency token back.
-//! It is remembered in this process: an agent whose next request reaches another gateway sends the token itself, or
-//! finds the write when the index has caught up.
+//! Positions are kept in this process only: an agent whose next request reaches another gateway sends the token
+//! itself, or sees the write once the index has caught up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -16,12 +17,12 @@ use quick_cache::sync::Cache;
 
 use crate::change;
 
-/// The index is never that far behind while it works at all; after that a search need not ask.
+/// A working index never lags this far behind, so older writes need no wait.
 const REMEMBERED_FOR: Duration = Duration::from_secs(10);
-/// Who wrote last, at most so many; an entry is about 100 bytes.
+/// An entry is about 100 bytes.
 const MOST_WRITERS: usize = 65_536;
 
-/// A token or a grant: each belongs to one workspace.
+/// The writing principal, a token or a grant; each belongs to one workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Writer(Arc<str>);
 
@@ -46,7 +47,7 @@ pub(crate) struct OwnWrites {
 #[derive(Debug, Default)]
 struct Last([LastOfFeed; Source::ALL.len()]);
 
-/// Requests of one writer may run at the same time: the latest position counts.
+/// A writer's requests may run concurrently: the highest position wins.
 #[derive(Debug, Default)]
 struct LastOfFeed {
     position: AtomicU64,
@@ -70,7 +71,7 @@ impl OwnWrites {
         Self { clock, last: Cache::new(writers) }
     }
 
-    /// Remembers a write.
+    /// Records a write.
     pub(crate) fn remember(&self, writer: &Writer, change: ChangeToken) {
         let made = self.last.get_or_insert_with(writer, || Ok::<_, std::convert::Infallible>(Arc::default()));
         let Ok(last) = made;
@@ -79,7 +80,7 @@ impl OwnWrites {
         last.micros.fetch_max(self.clock.now().as_micros(), Ordering::AcqRel);
     }
 
-    /// What a search of that writer must see: of each feed the last write, where it is of late.
+    /// The feed positions a search of this writer must see: its last write to each feed within [`REMEMBERED_FOR`].
     pub(crate) fn of(&self, writer: &Writer) -> Vec<FeedPosition> {
         let Some(last) = self.last.get(writer) else { return Vec::new() };
         let now = self.clock.now();

@@ -1,11 +1,12 @@
-//! Who is next: the rules of admission, without a clock and without anybody who really waits.
+//! Fair queueing between tenants: the rules of admission, without clock or async.
 //!
-//! What is shared are places that are held, not requests in a second: the tenant with the fewest units under way is next, and
-//! among equals whoever has not been for the longest. So a tenant whose requests are slow is no better off than one whose
-//! requests are quick, and whoever asks seldom is next at once. Each tenant's own requests keep their order.
+//! The shared resource is concurrency, not a request rate: the tenant with the fewest units in flight is next, ties
+//! go to the one served least recently. So a tenant with slow requests is no better off than one with fast requests,
+//! and an occasional caller is next at once. Within a tenant, requests keep their order (FIFO).
 //!
-//! What is held cannot be taken back, so nobody may hold more than [`SHARE`] times what is free ("dynamic threshold"): one
-//! tenant gets three quarters, two get three sevenths each, and something is always left for whoever comes next.
+//! Units in flight cannot be preempted, so a tenant may hold at most [`SHARE`] times what is free ("dynamic
+//! threshold"): a single tenant gets three quarters, two get three sevenths each, and some capacity is always left
+//! for a newcomer.
 
 mod queue;
 
@@ -19,34 +20,36 @@ use cairn_proto::ids::WorkspaceId;
 
 use self::queue::{Queue, Waiting};
 
-/// How long a request waits in a burst.
+/// The longest wait in a burst.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-/// How long it waits once its tenant's line has stood for [`PATIENCE`], and until that long after somebody has waited in vain: a
-/// line that stays is no burst, and waiting in it helps nobody ("controlled delay").
+/// The longest wait once a tenant's queue has been non-empty for [`PATIENCE`], and for that long after a request
+/// last timed out in it: a standing queue is no burst, and waiting in it only adds latency ("controlled delay",
+/// CoDel).
 pub(super) const TARGET: Duration = Duration::from_millis(50);
 
-/// How many times what is free a tenant may hold.
+/// The dynamic threshold's factor: how many times the free units a tenant may hold.
 const SHARE: u32 = 3;
 
-/// How many units of a tenant wait, in capacities: enough to take its share again when all is given back at once.
+/// Queue limit of a tenant in multiples of the capacity: enough to take its share again when all units are released
+/// at once.
 const LINE: u32 = 2;
-/// How many units of a tenant wait at least.
+/// The least queue limit of a tenant, in units.
 const SHORTEST_LINE: u32 = 1_024;
-/// How many requests wait, in lines of requests of one unit.
+/// Queue limit of all tenants in requests, in multiples of a tenant's limit.
 const LINES: usize = 2;
 
 /// Who shares the capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Tenant {
     Workspace(WorkspaceId),
-    /// A person who names no workspace, by the id of the account.
+    /// A person without a workspace, by account id.
     Person(String),
-    /// A source address of which nothing else is known.
+    /// An anonymous caller, by source address.
     Address(IpAddr),
 }
 
 impl Tenant {
-    /// Whom a caller's requests are for.
+    /// The tenant that a caller's requests count for.
     pub(crate) fn of(caller: &Identity) -> Self {
         caller.workspace.map_or_else(|| Self::Person(caller.principal.id.clone()), Self::Workspace)
     }
@@ -59,17 +62,17 @@ impl Tenant {
     }
 }
 
-/// How much there is.
+/// The limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shares {
-    /// Units under way.
+    /// Units in flight.
     capacity: u32,
-    /// Of those, of all addresses together: anybody may have many.
+    /// Of those, units of all anonymous callers together, because one attacker may have many addresses.
     of_strangers: u32,
-    /// Units of one tenant that wait. In units, so that whoever asks for little at a time has as much ready as others; as no
-    /// request has less than one, it bounds the requests, too.
+    /// Queued units per tenant. Counted in units so that a tenant of small requests can queue as much work as
+    /// others; as every request costs at least one, it bounds their number, too.
     waiting_of_tenant: u32,
-    /// Requests that wait: each takes memory, whatever it costs.
+    /// Queued requests: each takes memory, whatever it costs.
     waiting: usize,
 }
 
@@ -81,44 +84,45 @@ impl Shares {
         Self { capacity, of_strangers: (capacity / 4).max(1), waiting_of_tenant, waiting }
     }
 
-    /// What a request counts: at most what its tenant has when nobody else is there.
+    /// The units a request is charged: at most what its tenant could hold with everybody else idle, so that it can
+    /// be admitted at all.
     pub(super) fn units(&self, tenant: &Tenant, units: u32) -> u32 {
         let all = if tenant.is_stranger() { self.of_strangers } else { self.capacity };
         units.min((all - all / (SHARE + 1)).max(1))
     }
 }
 
-/// A request that waits, so that it can leave.
+/// Handle of a queued request, for leaving the queue.
 #[derive(Debug, Clone)]
 pub(super) struct Ticket {
     tenant: Tenant,
     number: u64,
 }
 
-/// What somebody who waited is told.
+/// The outcome of waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
-    /// The units are taken.
+    /// Evicted in favour of a tenant with a shorter queue.
     Admitted,
-    /// It has waited for too long.
+    /// The wait limit has passed.
     Late,
-    /// Others need the place in line more.
+    /// Evicted in favour of a tenant with a shorter queue.
     Displaced,
 }
 
-/// No place in line is left for this tenant.
+/// The queue is full for this tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// Those who are under way and those who wait; each of the latter is known by a `W`.
+/// The units in flight and the queues; a queued request is identified by a `W`.
 #[derive(Debug)]
 pub(super) struct Line<W> {
     shares: Shares,
     used: u32,
     used_by_strangers: u32,
-    /// Those of whom something is under way or waits, and nobody else.
+    /// Tenants with units in flight or queued requests, and no others.
     tenants: HashMap<Tenant, Standing<W>>,
-    /// Tenants of whom somebody waits, the next one first.
+    /// Tenants with queued requests, the next one first.
     known: Order,
     strangers: Order,
     waiting: usize,
@@ -126,19 +130,19 @@ pub(super) struct Line<W> {
 }
 
 type Order = BTreeMap<Rank, Tenant>;
-/// The units under way, and since when.
+/// Units in flight, then the turn: the order in which tenants are served.
 type Rank = (u32, u64);
 
-/// One tenant.
+/// The state of one tenant.
 #[derive(Debug)]
 struct Standing<W> {
     used: u32,
-    /// Grows with every request that was admitted: the smaller one has not been for longer.
+    /// Increases with every admission: the smaller one was served longer ago.
     turn: u64,
     waiting: Queue<W>,
-    /// Since when somebody waits without a break.
+    /// Since when the queue has been non-empty without interruption.
     crowded_since: Timestamp,
-    /// When somebody had last waited for too long: a line that is empty because of that is no shorter for it.
+    /// When a request last timed out: a queue emptied by timeouts still counts as standing.
     shed: Option<Timestamp>,
 }
 
@@ -147,7 +151,7 @@ impl<W> Standing<W> {
         (self.used, self.turn)
     }
 
-    /// How long the one in front may have waited.
+    /// The longest wait of the request at the front.
     fn patience(&self, now: Timestamp) -> Duration {
         let is_standing = now.since(self.crowded_since) > PATIENCE;
         let has_just_shed = self.shed.is_some_and(|shed| now.since(shed) <= PATIENCE);
@@ -173,7 +177,7 @@ impl<W> Line<W> {
         &self.shares
     }
 
-    /// Takes the units of a request that need not wait for anybody.
+    /// Takes the units of a request that need not wait.
     pub(super) fn admit(&mut self, tenant: &Tenant, units: u32) -> bool {
         if self.waiting > 0 || !self.has_room(tenant, units) {
             return false;
@@ -182,8 +186,8 @@ impl<W> Line<W> {
         true
     }
 
-    /// Puts a request into line; [`Self::call`] says who is next. Where no more requests may wait, one of the tenant that has most
-    /// in line makes room.
+    /// Enqueues a request; [`Self::call`] decides who is next. If the total queue is full, the tenant with the
+    /// longest queue loses its last request.
     pub(super) fn queue(
         &mut self,
         tenant: &Tenant,
@@ -210,7 +214,7 @@ impl<W> Line<W> {
         Ok((Ticket { tenant: tenant.clone(), number }, displaced.map(|who| (who, Word::Displaced))))
     }
 
-    /// Takes a request out of line; tells whether it was in it.
+    /// Removes a request from the queue; `false` if it was not in it.
     pub(super) fn leave(&mut self, ticket: &Ticket) -> bool {
         let Some(standing) = self.tenants.get_mut(&ticket.tenant) else { return false };
         if !standing.waiting.remove(ticket.number) {
@@ -221,7 +225,7 @@ impl<W> Line<W> {
         true
     }
 
-    /// Takes units without asking for room: of a request that was let in before.
+    /// Takes units unconditionally, for a resumed request that was admitted before.
     pub(super) fn take(&mut self, tenant: &Tenant, units: u32) {
         let turn = self.number();
         let standing = self.standing(tenant, turn);
@@ -249,8 +253,8 @@ impl<W> Line<W> {
         self.tidy(tenant);
     }
 
-    /// Tells whoever is next, and whoever has waited for too long, until nobody more has room. Whoever is next and needs
-    /// more than is free is waited for: otherwise small requests would always be before a large one.
+    /// Dispatches: admits the next requests and expires those past their wait limit, until nobody else has room. A
+    /// next request larger than the free units blocks the rest: otherwise small requests would starve it.
     pub(super) fn call(&mut self, now: Timestamp, mut tell: impl FnMut(W, Word)) {
         while let Some((tenant, units, is_late)) = self.next(now) {
             let Some(front) = self.pop(&tenant) else { return };
@@ -265,8 +269,8 @@ impl<W> Line<W> {
         }
     }
 
-    /// The tenant whose first request is over, or has room, with what that costs. A stranger whose like hold all that is for
-    /// them is passed over.
+    /// The tenant whose front request has expired or has room, with its units. Anonymous tenants are skipped while
+    /// their common limit is reached.
     fn next(&self, now: Timestamp) -> Option<(Tenant, u32, bool)> {
         let first = |order: &Order| {
             let (rank, tenant) = order.first_key_value()?;
@@ -282,7 +286,7 @@ impl<W> Line<W> {
         (is_late || self.has_room(&tenant, units)).then_some((tenant, units, is_late))
     }
 
-    /// Whether so much more fits into what there is, and into the tenant's share of what is free.
+    /// Whether the units fit into the free capacity and the tenant's dynamic threshold.
     fn has_room(&self, tenant: &Tenant, units: u32) -> bool {
         let free = self.shares.capacity.saturating_sub(self.used);
         if tenant.is_stranger() {
@@ -291,7 +295,7 @@ impl<W> Line<W> {
         units <= free && self.is_within(tenant, units, free)
     }
 
-    /// Whether so much more fits into what all strangers share.
+    /// Whether the units fit into the limit of anonymous tenants.
     fn is_stranger_let_in(&self, tenant: &Tenant, units: u32) -> bool {
         let free = self.shares.of_strangers.saturating_sub(self.used_by_strangers);
         units <= free && self.is_within(tenant, units, free)
@@ -302,7 +306,7 @@ impl<W> Line<W> {
         used.saturating_add(units) <= free.saturating_mul(SHARE)
     }
 
-    /// Takes the last one in the line of most requests out of it, where that has more than `own` will be.
+    /// Evicts the last request of the longest queue, if that is longer than `own` will be.
     fn displace(&mut self, own: usize) -> Result<W, Full> {
         let longest = self.tenants.iter().max_by_key(|(_, standing)| standing.waiting.len());
         let longest = longest.filter(|(_, standing)| standing.waiting.len() > own + 1);
@@ -338,7 +342,7 @@ impl<W> Line<W> {
         if tenant.is_stranger() { &mut self.strangers } else { &mut self.known }
     }
 
-    /// Moves a tenant of whom somebody waits to where it belongs now.
+    /// Moves a queued tenant to its new rank.
     fn reorder(&mut self, tenant: &Tenant, before: Rank, after: Rank) {
         let order = self.order(tenant);
         if let Some(known) = order.remove(&before) {
@@ -346,7 +350,7 @@ impl<W> Line<W> {
         }
     }
 
-    /// Forgets a tenant of whom nothing is left, and the place in line of one of whom nobody waits.
+    /// Removes an idle tenant, and the rank of one without queued requests.
     fn tidy(&mut self, tenant: &Tenant) {
         let Some(standing) = self.tenants.get(tenant).filter(|standing| standing.waiting.is_empty()) else {
             return;

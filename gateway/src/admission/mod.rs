@@ -1,7 +1,7 @@
-//! How much this process begins at once, and whose turn is next: admission by cost and by tenant.
+//! Admission by cost and tenant: how much work runs concurrently, and who is next.
 //!
-//! Each request takes the units of its [`Cost`] while it is worked on. What finds no room waits in a line that is fair
-//! between tenants ([`line`]), and not for long: it is better told at once to come again than answered late ([ADR
+//! Each request holds the units of its [`Cost`] while it is worked on. A request without room waits in a queue that
+//! is fair between tenants ([`line`]), and only briefly: an early 503 is better than a late answer ([ADR
 //! 100](../../../docs/adr/0100-admission-by-cost-and-tenant.md)).
 
 mod line;
@@ -23,9 +23,9 @@ use crate::cost::Cost;
 use crate::held::{Held, Holdings};
 use crate::in_flight::REFUSED;
 
-/// Units for each core: about 50 ms of its work.
+/// Units per core: about 50 ms of its work.
 const UNITS_OF_A_CORE: usize = 256;
-/// When a caller may come again.
+/// `Retry-After` of a refusal.
 const BUSY: Duration = Duration::from_secs(1);
 
 const CAPACITY: &str = "cairn_capacity_units";
@@ -33,25 +33,25 @@ const USED: &str = "cairn_capacity_units_used";
 const WAITING: &str = "cairn_requests_waiting";
 const WAITED: &str = "cairn_request_wait_seconds";
 
-/// Units that a process has when nobody says how many: by its cores, and never so many that requests of one unit would meet
-/// the bound of all requests first, which knows no tenants.
+/// The default capacity: by the number of cores, but below the request limit, so that requests of one unit do not
+/// hit that limit, which knows no tenants, first.
 pub(crate) fn usual_capacity(max_requests: usize) -> u32 {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let capacity = cores.saturating_mul(UNITS_OF_A_CORE).min(max_requests - max_requests / 4);
     u32::try_from(capacity).unwrap_or(u32::MAX).max(1)
 }
 
-/// The capacity of this process.
+/// The admission controller of this process.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// `None` where everything is let in.
+    /// `None` if admission is disabled.
     line: Option<Mutex<Line<Sender<Word>>>>,
     clock: Arc<dyn Clock>,
-    /// Units that requests under way have, for the metrics.
+    /// Gauge of the units in flight.
     used: Gauge,
 }
 
-/// The units of a request that was let in: it has them until this is dropped, but for when it waits.
+/// The units of an admitted request, held until this is dropped, except while the request is suspended.
 #[derive(Debug)]
 pub(crate) struct Place {
     admission: Arc<Admission>,
@@ -61,7 +61,7 @@ pub(crate) struct Place {
 }
 
 impl Admission {
-    /// With so many units; with none, everything is let in.
+    /// `capacity` in units; 0 disables admission.
     pub(crate) fn new(capacity: u32, clock: Arc<dyn Clock>) -> Self {
         metrics::gauge!(CAPACITY).set(capacity);
         let used = metrics::gauge!(USED);
@@ -71,11 +71,11 @@ impl Admission {
         Self { line, clock, used }
     }
 
-    /// Lets a request in, at once or after a short wait. Whoever gives up waiting has never been here. `None` where it
-    /// takes no place.
+    /// Admits a request, at once or after a short wait. Cancel safe: a dropped future leaves the queue and returns
+    /// its units. `None` if the request costs nothing.
     ///
     /// # Errors
-    /// When too many of its tenant wait, or it has waited for too long.
+    /// When the queue is full or the wait limit has passed.
     pub(crate) async fn enter(
         self: &Arc<Self>,
         tenant: Tenant,
@@ -119,7 +119,7 @@ impl Admission {
         let ticket = queued.map_err(|Full| refuse("waiting"))?;
         metrics::gauge!(WAITING).increment(1.0);
         let mut waiting = Waiting { admission: self, line, tenant, units, ticket, told, is_over: false };
-        // Without an answer in time, what was said in the last moment counts.
+        // On a timeout, an outcome sent at the last moment still counts.
         let told = tokio::time::timeout(PATIENCE, &mut waiting.told).await.ok().and_then(Result::ok);
         let word = match told {
             Some(word) => {
@@ -136,7 +136,7 @@ impl Admission {
         }
     }
 
-    /// Changes who is under way or waits, and calls those who are next by then.
+    /// Applies a change and dispatches the queue.
     fn settle(&self, change: impl FnOnce(&mut Line<Sender<Word>>)) {
         let Some(line) = &self.line else { return };
         let now = self.clock.now();
@@ -146,9 +146,9 @@ impl Admission {
     }
 }
 
-/// Under the lock of the line: so whoever leaves it knows whether anything was said.
+/// Called under the queue's lock, so that a request that leaves the queue knows whether an outcome was sent.
 fn tell_that(who: Sender<Word>, word: Word) {
-    // Whoever is gone has looked for the word, or will.
+    // A dropped receiver has already taken the outcome into account, or will in [`Waiting::end`].
     let _gone = who.send(word);
 }
 
@@ -161,7 +161,7 @@ fn lock<W>(line: &Mutex<Line<W>>) -> MutexGuard<'_, Line<W>> {
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A request in line.
+/// A queued request.
 struct Waiting<'a> {
     admission: &'a Admission,
     line: &'a Mutex<Line<Sender<Word>>>,
@@ -173,7 +173,7 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// Leaves the line, and tells what was said before that.
+    /// Leaves the queue; the outcome if one was sent before.
     fn end(&mut self) -> Word {
         self.is_over = true;
         let now = self.admission.clock.now();

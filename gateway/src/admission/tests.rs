@@ -1,4 +1,5 @@
-//! Requests that wait, leave and are dropped, on the real runtime. Whose turn it is, the line's own tests say.
+//! Waiting, leaving and cancellation on the real runtime. The order of admission is covered by the queue's own
+//! tests.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,7 +30,7 @@ fn enter(admission: &Arc<Admission>, number: u128, cost: Cost) -> Entering<'_> {
     Box::pin(async move { admission.enter(tenant(number), cost, &mut Extensions::new()).await })
 }
 
-/// Whether it is ready at this look.
+/// Polls once.
 fn poll<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
     match Pin::new(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
@@ -37,7 +38,7 @@ fn poll<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
     }
 }
 
-/// A place that is there at once.
+/// A permit that is granted at once.
 fn place(admission: &Arc<Admission>, number: u128, cost: Cost) -> Arc<Place> {
     poll(&mut enter(admission, number, cost)).unwrap().unwrap().unwrap()
 }
@@ -88,7 +89,7 @@ async fn what_is_dropped_leaves_nothing() {
     assert!(poll(&mut waiting).is_none() && poll(&mut next).is_none());
     drop(waiting);
     drop(first);
-    // It was called by then, and nobody has looked.
+    // It was admitted by then, and never polled.
     drop(next);
     assert!(is_empty(&admission));
 }

@@ -1,14 +1,14 @@
-//! Which failed requests are logged. When thousands a second are refused, a line for each would cost more than the refusals, and
-//! fill a disk; the metrics count them all.
+//! Rate limit for the log of failed requests. When thousands of requests per second fail, a log line for each would
+//! cost more than the refusals themselves and fill the disk; the metrics count them all.
 
 use std::sync::{Mutex, PoisonError};
 
 use cairn_chassis::clock::Timestamp;
 
-/// Failed requests that are logged in one second.
+/// Failures logged per second.
 const MOST_A_SECOND: u32 = 20;
 
-/// What was logged of the failures of late.
+/// How many failures were logged in the current second, and how many were suppressed since the last logged one.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     seen: Mutex<Seen>,
@@ -22,7 +22,8 @@ struct Seen {
 }
 
 impl Failures {
-    /// Notes a failure of that time: where it is to be logged, how many were left out since the last one that was.
+    /// Records a failure. `Some(suppressed)` if it should be logged, with the number of failures suppressed since
+    /// the last logged one.
     pub(super) fn note(&self, now: Timestamp) -> Option<u64> {
         let second = now.as_seconds();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

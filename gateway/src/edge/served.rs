@@ -1,5 +1,5 @@
-//! The metrics of requests, by method, route and status. To find one of them in their registry costs more than to count, so
-//! those of usual answers are found once.
+//! HTTP request metrics by method, route and status. Looking a handle up in the registry costs more than
+//! incrementing it, so the handles of the common case (200) are cached.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -10,12 +10,12 @@ use metrics::{Counter, Histogram};
 
 const DURATION: &str = "cairn_http_request_duration_seconds";
 const REQUESTS: &str = "cairn_http_requests_total";
-/// The route of a request that leads nowhere.
+/// The route label of requests that match no route.
 pub(super) const UNMATCHED: &str = "unmatched";
-/// A method may be any word: as a label, a caller could make endless time series with it.
+/// Methods are an open set: as a label, arbitrary ones would let a caller create unbounded time series.
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "OTHER"];
 
-/// A method, as a label.
+/// The method label, as an index into [`METHODS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Label(usize);
 
@@ -30,7 +30,7 @@ impl Label {
     }
 }
 
-/// What is counted of each route: nothing before its first request.
+/// Cached metric handles per route and method, created at the first request.
 #[derive(Debug)]
 pub(super) struct Served {
     routes: HashMap<String, [OnceLock<Box<OfMethod>>; METHODS.len()]>,
@@ -39,18 +39,18 @@ pub(super) struct Served {
 #[derive(Debug)]
 struct OfMethod {
     duration: Histogram,
-    /// Answers with 200.
+    /// Responses with 200.
     usual: Counter,
 }
 
 impl Served {
-    /// On these routes.
+    /// Creates the table for these routes.
     pub(super) fn on<'a>(routes: impl Iterator<Item = &'a str>) -> Self {
         let routes = routes.chain([UNMATCHED]).map(|route| (route.to_owned(), Default::default()));
         Self { routes: routes.collect() }
     }
 
-    /// Counts an answer.
+    /// Records a response.
     pub(super) fn note(&self, method: Label, route: &str, status: StatusCode, took: Duration) {
         let Some(kept) = self.routes.get(route).and_then(|methods| methods.get(method.0)) else {
             duration_of(method, route).record(took);

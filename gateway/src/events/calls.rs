@@ -1,4 +1,5 @@
-//! Calls of agents and programs, as they are answered here: who, what, how many results, how long. Not what was asked.
+//! Recent calls of agents and programs, as answered by this process: caller, tool, number of results, duration.
+//! Never the content of the request.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,35 +12,35 @@ use cairn_proto::ids::WorkspaceId;
 use quick_cache::sync::Cache;
 use serde::Serialize;
 
-/// Workspaces whose calls are kept; what falls out is not told any more.
+/// Workspaces whose calls are kept.
 const WORKSPACES: usize = 1_024;
-/// Calls kept of one, about 300 bytes each.
+/// Calls kept per workspace, about 300 bytes each.
 const KEPT: usize = 50;
 
-/// A call that was answered.
+/// A completed call.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) channel: Channel,
     /// The tool, or the method and the route.
     pub(crate) tool: String,
-    /// Where the answer is a list.
+    /// `None` if the response is no list.
     pub(crate) results: Option<usize>,
     pub(crate) has_failed: bool,
     pub(crate) took: Duration,
 }
 
-/// How many results an answer holds: a handler leaves it with the answer, for those who look at the workspace.
+/// How many results a response holds: handlers put it into its extensions, for the live view of the workspace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Results(pub(crate) usize);
 
-/// The same with whose call it was.
+/// The call with its caller, as the stream and the page show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentCall {
     /// `token` or `grant`.
     pub(crate) principal_kind: &'static str,
     pub(crate) principal_id: String,
-    /// For the page: a stream tells no texts.
+    /// For the page only: the stream carries ids, no texts.
     #[serde(skip)]
     pub(crate) principal_name: String,
     pub(crate) channel: &'static str,
@@ -52,7 +53,7 @@ pub(crate) struct AgentCall {
 }
 
 impl AgentCall {
-    /// `None` for calls of people and of services.
+    /// `None` for calls of people and services.
     pub(super) fn of(caller: &Identity, call: Asked, at: Timestamp) -> Option<Self> {
         let principal = &caller.principal;
         if !matches!(principal.kind, PrincipalKind::Token | PrincipalKind::Grant) {
@@ -74,7 +75,7 @@ impl AgentCall {
 
 type Kept = Arc<Mutex<VecDeque<Arc<AgentCall>>>>;
 
-/// The calls of late.
+/// Recent calls by workspace.
 pub(super) struct Recent(Cache<WorkspaceId, Kept>);
 
 impl Default for Recent {

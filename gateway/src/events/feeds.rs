@@ -1,4 +1,4 @@
-//! The change feeds of the services that own documents, as a service of the mesh reads them.
+//! The change feeds of the services that own documents, read as a service of the mesh.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::error;
 use crate::upstreams::Upstreams;
 
 const BUDGET: Duration = Duration::from_secs(5);
-/// More changes at once are told as one: whoever looks reads anew all the same.
+/// More changes than this are reported as one event: the page reloads anyway.
 const MOST_CHANGES: u32 = 200;
 
 async fn read(
@@ -33,7 +33,7 @@ async fn read(
     answer.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status))
 }
 
-/// Where the feeds are. Without the service that keeps what comes from outside, its feed stands still.
+/// The heads of the feeds. If svc-ingest is unavailable, its head stays at 0.
 pub(super) async fn heads(upstreams: &Upstreams, workspace: WorkspaceId) -> Result<Position, Problem> {
     let head = async |feed| read(upstreams, feed, workspace, u64::MAX, 1).await.map(|page| page.head);
     let (content, ingest) = tokio::join!(head(Source::Content), head(Source::Ingest));
@@ -48,7 +48,7 @@ pub(super) async fn heads(upstreams: &Upstreams, workspace: WorkspaceId) -> Resu
     Ok(heads)
 }
 
-/// What changed after a position. A feed that cannot be read now is read later.
+/// The changes after a position. A feed that cannot be read is retried in the next round.
 pub(super) async fn since(upstreams: &Upstreams, workspace: WorkspaceId, after: Position) -> Vec<Event> {
     let of = async |feed: Source| {
         let position = after.of(feed);

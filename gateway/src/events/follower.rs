@@ -1,4 +1,5 @@
-//! One stream of one person. Nothing is sent before the session and the membership were found to hold after it happened.
+//! The event stream of one person. Nothing is sent unless the session and the membership were checked after it
+//! happened.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -22,15 +23,15 @@ use super::{Event, Seat, feeds};
 use crate::auth::Authenticator;
 use crate::upstreams::Upstreams;
 
-/// A session that ended is found out within that time, though nothing happens; five seconds are promised.
+/// Bounds how long an idle stream outlives its session; the contract promises five seconds.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
-/// Between two checks, however much happens.
+/// The least interval between two checks, however many events arrive.
 const LEAST_PAUSE: Duration = Duration::from_millis(200);
 const CHECK_BUDGET: Duration = Duration::from_secs(2);
-/// A comment line, so that nothing on the way takes the stream for dead.
+/// Interval of keep-alive comments, so that no proxy closes an idle stream.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// Who follows, and what they hear.
+/// A subscriber, before its stream has started.
 pub(super) struct Follower {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) upstreams: Arc<Upstreams>,
@@ -38,26 +39,26 @@ pub(super) struct Follower {
     pub(super) watched: Arc<Watched>,
     pub(super) hears: Receiver<Event>,
     pub(super) closed: watch::Receiver<bool>,
-    /// Given back when the stream ends.
+    /// Released when the stream ends.
     pub(super) _seat: Seat,
 }
 
 /// By kind and id: when a token or an app was used last.
 type Uses = HashMap<(&'static str, String), (i64, i32)>;
 
-/// A stream that goes on.
+/// A running stream.
 struct Following {
     follower: Follower,
     told: Position,
-    /// What may be sent.
+    /// Events that were checked and may be sent.
     checked: VecDeque<Event>,
     checked_at: Instant,
-    /// When which was used last; `None` before the first look.
+    /// Last use of each token and app; `None` before the first poll.
     tokens: Option<Uses>,
 }
 
 impl Follower {
-    /// The stream, from an event that arrived before or from now.
+    /// Starts the stream, resuming after the last event received, or from now.
     pub(super) async fn begin(self, seen: Option<Position>, signed: &str) -> Result<Response, Problem> {
         let heads = feeds::heads(&self.upstreams, self.watched.workspace).await?;
         let from = seen.map_or(heads, |seen| seen.within(heads));
@@ -80,7 +81,7 @@ impl Follower {
 }
 
 impl Following {
-    /// `None` when the stream ends: the browser comes again, and is let in or not.
+    /// `None` ends the stream: the browser reconnects, and is authenticated again.
     async fn next(&mut self) -> Option<Written> {
         loop {
             if *self.follower.closed.borrow() {
@@ -102,7 +103,7 @@ impl Following {
         }
     }
 
-    /// What has happened by now, or nothing when it is time to look whether the session holds.
+    /// The events since the last call; empty when only a check of the session is due.
     async fn hear(&mut self) -> Option<Vec<Event>> {
         let Follower { hears, closed, .. } = &mut self.follower;
         let mut heard = Vec::new();
@@ -111,7 +112,7 @@ impl Following {
             () = sleep_until(self.checked_at + CHECK_EVERY) => return Some(heard),
             event = hears.recv() => match event {
                 Ok(event) => heard.push(event),
-                // Too slow: the next stream begins where this one ended.
+                // Too slow: the client reconnects and resumes where this stream ended.
                 Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
             },
         }
@@ -122,8 +123,8 @@ impl Following {
         Some(heard)
     }
 
-    /// The person's identity here as it is now; without one the stream ends. When it cannot be asked for, too: nothing is
-    /// told to whom nobody knows.
+    /// Checks session and membership; the person's current identity. `None` ends the stream, also if the check
+    /// itself fails.
     async fn check(&mut self) -> Option<String> {
         let call = Call::within(CHECK_BUDGET).with_channel(Channel::Console);
         let Follower { authenticator, watched, secret, .. } = &self.follower;
@@ -133,7 +134,7 @@ impl Following {
         Some(identity.signed)
     }
 
-    /// The tokens and apps that the person may see and that were used since the last look.
+    /// The tokens and apps, of those that the person may see, that were used since the last poll.
     async fn used(&mut self, signed: &str) -> Vec<Event> {
         let call = Call::within(CHECK_BUDGET).with_channel(Channel::Console).with_identity(signed);
         let workspace_id = self.follower.watched.workspace.to_string();
@@ -155,7 +156,7 @@ impl Following {
         used.map(|((kind, id), _)| Event::Token { kind, id }).collect()
     }
 
-    /// The event as it travels; `None` for a change that was told before.
+    /// The event as server-sent event; `None` for a change that was already sent.
     fn written(&mut self, event: &Event) -> Option<Written> {
         let written = Written::default().event(event.name());
         let written = match event {

@@ -1,8 +1,9 @@
-//! What happens in a workspace, told to the people who look at it (contract, "What agents did"): changes, the index, runs,
-//! tokens in use, calls of agents. Ids and kinds, no texts of anybody.
+//! Live events of a workspace for the people who have it open (contract, "What agents did"): changes, the index,
+//! runs, tokens in use, calls of agents. Events carry ids and kinds, never texts.
 //!
-//! One task watches a workspace for everybody who looks at it through this gateway ([`watcher`]); each stream checks by
-//! itself, before anything is sent, that its session and membership still hold ([`follower`]). ADR 73 says why so.
+//! One task per workspace polls on behalf of all its streams on this gateway ([`watcher`]); each stream checks by
+//! itself, before anything is sent, that its session and membership still hold ([`follower`]). The reasons are in
+//! ADR 73.
 
 mod calls;
 mod feeds;
@@ -35,23 +36,24 @@ use crate::auth::{Authenticator, Member};
 use crate::error::Error;
 use crate::upstreams::Upstreams;
 
-/// Streams of one person at once, over all workspaces: a browser has a few tabs in view.
+/// Concurrent streams per person, over all workspaces: a browser has a few tabs in view.
 const MOST_OF_PERSON: usize = 32;
-/// Streams of this process at once.
+/// Concurrent streams of this process.
 const MOST: usize = 1_024;
-/// When it may be tried again.
+/// `Retry-After` of a refusal.
 const RETRY: Duration = Duration::from_secs(5);
-/// Whoever is further behind is cut off, and goes on from the last event that arrived.
+/// Buffer of the broadcast channel. A stream that lags further behind is closed, and resumes after the last event it
+/// received.
 const EVENTS_KEPT: usize = 1_024;
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// Something that happened.
+/// An event of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Event {
-    /// What was missed has been told; from here on it is told as it happens.
+    /// Catch-up is complete; from here on events are live.
     Ready {},
-    /// An item of the workspace was written or went.
+    /// An item of the workspace was written or deleted.
     Change {
         #[serde(serialize_with = "write_feed")]
         feed: Source,
@@ -62,19 +64,19 @@ pub(crate) enum Event {
         #[serde(serialize_with = "write_op")]
         op: Op,
     },
-    /// More items than are told one by one.
+    /// Too many changed items to report one by one.
     Changes {
         #[serde(serialize_with = "write_feed")]
         feed: Source,
         position: u64,
     },
-    /// How the index stands: `current`, `behind` or `unavailable`.
+    /// State of the index: `current`, `behind` or `unavailable`.
     Index { state: &'static str, behind: u64 },
-    /// A run of a sync, an import or a source has moved.
+    /// A run of a sync, an import or a source has progressed.
     Run { kind: &'static str, id: String, status: String },
     /// A token or an app that the person may see was used.
     Token { kind: &'static str, id: String },
-    /// An agent or a program has called.
+    /// An agent or a program has made a call.
     Call(#[serde(serialize_with = "write_call")] Arc<AgentCall>),
 }
 
@@ -97,7 +99,7 @@ fn write_op<S: Serializer>(op: &Op, to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Event {
-    /// What the stream calls it.
+    /// The event name on the wire.
     const fn name(&self) -> &'static str {
         match self {
             Self::Ready {} => "ready",
@@ -111,7 +113,7 @@ impl Event {
     }
 }
 
-/// Who looks at which workspaces through this process.
+/// The event streams of this process.
 pub(crate) struct Events {
     upstreams: Arc<Upstreams>,
     clock: Arc<dyn Clock>,
@@ -129,7 +131,7 @@ struct Looking {
     total: usize,
 }
 
-/// A stream's place among those that there may be; dropped with the stream.
+/// The slot of a stream within the limits; released on drop.
 struct Seat {
     events: Arc<Events>,
     person: String,
@@ -155,12 +157,12 @@ impl Events {
         Self { upstreams, clock, looking: Mutex::default(), recent: Recent::default(), closed }
     }
 
-    /// Ends every stream, so that a server that drains need not wait for them. There are no new ones from then on.
+    /// Ends every stream, so that draining does not wait for them, and refuses new ones.
     pub(crate) fn close(&self) {
         self.closed.send_replace(true);
     }
 
-    /// Notes a call of an agent or a program, and tells whoever looks.
+    /// Records a call of an agent or a program, and publishes it.
     pub(crate) fn note(&self, caller: &Identity, call: Asked) {
         let (Some(workspace), Some(call)) = (caller.workspace, AgentCall::of(caller, call, self.clock.now()))
         else {
@@ -174,7 +176,7 @@ impl Events {
         }
     }
 
-    /// The calls of late that this process has answered, newest first.
+    /// Recent calls that this process has answered, newest first.
     pub(crate) fn recent(&self, workspace: WorkspaceId) -> Vec<Arc<AgentCall>> {
         self.recent.of(workspace)
     }
@@ -183,7 +185,7 @@ impl Events {
         self.looking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place, and hears of the workspace from now on.
+    /// Acquires a slot and subscribes to the workspace, starting its watcher if needed.
     fn join(
         self: &Arc<Self>,
         workspace: WorkspaceId,
@@ -218,7 +220,7 @@ impl Events {
         Ok((seat, watched, hears))
     }
 
-    /// Forgets a workspace that nobody looks at any more; `false` when somebody does.
+    /// Removes a workspace without subscribers; `false` if it still has some.
     fn leave(&self, watched: &Watched) -> bool {
         let mut looking = self.looking();
         let is_left = !watched.is_heard();
@@ -229,7 +231,7 @@ impl Events {
     }
 }
 
-/// The stream of a member's workspace, as server-sent events. It goes on from the event that `Last-Event-ID` names.
+/// The event stream of a member's workspace, as server-sent events. Resumes after `Last-Event-ID`.
 pub(crate) async fn stream(
     events: &Arc<Events>,
     authenticator: &Arc<Authenticator>,
@@ -253,7 +255,7 @@ pub(crate) async fn stream(
     let mut response = follower.begin(seen, &member.identity.signed).await?;
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Proxies that keep answers back until they are whole would keep this one for ever.
+    // Buffering proxies would hold the response back for ever.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }

@@ -1,7 +1,7 @@
-//! One task that looks at a workspace for everybody who looks at it.
+//! The task that polls a workspace on behalf of all its streams.
 //!
-//! The feeds are read as a service of the mesh. The index and the runs are asked about with the identity of a member who
-//! looks: every member sees the same of them, and what that member may not see is not told.
+//! The feeds are read as a service of the mesh. Index and runs are polled with the identity of a subscribed member:
+//! every member sees the same of them, and nothing beyond their rights is published.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,19 +19,19 @@ use super::position::Position;
 use super::{EVENTS_KEPT, Event, Events, feeds};
 use crate::upstreams::Upstreams;
 
-/// People see within three seconds what happened.
+/// Events are visible within three seconds.
 const EVERY: Duration = Duration::from_secs(1);
 const BUDGET: Duration = Duration::from_secs(3);
-/// The newest runs of each kind: what moves is among them.
+/// Only the newest runs of each kind are polled: a run in progress is among them.
 const RUNS: u32 = 10;
 
-/// A workspace that somebody looks at.
+/// A workspace with subscribers.
 pub(super) struct Watched {
     pub(super) workspace: WorkspaceId,
     sender: broadcast::Sender<Event>,
-    /// Where the feeds were when the first stream began.
+    /// The heads of the feeds when the first stream started.
     begun: OnceLock<Position>,
-    /// The identity of whoever was checked last.
+    /// The identity of the member checked last.
     lent: Mutex<Option<String>>,
 }
 
@@ -54,29 +54,29 @@ impl Watched {
     }
 
     pub(super) fn tell(&self, event: Event) {
-        // Nobody listening is no failure.
+        // Having no subscribers is not an error.
         let _listeners = self.sender.send(event);
     }
 
-    /// A stream tells what comes after that; the first of them says from where the watch begins.
+    /// Sets where the watcher starts. Only the first stream's position is used.
     pub(super) fn begin(&self, at: Position) {
-        // Later ones began later, and hear what is told meanwhile.
+        // Later streams started later, and are subscribed already.
         let _is_known = self.begun.set(at);
     }
 
-    /// Whoever was just found to be a member lends their identity for the next questions.
+    /// Hands in the identity of a member that was just checked, for the next poll.
     pub(super) fn lend(&self, signed: &str) {
         *self.lent.lock().unwrap_or_else(PoisonError::into_inner) = Some(signed.to_owned());
     }
 
-    /// Taken, so that it is used for one round and not after its owner has left.
+    /// Taken, so that it is used for one poll only and never after its owner has left.
     fn borrowed(&self) -> Option<Call> {
         let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some(Call::within(BUDGET).with_identity(&lent))
     }
 }
 
-/// Looks until nobody listens.
+/// Polls until there are no subscribers.
 pub(super) async fn watch(events: Arc<Events>, watched: Arc<Watched>) {
     let mut closed = events.closed.subscribe();
     let (mut told, mut standing) = (None, Standing::default());
@@ -102,14 +102,14 @@ pub(super) async fn watch(events: Arc<Events>, watched: Arc<Watched>) {
     }
 }
 
-/// By kind and id: the status, and how much is done.
+/// By kind and id: the status, and the progress.
 type Runs = HashMap<(&'static str, String), (String, u64)>;
 
-/// What was last seen of the index and the runs.
+/// The last polled state of index and runs.
 #[derive(Default)]
 struct Standing {
     index: Option<(&'static str, u64)>,
-    /// `None` before the first look.
+    /// `None` before the first poll.
     runs: Option<Runs>,
 }
 
@@ -119,7 +119,7 @@ impl Standing {
         let mut events = Vec::new();
         if self.index != Some(index) {
             let (state, behind) = index;
-            // Where it stands at the beginning is news to whoever began to look before.
+            // The initial state is news to streams that subscribed before the first poll.
             events.push(Event::Index { state, behind });
             self.index = Some(index);
         }
@@ -148,7 +148,7 @@ async fn index(upstreams: &Upstreams, call: &Call) -> (&'static str, u64) {
     }
 }
 
-/// The newest runs. A service that does not answer now has none that move.
+/// The newest runs. An unavailable service contributes none.
 async fn runs(upstreams: &Upstreams, call: &Call) -> Runs {
     let (mut syncs, mut imports, mut sources) = (upstreams.syncs(), upstreams.imports(), upstreams.sources());
     let newest = || (RUNS, String::new());

@@ -1,5 +1,4 @@
-//! The headers that say how a rate-limit window stands: whatever counts a request reports the window, and what answers
-//! the request writes the last one that was reported.
+//! The rate-limit headers: each check reports its window, and the response shows the last one reported.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +11,7 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const WINDOW: HeaderName = HeaderName::from_static("x-ratelimit-window");
 
-/// The window that the answer to a request will show.
+/// The window that the response will show.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ShownWindow(Arc<Mutex<Option<Reported>>>);
 
@@ -22,7 +21,7 @@ enum Reported {
     Limited(Standing),
 }
 
-/// Reports for the answer how the caller's tightest window stands; `None` when nothing is limited.
+/// Reports the caller's tightest window; `None` when nothing is limited.
 pub(super) fn report(request: &Extensions, standing: Option<Standing>) {
     if let Some(ShownWindow(shown)) = request.get() {
         let reported = standing.map_or(Reported::Unlimited, Reported::Limited);

@@ -1,4 +1,4 @@
-//! The engine that is asked: Redis when there is one, and this process's own windows while it is away.
+//! Chooses the engine: Redis if configured, and this process's own windows while Redis is down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use cairn_chassis::clock::Clock;
 use super::memory::Memory;
 use super::{Counted, Key, Quota, RateLimiter, Unreachable};
 
-/// After a failure nobody asks Redis for that long, and then one request at a time does.
+/// After a failure Redis is skipped for this long, then probed by one request at a time.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Requests without an answer of Redis, which were counted in this process instead.
+/// Requests counted in this process because Redis did not answer.
 const FALLBACKS: &str = "cairn_rate_limit_fallbacks_total";
 /// 1 while Redis answers.
 const REDIS_UP: &str = "cairn_rate_limit_redis_up";
 
-/// Counts, whatever happens to Redis.
+/// Counts in Redis, with this process as fallback.
 #[derive(Debug)]
 pub(super) struct Limiter {
     shared: Option<Shared>,
@@ -62,7 +62,7 @@ impl Limiter {
 }
 
 impl Shared {
-    /// What Redis answers; `None` when it is away.
+    /// Runs an operation on Redis; `None` if it fails or the circuit breaker is open.
     async fn ask<'a, T, F>(&'a self, question: impl FnOnce(&'a dyn RateLimiter) -> F) -> Option<T>
     where
         F: Future<Output = Result<T, Unreachable>> + 'a,

@@ -1,4 +1,4 @@
-//! Counts in this process: exact, and forgotten when the last of their windows has ended.
+//! The in-process engine: exact counts, dropped after the last of their windows has ended.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -8,11 +8,11 @@ use cairn_chassis::clock::Clock;
 
 use super::{Counted, Key, Quota, RateLimiter, Unreachable, Window};
 
-/// So many callers count at once without waiting for each other.
+/// Shards, to keep lock contention low.
 const SHARDS: usize = 64;
-/// An entry is about 150 bytes, so that all of them stay below 40 MB: addresses are as many as an attacker wants.
+/// An entry is about 150 bytes, which bounds the whole to 40 MB: an attacker controls the number of addresses.
 const MOST_ENTRIES: usize = 262_144;
-/// Below that many entries nobody looks for some that have ended.
+/// Below this size a shard is not swept.
 const SWEPT_FROM: usize = 64;
 
 /// The engine of one process; cheap to clone.
@@ -31,15 +31,15 @@ cairn_chassis::debug_fields!(Memory);
 #[derive(Default)]
 struct Shard {
     entries: HashMap<Key, Entry>,
-    /// With that many entries, those that have ended are looked for.
+    /// The size at which expired entries are swept.
     sweep_at: usize,
 }
 
-/// What one key used up.
+/// The use of one key.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     windows: [Used; 3],
-    /// The second from which on it says nothing any more.
+    /// When the entry expires, in seconds since the Unix epoch.
     ends_at: i64,
 }
 
@@ -50,7 +50,7 @@ struct Used {
 }
 
 impl Used {
-    /// What counts at that second. A clock that went back finds the window that ran before it did.
+    /// The use at that second. If the clock has gone back, the newer window keeps counting.
     const fn at(self, window: Window, second: i64) -> u32 {
         if self.number >= window.number_at(second) { self.units } else { 0 }
     }
@@ -86,10 +86,10 @@ impl Memory {
         Self(Arc::new(Inner { clock, hasher: RandomState::new(), shards, most_in_shard }))
     }
 
-    /// As [`RateLimiter::take`], which here cannot fail.
+    /// As [`RateLimiter::take`], but infallible.
     pub(super) fn count(&self, key: &Key, quota: Quota, units: u32) -> Counted {
         let Some(mut shard) = self.shard(key) else { return Counted::free(quota, units) };
-        // Read under the lock, so that no older second comes after a newer one.
+        // Read under the lock, so that seconds are monotonic per shard.
         let second = self.0.clock.now().as_seconds();
         let used = shard.entries.get(key).map_or([0; 3], |entry| entry.used(second));
         let admitted = quota.has_room(used, units);
@@ -101,7 +101,7 @@ impl Memory {
         Counted { quota, units, admitted, used, second }
     }
 
-    /// As [`RateLimiter::give_back`], which here cannot fail.
+    /// As [`RateLimiter::give_back`], but infallible.
     pub(super) fn put_back(&self, key: &Key, quota: Quota, units: u32) {
         let Some(mut shard) = self.shard(key) else { return };
         let second = self.0.clock.now().as_seconds();
@@ -118,7 +118,7 @@ impl Memory {
 }
 
 impl Shard {
-    /// The key's entry, with room made for it.
+    /// The key's entry, sweeping the shard if it is full.
     fn entry(&mut self, key: &Key, second: i64, most: usize) -> &mut Entry {
         if !self.entries.contains_key(key) && self.entries.len() >= self.sweep_at.max(SWEPT_FROM).min(most) {
             self.sweep(second, most);
@@ -126,8 +126,8 @@ impl Shard {
         self.entries.entry(key.clone()).or_default()
     }
 
-    /// Forgets what has ended. When that makes no room, what ends first goes: addresses are counted by the minute,
-    /// and tokens, which are no more than were given out, by longer windows where it matters.
+    /// Removes expired entries. If that frees nothing, evicts those that expire first: addresses count by the
+    /// minute, tokens (of which there are no more than were issued) by longer windows where it matters.
     fn sweep(&mut self, second: i64, most: usize) {
         self.entries.retain(|_, entry| entry.ends_at > second);
         while self.entries.len() >= most {

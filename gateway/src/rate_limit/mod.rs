@@ -1,9 +1,9 @@
-//! Rate limits: how much a token, and a source address, may ask for in a minute, an hour and a day.
+//! Rate limits of tokens and source addresses, per minute, hour and day.
 //!
-//! [`crate::guard`] lets a request of `/api/v1` in (and `/mcp` asks for what its body counts), [`Limits`] knows whose window
-//! it is and how large ([`plans`]), and an engine counts: [`memory`] in this process, [`redis`] for all gateways of a
-//! mesh, with [`limiter`] going from the second to the first while Redis is away. Windows begin at full minutes, hours
-//! and days, UTC.
+//! [`crate::guard`] admits requests of `/api/v1` (and `/mcp` what its body counts as), [`Limits`] picks the key and
+//! the quota ([`plans`]), and an engine counts: [`memory`] in this process, [`redis`] for all gateways of a mesh,
+//! with [`limiter`] falling back from the second to the first while Redis is down. Windows begin at full minutes,
+//! hours and days, UTC.
 
 mod admission;
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Sign-ins of one source address, counted before svc-auth is asked: a flood ends here. svc-auth counts them too, by
-//! address and by account, for all gateways together.
+//! Sign-ins per source address, counted before svc-auth is asked, so that a flood ends here. svc-auth counts them
+//! too, by address and by account, for all gateways together.
 
 use std::net::IpAddr;
 
@@ -10,15 +10,15 @@ use super::admission::{count_refusal, limited};
 use super::headers::report;
 use super::{Key, Limits, Quota};
 
-/// Failed sign-ins from one address, whatever the account.
+/// Failed sign-ins per address, whatever the account.
 const OF_ADDRESS: Quota = Quota::new(Some(10), Some(60), Some(300));
 
-/// A sign-in that was let in: counted as failed until it is told how it ended.
+/// A sign-in in progress: counted as failed until its outcome is known.
 #[derive(Debug)]
 pub(crate) struct Attempt(Key);
 
 impl Limits {
-    /// Counts a sign-in beforehand, so that guesses sent at once cannot pass together.
+    /// Counts a sign-in in advance, so that concurrent guesses cannot all pass.
     pub(crate) async fn begin_sign_in(
         &self,
         extensions: &Extensions,
@@ -34,7 +34,7 @@ impl Limits {
         Err(limited(message, Some(standing.wait())))
     }
 
-    /// Nothing failed, or nobody looked at the secret.
+    /// Refunds an attempt that succeeded, or whose secret was never checked.
     pub(crate) async fn forget_sign_in(&self, Attempt(address): Attempt) {
         self.limiter.give_back(&address, OF_ADDRESS, 1).await;
     }

@@ -1,8 +1,8 @@
-//! Simulation of rate limits (docs/adr/0101): gateways with clocks of their own, a Redis that each of them can lose, that takes
-//! and is not heard of, and whose clock jumps when another node takes over.
+//! Seeded simulation of the rate limits (docs/adr/0101): gateways with skewed clocks, network faults to Redis
+//! including lost responses, and a Redis clock that jumps on failover.
 //!
-//! Whoever counts lets no more through in any window than its limit, and refuses nobody who is below: the shared windows
-//! wherever Redis answers, a gateway's own where it does not. A gateway returns to Redis when it answers again.
+//! Invariants: no counter admits more in any window than its limit, and refuses nobody below it: the shared windows
+//! while Redis answers, a gateway's own while it does not. A gateway returns to Redis once it answers again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::limiter::Limiter;
 use super::memory::Memory;
 use super::{Counted, Key, Quota, RateLimiter, Unreachable, Window};
 
-/// 00:00 of some day, UTC, and 50 minutes: the end of an hour is not far.
+/// 00:50 of some day, UTC: close to the end of an hour.
 const START: i64 = 1_800_057_600 + 50 * 60;
 const KEYS: u64 = 2;
-/// How long a gateway leaves a Redis alone that failed.
+/// The circuit breaker's pause after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[test]
@@ -34,23 +34,23 @@ fn limits_are_kept_and_nobody_below_them_is_refused() {
     });
 }
 
-/// How one gateway meets Redis.
+/// The state of a gateway's connection to Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Open,
-    /// Nothing arrives.
+    /// Requests are lost.
     Cut,
-    /// What is asked arrives, and no answer comes back.
+    /// Requests arrive, responses are lost.
     Deaf,
 }
 
 const WAYS: [Way; 3] = [Way::Open, Way::Cut, Way::Deaf];
 
-/// The way of one gateway to the windows that all share.
+/// The connection of one gateway to the shared windows.
 #[derive(Debug)]
 struct Link {
     redis: Memory,
-    /// A place in [`WAYS`].
+    /// An index into [`WAYS`].
     way: AtomicU8,
     was_asked: AtomicBool,
 }
@@ -60,7 +60,7 @@ impl Link {
         WAYS[usize::from(self.way.load(Ordering::SeqCst))]
     }
 
-    /// What comes of a question, which is done when it arrives.
+    /// Sends a request; its effect happens if it arrives.
     fn ask<T>(&self, question: impl FnOnce() -> T) -> Result<T, Unreachable> {
         self.was_asked.store(true, Ordering::SeqCst);
         match self.way() {
@@ -89,26 +89,26 @@ struct Gateway {
     limiter: Limiter,
     link: Arc<Link>,
     clock: Arc<SkewedClock>,
-    /// When it last met a Redis that did not answer, by its own clock; none since it answered.
+    /// When Redis last failed, by the gateway's clock; `None` since it answered.
     failed_at: Option<Timestamp>,
 }
 
-/// Who counts: Redis, or a gateway by its place.
+/// The counter: Redis, or a gateway by its index.
 type Counter = Option<usize>;
 
-/// What one counter let through: for each key and window, which of all windows of that length ran last, and the units in it.
+/// What one counter admitted: per key and window, the number of the latest window and its units.
 #[derive(Debug, Default)]
 struct Model(HashMap<(Counter, u64, usize), (i64, u32)>);
 
 impl Model {
-    /// What is used up of a window at that second. Of a clock that went back the window before it counts on.
+    /// The use of a window at that second. If the clock has gone back, the newer window keeps counting.
     fn used(&self, counter: Counter, key: u64, place: usize, second: i64) -> u32 {
         let running = Window::ALL[place].number_at(second);
         let stored = self.0.get(&(counter, key, place));
         stored.filter(|(number, _)| *number >= running).map_or(0, |(_, units)| *units)
     }
 
-    /// Takes the units where each window has room, as whoever counts must.
+    /// Takes the units if every window has room.
     fn take(&mut self, counter: Counter, key: u64, quota: Quota, units: u32, second: i64) -> bool {
         let limits: Vec<(usize, u32)> = quota
             .0
@@ -131,7 +131,7 @@ impl Model {
     }
 }
 
-/// What was let through by a counter in a window, summed up by itself: no rule of the model decides it.
+/// Units admitted per counter and window, summed up independently of the model.
 type Sums = HashMap<(Counter, u64, usize, i64), u32>;
 
 struct Walk<'a> {
@@ -196,7 +196,7 @@ impl<'a> Walk<'a> {
         let (redis_second, own_second) =
             (self.redis_clock.now().as_seconds(), self.gateways[gateway].clock.now().as_seconds());
         if asked == Some(Way::Deaf) {
-            // It was taken there, and nobody knows.
+            // Redis counted it, but the response was lost.
             self.count(None, key, units, redis_second);
         }
         let (counter, second) = match asked {
@@ -207,7 +207,7 @@ impl<'a> Walk<'a> {
         assert_eq!(counted.admitted, expected, "{what}, at {second}: {counted:?}");
     }
 
-    /// Redis is asked unless it failed a moment ago, whatever the clock did since.
+    /// Redis is asked unless the circuit breaker is open, whatever the clock did since.
     fn check_asked(&mut self, gateway: usize, asked: Option<Way>, what: &str) {
         let gateway = &mut self.gateways[gateway];
         let now = gateway.clock.now();
@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a counter lets units through; sums up what it let through in each window.
+    /// Whether the model admits the units; sums up what it admits per window.
     fn count(&mut self, counter: Counter, key: u64, units: u32, second: i64) -> bool {
         if units == 0 || !self.model.take(counter, key, self.quota, units, second) {
             return units == 0;
@@ -250,14 +250,14 @@ impl<'a> Walk<'a> {
         self.time.advance(time);
     }
 
-    /// The way of a gateway to Redis is another one.
+    /// Changes the state of a gateway's connection to Redis.
     fn turn(&mut self, gateway: usize) {
         let place = self.world.place_in(WAYS.len());
         self.world.note(format_args!("{gateway} and Redis: {:?}", WAYS[place]));
         self.gateways[gateway].link.way.store(u8::try_from(place).unwrap_or(0), Ordering::SeqCst);
     }
 
-    /// A clock jumps, by up to two minutes from the true time: of a gateway, or of Redis.
+    /// Skews a clock by up to two minutes from the true time: a gateway's, or that of Redis.
     fn adjust_clock(&mut self, gateway: Option<usize>) {
         let error = i64::try_from(self.world.below(240_000_000)).unwrap_or(0) - 120_000_000;
         self.world

@@ -1,4 +1,4 @@
-//! One atomic script, one round trip.
+//! One atomic Lua script, one round trip.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ impl RedisUrl {
         self.0.split(',').map(str::trim).filter(|node| !node.is_empty()).collect()
     }
 
-    /// What connects there, not connected yet.
+    /// The client, not connected yet.
     fn target(&self, patience: Duration) -> Result<Target, ConfigError> {
-        // What the parser says may hold the password.
+        // The parser's message may contain the password.
         let wrong = |_: RedisError| ConfigError::RedisUrl;
         match self.nodes().as_slice() {
             [] => Err(ConfigError::RedisUrl),
@@ -68,10 +68,10 @@ impl Target {
     }
 }
 
-/// The engine of a mesh.
+/// The Redis engine.
 pub(super) struct Redis {
     target: Target,
-    /// Connections come back by themselves once there was a first one.
+    /// Reconnects by itself after the first successful connection.
     connection: OnceCell<Connection>,
     script: Script,
     patience: Duration,
@@ -82,7 +82,7 @@ pub(super) struct Redis {
 cairn_chassis::debug_fields!(Redis);
 
 impl Redis {
-    /// Nothing is contacted before the first request. An answer that takes longer than the patience is none.
+    /// Connects with the first request. An operation fails if it takes longer than `patience`.
     pub(super) fn new(url: &RedisUrl, patience: Duration) -> Result<Self, ConfigError> {
         outbound::install_crypto();
         Ok(Self {
@@ -95,7 +95,7 @@ impl Redis {
         })
     }
 
-    /// The second that the script takes for now: none, so that Redis takes its own and all gateways agree.
+    /// The second passed to the script: `None`, so that Redis uses its own clock and all gateways agree.
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "tests have a clock of their own")]
     const fn second(&self) -> Option<i64> {
@@ -107,7 +107,7 @@ impl Redis {
         self.clock.as_ref().map(|clock| clock.now().as_seconds())
     }
 
-    /// Changes what is used by that many units, of which less than none are put back.
+    /// Adds units to the windows; negative units are a refund.
     async fn change(&self, key: &Key, quota: Quota, units: i64) -> Result<Vec<i64>, Unreachable> {
         let mut invocation = self.script.prepare_invoke();
         invocation.arg(units).arg(self.second().map(|second| second.to_string()).unwrap_or_default());
@@ -137,7 +137,7 @@ fn name(key: &Key, window: Window) -> String {
     format!("cairn:limit:{{{}}}:{letter}", key.0)
 }
 
-/// Reads `{admitted, now, used…}`.
+/// Parses `{admitted, now, used…}`.
 fn read(quota: Quota, units: u32, answer: &[i64]) -> Option<Counted> {
     let (admitted, second, rest) = match answer {
         [admitted, second, rest @ ..] if rest.len() == quota.counted().count() => (*admitted, *second, rest),
