@@ -95,7 +95,7 @@ pub(crate) struct Class {
     /// The deadline.
     pub(crate) budget: Duration,
     /// The body limit.
-    pub(crate) most_bytes: usize,
+    pub(crate) max_bytes: usize,
     /// What it costs of this process's capacity.
     pub(crate) cost: Cost,
     /// Whether responses may hold a secret; those are never compressed.
@@ -112,7 +112,7 @@ impl Class {
             Surface::Console => Cost::LIST,
             Surface::Page => Cost::PAGE,
         };
-        Self { surface, who, budget: ORDINARY_BUDGET, most_bytes: ORDINARY_BYTES, cost, has_secrets: false }
+        Self { surface, who, budget: ORDINARY_BUDGET, max_bytes: ORDINARY_BYTES, cost, has_secrets: false }
     }
 
     /// An operation of `/api/v1` that requires the permission.
@@ -134,8 +134,8 @@ impl Class {
         Self { budget: UPLOAD_BUDGET, ..self }
     }
 
-    pub(crate) const fn up_to(self, most_bytes: usize) -> Self {
-        Self { most_bytes, ..self }
+    pub(crate) const fn up_to(self, max_bytes: usize) -> Self {
+        Self { max_bytes, ..self }
     }
 
     pub(crate) const fn with_secrets(self) -> Self {

@@ -10,13 +10,13 @@ use tower_http::CompressionLevel;
 use tower_http::compression::{CompressionLayer, Predicate};
 
 /// Below this size, the headers dominate.
-const LEAST_BYTES: u64 = 1024;
-const KINDS: [&[u8]; 2] = [b"application/json", b"text/html"];
+const MIN_BYTES: u64 = 1024;
+const CONTENT_TYPES: [&[u8]; 2] = [b"application/json", b"text/html"];
 
 /// Compresses with the encoding that the client prefers, at the fastest level: most of the gain for a fraction of
 /// the time.
-pub(crate) fn layer() -> CompressionLayer<Gainful> {
-    CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(Gainful)
+pub(crate) fn layer() -> CompressionLayer<WorthCompressing> {
+    CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(WorthCompressing)
 }
 
 /// Exempts a response that may hold secrets.
@@ -30,13 +30,13 @@ struct Secret;
 
 /// The compression predicate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gainful;
+pub(crate) struct WorthCompressing;
 
-impl Predicate for Gainful {
+impl Predicate for WorthCompressing {
     fn should_compress<B: Body>(&self, response: &http::Response<B>) -> bool {
         let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
-        kind.is_some_and(|kind| KINDS.iter().any(|known| kind.starts_with(known)))
-            && response.body().size_hint().lower() > LEAST_BYTES
+        kind.is_some_and(|kind| CONTENT_TYPES.iter().any(|known| kind.starts_with(known)))
+            && response.body().size_hint().lower() > MIN_BYTES
             && response.extensions().get::<Secret>().is_none()
     }
 }
@@ -51,7 +51,7 @@ mod tests {
         if has_secrets {
             forbid(&mut response);
         }
-        Gainful.should_compress(&response)
+        WorthCompressing.should_compress(&response)
     }
 
     #[test]

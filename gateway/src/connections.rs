@@ -10,7 +10,7 @@ use quick_cache::sync::Cache;
 use crate::upstreams::Upstreams;
 
 /// Workspaces already reported; an evicted one is reported again, which is idempotent.
-const REMEMBERED: usize = 16_384;
+const MAX_WORKSPACES: usize = 16_384;
 
 /// The workspaces that this process has reported.
 pub(crate) struct Connections {
@@ -22,7 +22,7 @@ cairn_chassis::debug_fields!(Connections);
 
 impl Connections {
     pub(crate) fn new(upstreams: Arc<Upstreams>) -> Self {
-        Self { upstreams, reported: Cache::new(REMEMBERED) }
+        Self { upstreams, reported: Cache::new(MAX_WORKSPACES) }
     }
 
     /// Reports a workspace once per process, in the background. A failed report is retried with the next request.

@@ -61,7 +61,7 @@ where
         return Err(Error::not_json());
     }
     let (parts, body) = request.into_parts();
-    let limit = Class::of(&parts.extensions).most_bytes;
+    let limit = Class::of(&parts.extensions).max_bytes;
     let caller = parts.extensions.get::<Caller>();
     let workspace = caller.and_then(|caller| caller.identity.claims.workspace);
     let intake = Arc::<Intake>::from_ref(state);

@@ -14,15 +14,15 @@ use http::request::Parts;
 use crate::answers::{Change, Changes};
 use crate::auth::{Authenticator, CallerIdentity, call_of};
 use crate::class::Class;
-use crate::follow::Seat;
-use crate::operations::changes::{self, Asked, Place};
+use crate::follow::FollowPermit;
+use crate::operations::changes::{self, Cursor, ListOptions};
 use crate::upstreams::Upstreams;
 
 /// The longest wait for a batch: it bounds how late an idle stream notices that its token has expired.
-const ROUND: Duration = Duration::from_secs(5);
+const MAX_BATCH_WAIT: Duration = Duration::from_secs(5);
 const BUDGET: Duration = Duration::from_secs(10);
 /// Changes per batch at most.
-const AT_ONCE: u32 = 200;
+const MAX_BATCH: u32 = 200;
 
 /// The entry point that the follower's token came in by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,17 +33,17 @@ pub(crate) enum Door {
 
 /// A follower of the changes of its workspace.
 pub(crate) struct Follower {
-    pub(crate) seat: Seat,
+    pub(crate) permit: FollowPermit,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) authenticator: Arc<Authenticator>,
     /// The head of the request that opened the stream, for authenticating again.
     pub(crate) parts: Parts,
     pub(crate) door: Door,
-    pub(crate) place: Place,
+    pub(crate) cursor: Cursor,
 }
 
 /// A batch of changes, and the identity they are delivered under.
-pub(crate) struct Round {
+pub(crate) struct Batch {
     pub(crate) changes: Vec<Change>,
     pub(crate) caller: Arc<CallerIdentity>,
     pub(crate) call: Call,
@@ -51,39 +51,39 @@ pub(crate) struct Round {
 
 impl Follower {
     /// The non-empty batches. Ends with the token, and when the server shuts down.
-    pub(crate) fn rounds(self) -> impl Stream<Item = Round> + Send {
+    pub(crate) fn batches(self) -> impl Stream<Item = Batch> + Send {
         stream::unfold(self, |mut follower| async {
-            let round = follower.next().await?;
-            Some((round, follower))
+            let batch = follower.next().await?;
+            Some((batch, follower))
         })
     }
 
     /// Each change, with the cursor after it.
-    pub(crate) fn changes(self) -> impl Stream<Item = (Change, Place)> + Send {
-        let start = (self.place, self, VecDeque::new());
-        stream::unfold(start, |(place, mut follower, mut waiting)| async move {
+    pub(crate) fn changes(self) -> impl Stream<Item = (Change, Cursor)> + Send {
+        let start = (self.cursor, self, VecDeque::new());
+        stream::unfold(start, |(cursor, mut follower, mut waiting)| async move {
             loop {
                 if let Some(change) = waiting.pop_front() {
                     let change: Change = change;
-                    let place = place.at(change.token);
-                    return Some(((change, place), (place, follower, waiting)));
+                    let cursor = cursor.at(change.token);
+                    return Some(((change, cursor), (cursor, follower, waiting)));
                 }
                 waiting.extend(follower.next().await?.changes);
             }
         })
     }
 
-    async fn next(&mut self) -> Option<Round> {
+    async fn next(&mut self) -> Option<Batch> {
         loop {
             let (caller, call) = self.caller().await?;
-            let asked = Asked { after: Some(self.place), limit: AT_ONCE, wait: ROUND };
-            let read = changes::list(&self.upstreams, &call, asked);
+            let options = ListOptions { after: Some(self.cursor), limit: MAX_BATCH, wait: MAX_BATCH_WAIT };
+            let read = changes::list(&self.upstreams, &call, options);
             let (Changes { changes, .. }, next) = tokio::select! {
-                () = self.seat.ended() => return None,
+                () = self.permit.shutdown() => return None,
                 read = read => read.ok()?,
             };
             if changes.is_empty() {
-                self.place = next;
+                self.cursor = next;
                 continue;
             }
             let (now, call) = self.caller().await?;
@@ -91,8 +91,8 @@ impl Follower {
             if now.claims.scope != caller.claims.scope {
                 continue;
             }
-            self.place = next;
-            return Some(Round { changes, caller: now, call });
+            self.cursor = next;
+            return Some(Batch { changes, caller: now, call });
         }
     }
 

@@ -35,10 +35,10 @@ use crate::app::App;
 use crate::auth::Authenticator;
 use crate::cost::Cost;
 use crate::edge;
-use crate::held::{self, Holdings};
 use crate::in_flight::InFlight;
 use crate::rate_limit::Limits;
 use crate::rate_limit::headers::ShownWindow;
+use crate::suspension::{self, Permits};
 use crate::upstreams::Upstreams;
 
 /// What callers may not bring: these are for hops inside of the mesh.
@@ -108,9 +108,9 @@ async fn answer(
              services of content, retrieval, ingest and sync that are for programs",
         ));
     };
-    let taken = listener.in_flight.take()?;
-    Holdings::note(&mut parts.extensions, &taken);
-    let body = held::counted(&taken, body);
+    let taken = listener.in_flight.acquire()?;
+    Permits::add(&mut parts.extensions, &taken);
+    let body = suspension::track_body(&taken, body);
     prepare(&mut parts.headers, id);
     let budget = deadline::budget(&parts.headers).unwrap_or(deadline::DEFAULT);
     let (owner, tenant, cost) = match door {
@@ -124,7 +124,7 @@ async fn answer(
     };
     let place = listener.admission.enter(tenant, cost, &mut parts.extensions).await?;
     let body = match &place {
-        Some(place) => held::counted(place, body),
+        Some(place) => suspension::track_body(place, body),
         None => body,
     };
     pass_on(owner.channel(&listener.upstreams), parts, body, budget).await

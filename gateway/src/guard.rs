@@ -11,16 +11,16 @@ use cairn_chassis::call::Channel;
 use http::request::Parts;
 use http::{HeaderValue, header};
 
-use crate::admission::{Admission, Place, Tenant};
+use crate::admission::{Admission, Permit, Tenant};
 use crate::auth::{Authenticator, Caller, CallerIdentity, Member};
 use crate::class::{Class, Surface, Who};
 use crate::cost::Cost;
 use crate::error::Error;
 use crate::events::{self, Events};
-use crate::held;
 use crate::origin::Origins;
 use crate::rate_limit::Limits;
 use crate::rate_limit::headers::{self, ShownWindow};
+use crate::suspension;
 use crate::unread_body;
 
 /// What a request passes before its handler runs.
@@ -54,9 +54,9 @@ pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: N
     let shown = class.surface.shows_limits().then(|| ShownWindow::listen(&mut parts.extensions));
     let source = guard.limits.source(&parts);
     let mut response = match enter(&mut parts, class, guard).await {
-        Ok(place) => {
-            let body = match &place {
-                Some(place) => held::counted(place, body),
+        Ok(permit) => {
+            let body = match &permit {
+                Some(permit) => suspension::track_body(permit, body),
                 None => body,
             };
             handled(guard, class, Request::from_parts(parts, body), next).await
@@ -75,25 +75,25 @@ pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: N
     shown.write(response.headers_mut());
     if class.surface.counts_addresses() && !shown.is_reported() {
         // No caller is known here but the address.
-        if let Some(standing) = guard.limits.address_window(source).await.tightest() {
-            headers::write(standing, response.headers_mut());
+        if let Some(window) = guard.limits.address_window(source).await.tightest() {
+            headers::write(window, response.headers_mut());
         }
     }
     response
 }
 
 async fn handled(guard: &Guard, class: Class, request: Request, next: Next) -> Response {
-    let called = Called::of(&request, class);
+    let api_call = ApiCall::of(&request, class);
     let response = next.run(request).await;
-    if let Some(called) = called {
-        called.note(&guard.events, &response);
+    if let Some(api_call) = api_call {
+        api_call.note(&guard.events, &response);
     }
     response
 }
 
 /// Authenticates, counts and admits a request before any of its content is looked at. The handler finds the caller
 /// in the request's extensions.
-async fn enter(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<Arc<Place>>, Error> {
+async fn enter(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<Arc<Permit>>, Error> {
     check_origin(parts, class, guard)?;
     let tenant =
         admit(parts, class, guard).await?.unwrap_or_else(|| Tenant::Address(guard.limits.source(parts)));
@@ -153,14 +153,14 @@ async fn member(parts: &mut Parts, guard: &Guard) -> Result<Option<Member>, Erro
 }
 
 /// An API call to be shown in the workspace's live view. MCP tools report themselves.
-struct Called {
+struct ApiCall {
     identity: Arc<CallerIdentity>,
     tool: String,
     channel: Channel,
     started: Instant,
 }
 
-impl Called {
+impl ApiCall {
     fn of(request: &Request, class: Class) -> Option<Self> {
         if class.surface != Surface::Rest {
             return None;
@@ -172,7 +172,7 @@ impl Called {
     }
 
     fn note(self, events: &Events, response: &Response) {
-        let call = events::Asked {
+        let call = events::CompletedCall {
             channel: self.channel,
             tool: self.tool,
             results: response.extensions().get::<events::Results>().map(|results| results.0),

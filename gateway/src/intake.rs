@@ -21,60 +21,60 @@ use crate::error::Error;
 /// Smaller bodies are parsed inline: a hand-over to a blocking thread would cost more.
 const SMALL_BYTES: usize = 64 * 1024;
 /// Memory budget of all large bodies together.
-const ROOM_BYTES: usize = 256 * 1024 * 1024;
+const BUDGET_BYTES: usize = 256 * 1024 * 1024;
 /// Granularity of the budget.
 const UNIT_BYTES: usize = 64 * 1024;
 /// Large bodies parsed concurrently.
-const TURNS: usize = 2;
+const MAX_PARSING: usize = 2;
 /// Large bodies waiting to be parsed.
-const WAITING: usize = 30;
+const MAX_QUEUED: usize = 30;
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The body receiver of the process.
 #[derive(Debug)]
 pub(crate) struct Intake {
     /// Upper bound for any body, whatever its route allows.
-    most: usize,
-    room: Arc<Semaphore>,
+    max_bytes: usize,
+    budget: Arc<Semaphore>,
     /// The budgets of workspaces with large bodies in flight.
-    shares: Mutex<HashMap<Option<WorkspaceId>, Arc<Semaphore>>>,
+    workspace_budgets: Mutex<HashMap<Option<WorkspaceId>, Arc<Semaphore>>>,
     /// A workspace's budget, in units.
     share: usize,
     /// Permits of those that are parsed or wait for it.
-    places: Arc<Semaphore>,
-    turns: Arc<Semaphore>,
+    queue_slots: Arc<Semaphore>,
+    parse_slots: Arc<Semaphore>,
 }
 
 /// Holds the permits of a request's body until the request is answered.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Room(Arc<Mutex<Option<Taken>>>);
+pub(crate) struct BodyPermits(Arc<Mutex<Option<Permits>>>);
 
 /// Permits of a body, of its workspace's budget and of the total.
 #[derive(Debug)]
-struct Taken {
+struct Permits {
     share: OwnedSemaphorePermit,
-    room: OwnedSemaphorePermit,
+    budget: OwnedSemaphorePermit,
 }
 
-impl Room {
-    fn keep(&self, taken: Option<Taken>) {
+impl BodyPermits {
+    fn hold(&self, taken: Option<Permits>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = taken;
     }
 }
 
 impl Intake {
-    pub(crate) fn new(most: usize) -> Self {
-        Self::with(most, ROOM_BYTES, TURNS, WAITING)
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self::with(max_bytes, BUDGET_BYTES, MAX_PARSING, MAX_QUEUED)
     }
 
-    fn with(most: usize, room: usize, turns: usize, waiting: usize) -> Self {
+    fn with(max_bytes: usize, budget: usize, parse_slots: usize, waiting: usize) -> Self {
         Self {
-            most,
-            room: Arc::new(Semaphore::new(room / UNIT_BYTES)),
-            shares: Mutex::default(),
-            share: room / UNIT_BYTES / 2,
-            places: Arc::new(Semaphore::new(turns + waiting)),
-            turns: Arc::new(Semaphore::new(turns)),
+            max_bytes,
+            budget: Arc::new(Semaphore::new(budget / UNIT_BYTES)),
+            workspace_budgets: Mutex::default(),
+            share: budget / UNIT_BYTES / 2,
+            queue_slots: Arc::new(Semaphore::new(parse_slots + waiting)),
+            parse_slots: Arc::new(Semaphore::new(parse_slots)),
         }
     }
 
@@ -87,7 +87,7 @@ impl Intake {
         request: &Extensions,
         workspace: Option<WorkspaceId>,
     ) -> Result<Bytes, Error> {
-        let limit = limit.min(self.most);
+        let limit = limit.min(self.max_bytes);
         // An announced length is trusted, to refuse early.
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > limit {
@@ -102,7 +102,7 @@ impl Intake {
             if length > limit {
                 return Err(Error::body_too_large(limit));
             }
-            self.take_room(&mut taken, length, workspace)?;
+            self.acquire(&mut taken, length, workspace)?;
             if whole.is_empty() && parts.is_empty() {
                 whole = part;
                 continue;
@@ -113,48 +113,48 @@ impl Intake {
             }
             parts.extend_from_slice(&part);
         }
-        if let (Some(room), Some(taken)) = (request.get::<Room>(), taken) {
-            room.keep(Some(taken));
+        if let (Some(budget), Some(taken)) = (request.get::<BodyPermits>(), taken) {
+            budget.hold(Some(taken));
         }
         Ok(if parts.is_empty() { whole } else { parts.freeze() })
     }
 
     /// Acquires the missing permits for a body of that length; small ones need none.
-    fn take_room(
+    fn acquire(
         &self,
-        taken: &mut Option<Taken>,
+        taken: &mut Option<Permits>,
         length: usize,
         workspace: Option<WorkspaceId>,
     ) -> Result<(), Error> {
         if length <= SMALL_BYTES {
             return Ok(());
         }
-        let has = taken.as_ref().map_or(0, |taken| taken.room.num_permits());
+        let has = taken.as_ref().map_or(0, |taken| taken.budget.num_permits());
         let lacks = u32::try_from(length.div_ceil(UNIT_BYTES).saturating_sub(has)).unwrap_or(u32::MAX);
         if lacks == 0 {
             return Ok(());
         }
         let share = match taken {
             Some(taken) => Arc::clone(taken.share.semaphore()),
-            None => self.share_of(workspace),
+            None => self.workspace_budget(workspace),
         };
         let share = share.try_acquire_many_owned(lacks).map_err(|_| busy())?;
-        let room = Arc::clone(&self.room).try_acquire_many_owned(lacks).map_err(|_| busy())?;
+        let budget = Arc::clone(&self.budget).try_acquire_many_owned(lacks).map_err(|_| busy())?;
         match taken {
             Some(taken) => {
                 taken.share.merge(share);
-                taken.room.merge(room);
+                taken.budget.merge(budget);
             }
-            None => *taken = Some(Taken { share, room }),
+            None => *taken = Some(Permits { share, budget }),
         }
         Ok(())
     }
 
     /// A workspace's budget. Budgets without outstanding permits are dropped.
-    fn share_of(&self, workspace: Option<WorkspaceId>) -> Arc<Semaphore> {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        shares.retain(|_, share| Arc::strong_count(share) > 1);
-        Arc::clone(shares.entry(workspace).or_insert_with(|| Arc::new(Semaphore::new(self.share))))
+    fn workspace_budget(&self, workspace: Option<WorkspaceId>) -> Arc<Semaphore> {
+        let mut workspace_budgets = self.workspace_budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        workspace_budgets.retain(|_, share| Arc::strong_count(share) > 1);
+        Arc::clone(workspace_budgets.entry(workspace).or_insert_with(|| Arc::new(Semaphore::new(self.share))))
     }
 
     /// Parses a body: a small one inline, a large one on a blocking thread.
@@ -166,8 +166,8 @@ impl Intake {
         if body.len() <= SMALL_BYTES {
             return Ok(read(&body));
         }
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| busy())?;
-        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(Problem::internal)?;
+        let place = Arc::clone(&self.queue_slots).try_acquire_owned().map_err(|_| busy())?;
+        let turn = Arc::clone(&self.parse_slots).acquire_owned().await.map_err(Problem::internal)?;
         let reading = tokio::task::spawn_blocking(move || {
             // The caller may disconnect; the permits belong to the thread until it is done.
             let _taken = (place, turn);
@@ -218,36 +218,36 @@ mod tests {
 
     #[tokio::test]
     async fn large_bodies_share_their_room_until_they_are_answered() {
-        const MOST: usize = usize::MAX;
-        let intake = Intake::with(MOST, 8 * UNIT_BYTES, 1, 0);
+        const MAX_BYTES: usize = usize::MAX;
+        let intake = Intake::with(MAX_BYTES, 8 * UNIT_BYTES, 1, 0);
         let large = |units: usize| Body::from(vec![b'x'; units * UNIT_BYTES]);
         let workspace = |number: u128| Some(WorkspaceId(uuid::Uuid::from_u128(number)));
         let none = Extensions::new();
         let mut request = Extensions::new();
-        request.insert(Room::default());
-        intake.receive(large(3), MOST, &request, workspace(1)).await.unwrap();
-        let refused = intake.receive(large(2), MOST, &none, workspace(1)).await.unwrap_err();
+        request.insert(BodyPermits::default());
+        intake.receive(large(3), MAX_BYTES, &request, workspace(1)).await.unwrap();
+        let refused = intake.receive(large(2), MAX_BYTES, &none, workspace(1)).await.unwrap_err();
         assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY)), "beyond its share");
         intake.receive(Body::from("small"), 9, &none, workspace(1)).await.unwrap();
         for number in 2..4 {
-            intake.receive(large(4), MOST, &none, workspace(number)).await.unwrap();
+            intake.receive(large(4), MAX_BYTES, &none, workspace(number)).await.unwrap();
         }
         drop(request);
-        intake.receive(large(4), MOST, &none, workspace(1)).await.unwrap();
+        intake.receive(large(4), MAX_BYTES, &none, workspace(1)).await.unwrap();
 
         let mut kept = Vec::new();
         for number in 1..3 {
             let mut request = Extensions::new();
-            request.insert(Room::default());
-            intake.receive(large(4), MOST, &request, workspace(number)).await.unwrap();
+            request.insert(BodyPermits::default());
+            intake.receive(large(4), MAX_BYTES, &request, workspace(number)).await.unwrap();
             kept.push(request);
         }
-        assert!(intake.receive(large(2), MOST, &none, workspace(9)).await.is_err(), "no room is left");
+        assert!(intake.receive(large(2), MAX_BYTES, &none, workspace(9)).await.is_err(), "no room is left");
     }
 
     #[tokio::test]
     async fn who_finds_too_many_waiting_comes_back_later() {
-        let intake = Arc::new(Intake::with(usize::MAX, ROOM_BYTES, 1, 1));
+        let intake = Arc::new(Intake::with(usize::MAX, BUDGET_BYTES, 1, 1));
         let large = || Bytes::from(vec![b'x'; 2 * SMALL_BYTES]);
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let (begin, begun) = tokio::sync::oneshot::channel::<()>();

@@ -27,7 +27,6 @@ mod guard;
 mod guide_pages;
 mod guides;
 mod health;
-mod held;
 mod in_flight;
 mod intake;
 mod json_body;
@@ -44,7 +43,8 @@ mod rest;
 mod routes;
 mod schema;
 mod security_headers;
-mod shown;
+mod seen_contents;
+mod suspension;
 #[cfg(test)]
 mod testing;
 mod unread_body;
@@ -62,7 +62,7 @@ use utoipa::openapi::OpenApi;
 use crate::answers::Links;
 use crate::app::App;
 use crate::events::Events;
-use crate::follow::Follows;
+use crate::follow::FollowLimit;
 use crate::origin::Origins;
 pub use crate::rate_limit::RedisUrl;
 use crate::routes::Routes;
@@ -187,7 +187,7 @@ impl Gateway {
             limits: rate_limit::Settings::read(config)?,
             max_body_bytes: config.max_body_bytes,
             max_requests: config.max_requests,
-            capacity: config.capacity.unwrap_or_else(|| admission::usual_capacity(config.max_requests)),
+            capacity: config.capacity.unwrap_or_else(|| admission::default_capacity(config.max_requests)),
         }))
     }
 
@@ -199,7 +199,7 @@ impl Gateway {
     /// Ends the streams of events, so that a server can drain; everything else goes on.
     pub fn close(&self) {
         Arc::<Events>::from_ref(&self.app).close();
-        Arc::<Follows>::from_ref(&self.app).close();
+        Arc::<FollowLimit>::from_ref(&self.app).close();
     }
 
     /// All that is served over public HTTP.

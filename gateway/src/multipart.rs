@@ -88,7 +88,7 @@ impl Form {
     ) -> Result<Self, Error> {
         let (head, body) = request.into_parts();
         let boundary = boundary(&head.headers).map_err(|_| incomplete.problem())?;
-        let limit = Class::of(&head.extensions).most_bytes;
+        let limit = Class::of(&head.extensions).max_bytes;
         let bytes = intake.receive(body, limit, &head.extensions, None).await?;
         let parts = Multipart::new(stream::iter([Ok::<_, Infallible>(bytes)]), boundary);
         Ok(Self { parts, incomplete })

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Links, optional_time};
-use crate::shown::Before;
+use crate::seen_contents::EarlierContent;
 
 /// Cited evidence, what the answer does not cover, and how sources were consulted.
 #[derive(Debug, Serialize, ToSchema)]
@@ -92,8 +92,8 @@ pub(crate) struct Changed {
     pub(crate) shown_hash: String,
 }
 
-impl From<Before> for ResultMeta {
-    fn from(before: Before) -> Self {
+impl From<EarlierContent> for ResultMeta {
+    fn from(before: EarlierContent) -> Self {
         Self { changed: Changed { shown_at: before.at.to_rfc3339(), shown_hash: before.content_hash } }
     }
 }

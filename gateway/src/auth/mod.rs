@@ -140,7 +140,7 @@ impl Authenticator {
             }
             Err(problem) => return Err(problem.into()),
         };
-        if let Some(identity) = self.tokens.opened(token) {
+        if let Some(identity) = self.tokens.cached_identity(token) {
             return Ok(identity);
         }
         Ok(self.open(token, parts, &call_of(parts)).await?)
@@ -160,7 +160,7 @@ impl Authenticator {
     }
 
     async fn open(&self, token: &str, parts: &Parts, call: &Call) -> Result<Arc<CallerIdentity>, Problem> {
-        if !self.tokens.knows(token) {
+        if !self.tokens.is_known(token) {
             self.limits.check_address(parts)?;
         }
         match self.tokens.token(token, call).await {
@@ -185,7 +185,7 @@ impl Authenticator {
         door: AccessTokenDoor,
         parts: &Parts,
     ) -> Result<Arc<CallerIdentity>, Error> {
-        if !self.tokens.knows(token) {
+        if !self.tokens.is_known(token) {
             self.limits.check_address(parts)?;
         }
         let base = self.origins.base_url(&parts.headers).unwrap_or_default();
@@ -239,7 +239,7 @@ impl Authenticator {
         if !token_format::is_session_secret(secret) {
             return Err(self.limits.invalid_token(parts, not_signed_in()).await);
         }
-        if !self.tokens.knows_session(secret) {
+        if !self.tokens.is_session_known(secret) {
             self.limits.check_address(parts)?;
         }
         Ok(Some(secret))
@@ -248,12 +248,14 @@ impl Authenticator {
     /// Counts an invalid session against the source address, and marks a valid one as known.
     async fn judged<T>(&self, parts: &Parts, secret: &str, answer: Result<T, Problem>) -> Result<T, Problem> {
         match answer {
-            Err(problem) if problem.reason == Reason::Unauthorized && !self.tokens.knows_session(secret) => {
+            Err(problem)
+                if problem.reason == Reason::Unauthorized && !self.tokens.is_session_known(secret) =>
+            {
                 Err(self.limits.invalid_token(parts, problem).await)
             }
             answer => {
                 if answer.is_ok() {
-                    self.tokens.note_session(secret);
+                    self.tokens.mark_session_known(secret);
                 }
                 answer
             }

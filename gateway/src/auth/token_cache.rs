@@ -20,7 +20,7 @@ use crate::error;
 use crate::upstreams::Upstreams;
 
 /// An entry is a hash and a signed identity, about 1 KiB.
-const REMEMBERED: usize = 16_384;
+const MAX_ENTRIES: usize = 16_384;
 
 /// A hash, so that no secret stays in memory, and the second of the exchange: entries of an earlier second are never
 /// read again and get evicted.
@@ -52,32 +52,32 @@ cairn_chassis::debug_fields!(TokenCache);
 
 impl TokenCache {
     pub(crate) fn new(upstreams: Arc<Upstreams>, ambient: Ambient) -> Self {
-        Self { upstreams, ambient, verdicts: Cache::new(REMEMBERED), known: Cache::new(REMEMBERED) }
+        Self { upstreams, ambient, verdicts: Cache::new(MAX_ENTRIES), known: Cache::new(MAX_ENTRIES) }
     }
 
     /// Whether an API token was valid recently. It may have been revoked since.
-    pub(crate) fn knows(&self, token: &str) -> bool {
+    pub(crate) fn is_known(&self, token: &str) -> bool {
         self.known.get(&hash("token", token)).is_some()
     }
 
     /// The identity of an API token if it is cached for this second.
-    pub(super) fn opened(&self, token: &str) -> Option<Arc<CallerIdentity>> {
+    pub(super) fn cached_identity(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         self.verdicts.get(&self.key("token", token))?.ok()
     }
 
     /// Whether a web session was valid recently.
-    pub(super) fn knows_session(&self, secret: &str) -> bool {
+    pub(super) fn is_session_known(&self, secret: &str) -> bool {
         self.known.get(&hash("session", secret)).is_some()
     }
 
     /// Marks a session as valid, after a sign-in or a successful exchange.
-    pub(crate) fn note_session(&self, secret: &str) {
+    pub(crate) fn mark_session_known(&self, secret: &str) {
         self.known.insert(hash("session", secret), ());
     }
 
     /// Exchanges an API token for a signed identity.
     pub(crate) async fn token(&self, token: &str, call: &Call) -> Verdict {
-        self.remembered(self.key("token", token), || async {
+        self.cached(self.key("token", token), || async {
             let request = call.request(ExchangeRequest { api_token: token.to_owned() });
             let response = self.upstreams.tokens().exchange(request).await;
             let identity = response?.into_inner().identity;
@@ -97,7 +97,7 @@ impl TokenCache {
         call: &Call,
     ) -> Verdict {
         let place = format!("{} {base_url}", door.as_str_name());
-        self.remembered(self.key(&place, token), || async {
+        self.cached(self.key(&place, token), || async {
             let message = ExchangeAccessTokenRequest {
                 access_token: token.to_owned(),
                 base_url: base_url.clone(),
@@ -113,7 +113,7 @@ impl TokenCache {
 
     /// Exchanges a web session for a signed identity.
     pub(crate) async fn session(&self, secret: &str, call: &Call) -> Verdict {
-        self.remembered(self.key("session", secret), || async {
+        self.cached(self.key("session", secret), || async {
             let message = ExchangeSessionRequest {
                 session_secret: secret.to_owned(),
                 ..ExchangeSessionRequest::default()
@@ -157,7 +157,7 @@ impl TokenCache {
     }
 
     /// Invalidates a session's entry at sign-out.
-    pub(crate) fn forget_session(&self, secret: &str) {
+    pub(crate) fn invalidate_session(&self, secret: &str) {
         self.verdicts.remove(&self.key("session", secret));
     }
 
@@ -165,7 +165,7 @@ impl TokenCache {
         (hash(kind, secret), self.ambient.clock.now().as_seconds())
     }
 
-    async fn remembered<A>(&self, key: Key, ask: impl FnOnce() -> A) -> Verdict
+    async fn cached<A>(&self, key: Key, ask: impl FnOnce() -> A) -> Verdict
     where
         A: Future<Output = Result<String, tonic::Status>>,
     {
@@ -173,18 +173,18 @@ impl TokenCache {
             Some(verdict) => verdict,
             // Boxed: it runs once a second per secret and is large, and every request's future would reserve space
             // for it.
-            None => Box::pin(self.asked(&key, ask())).await,
+            None => Box::pin(self.load(&key, ask())).await,
         }
     }
 
-    async fn asked(&self, key: &Key, ask: impl Future<Output = Result<String, tonic::Status>>) -> Verdict {
-        let asked = self.verdicts.get_or_insert_async(key, async {
+    async fn load(&self, key: &Key, ask: impl Future<Output = Result<String, tonic::Status>>) -> Verdict {
+        let load = self.verdicts.get_or_insert_async(key, async {
             match ask.await {
                 Ok(signed) => Ok(Ok(Arc::new(self.checked(signed).await?))),
                 Err(status) => refusal(error::from_upstream(&status)).map(Err),
             }
         });
-        asked.await.and_then(|verdict| verdict)
+        load.await.and_then(|verdict| verdict)
     }
 
     /// Verifies and decodes an identity the way every service does. If it expired in transit, the caller's token has

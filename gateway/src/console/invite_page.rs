@@ -61,7 +61,7 @@ pub(super) async fn answer(State(needed): State<Accepting>, request: Request) ->
     if let Err(problem) = needed.limits.open_body(&parts).await {
         return code_page(Error::from(problem.clone()).status, Some(&words::told(&problem)));
     }
-    let limit = Class::of(&parts.extensions).most_bytes;
+    let limit = Class::of(&parts.extensions).max_bytes;
     let bytes = match needed.intake.receive(body, limit, &parts.extensions, None).await {
         Ok(bytes) => bytes,
         Err(error) => return error.into_response(),

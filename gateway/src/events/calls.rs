@@ -13,13 +13,13 @@ use quick_cache::sync::Cache;
 use serde::Serialize;
 
 /// Workspaces whose calls are kept.
-const WORKSPACES: usize = 1_024;
+const MAX_WORKSPACES: usize = 1_024;
 /// Calls kept per workspace, about 300 bytes each.
-const KEPT: usize = 50;
+const MAX_CALLS: usize = 50;
 
 /// A completed call.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct CompletedCall {
     pub(crate) channel: Channel,
     /// The tool, or the method and the route.
     pub(crate) tool: String,
@@ -54,7 +54,7 @@ pub(crate) struct AgentCall {
 
 impl AgentCall {
     /// `None` for calls of people and services.
-    pub(super) fn of(caller: &Identity, call: Asked, at: Timestamp) -> Option<Self> {
+    pub(super) fn of(caller: &Identity, call: CompletedCall, at: Timestamp) -> Option<Self> {
         let principal = &caller.principal;
         if !matches!(principal.kind, PrincipalKind::Token | PrincipalKind::Grant) {
             return None;
@@ -73,29 +73,29 @@ impl AgentCall {
     }
 }
 
-type Kept = Arc<Mutex<VecDeque<Arc<AgentCall>>>>;
+type Calls = Arc<Mutex<VecDeque<Arc<AgentCall>>>>;
 
 /// Recent calls by workspace.
-pub(super) struct Recent(Cache<WorkspaceId, Kept>);
+pub(super) struct RecentCalls(Cache<WorkspaceId, Calls>);
 
-impl Default for Recent {
+impl Default for RecentCalls {
     fn default() -> Self {
-        Self(Cache::new(WORKSPACES))
+        Self(Cache::new(MAX_WORKSPACES))
     }
 }
 
-impl Recent {
-    pub(super) fn keep(&self, workspace: WorkspaceId, call: Arc<AgentCall>) {
+impl RecentCalls {
+    pub(super) fn push(&self, workspace: WorkspaceId, call: Arc<AgentCall>) {
         let made =
-            self.0.get_or_insert_with(&workspace, || Ok::<_, std::convert::Infallible>(Kept::default()));
-        let Ok(kept) = made;
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.truncate(KEPT - 1);
-        kept.push_front(call);
+            self.0.get_or_insert_with(&workspace, || Ok::<_, std::convert::Infallible>(Calls::default()));
+        let Ok(calls) = made;
+        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.truncate(MAX_CALLS - 1);
+        calls.push_front(call);
     }
 
     pub(super) fn of(&self, workspace: WorkspaceId) -> Vec<Arc<AgentCall>> {
-        let Some(kept) = self.0.get(&workspace) else { return Vec::new() };
-        kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        let Some(calls) = self.0.get(&workspace) else { return Vec::new() };
+        calls.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 }

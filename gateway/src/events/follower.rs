@@ -18,36 +18,36 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::position::Position;
-use super::watcher::Watched;
-use super::{Event, Seat, feeds};
+use super::watcher::WatchedWorkspace;
+use super::{Event, StreamPermit, feeds};
 use crate::auth::Authenticator;
 use crate::upstreams::Upstreams;
 
 /// Bounds how long an idle stream outlives its session; the contract promises five seconds.
-const CHECK_EVERY: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The least interval between two checks, however many events arrive.
-const LEAST_PAUSE: Duration = Duration::from_millis(200);
+const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 const CHECK_BUDGET: Duration = Duration::from_secs(2);
 /// Interval of keep-alive comments, so that no proxy closes an idle stream.
-const ALIVE_EVERY: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A subscriber, before its stream has started.
 pub(super) struct Follower {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) upstreams: Arc<Upstreams>,
     pub(super) secret: String,
-    pub(super) watched: Arc<Watched>,
-    pub(super) hears: Receiver<Event>,
+    pub(super) watched: Arc<WatchedWorkspace>,
+    pub(super) receiver: Receiver<Event>,
     pub(super) closed: watch::Receiver<bool>,
     /// Released when the stream ends.
-    pub(super) _seat: Seat,
+    pub(super) _permit: StreamPermit,
 }
 
 /// By kind and id: when a token or an app was used last.
 type Uses = HashMap<(&'static str, String), (i64, i32)>;
 
 /// A running stream.
-struct Following {
+struct EventStream {
     follower: Follower,
     told: Position,
     /// Events that were checked and may be sent.
@@ -64,23 +64,23 @@ impl Follower {
         let from = seen.map_or(heads, |seen| seen.within(heads));
         let missed = feeds::since(&self.upstreams, self.watched.workspace, from).await;
         self.watched.begin(heads);
-        self.watched.lend(signed);
-        let following = Following {
+        self.watched.set_identity(signed);
+        let event_stream = EventStream {
             follower: self,
             told: from,
             checked: missed.into_iter().chain([Event::Ready {}]).collect(),
             checked_at: Instant::now(),
             tokens: None,
         };
-        let written = stream::unfold(following, |mut following| async {
-            let event = following.next().await?;
-            Some((Ok::<_, Infallible>(event), following))
+        let written = stream::unfold(event_stream, |mut event_stream| async {
+            let event = event_stream.next().await?;
+            Some((Ok::<_, Infallible>(event), event_stream))
         });
-        Ok(Sse::new(written).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)).into_response())
+        Ok(Sse::new(written).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)).into_response())
     }
 }
 
-impl Following {
+impl EventStream {
     /// `None` ends the stream: the browser reconnects, and is authenticated again.
     async fn next(&mut self) -> Option<Written> {
         loop {
@@ -92,11 +92,11 @@ impl Following {
                     return Some(written);
                 }
             }
-            let heard = self.hear().await?;
-            let asks_tokens = heard.is_empty() || self.tokens.is_none();
+            let received = self.receive().await?;
+            let polls_tokens = received.is_empty() || self.tokens.is_none();
             let signed = self.check().await?;
-            self.checked.extend(heard);
-            if asks_tokens {
+            self.checked.extend(received);
+            if polls_tokens {
                 let used = self.used(&signed).await;
                 self.checked.extend(used);
             }
@@ -104,23 +104,23 @@ impl Following {
     }
 
     /// The events since the last call; empty when only a check of the session is due.
-    async fn hear(&mut self) -> Option<Vec<Event>> {
-        let Follower { hears, closed, .. } = &mut self.follower;
-        let mut heard = Vec::new();
+    async fn receive(&mut self) -> Option<Vec<Event>> {
+        let Follower { receiver, closed, .. } = &mut self.follower;
+        let mut received = Vec::new();
         tokio::select! {
             _ = closed.changed() => return None,
-            () = sleep_until(self.checked_at + CHECK_EVERY) => return Some(heard),
-            event = hears.recv() => match event {
-                Ok(event) => heard.push(event),
+            () = sleep_until(self.checked_at + CHECK_INTERVAL) => return Some(received),
+            event = receiver.recv() => match event {
+                Ok(event) => received.push(event),
                 // Too slow: the client reconnects and resumes where this stream ended.
                 Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
             },
         }
-        sleep_until(self.checked_at + LEAST_PAUSE).await;
-        while let Ok(event) = hears.try_recv() {
-            heard.push(event);
+        sleep_until(self.checked_at + MIN_CHECK_INTERVAL).await;
+        while let Ok(event) = receiver.try_recv() {
+            received.push(event);
         }
-        Some(heard)
+        Some(received)
     }
 
     /// Checks session and membership; the person's current identity. `None` ends the stream, also if the check
@@ -129,7 +129,7 @@ impl Following {
         let call = Call::within(CHECK_BUDGET).with_channel(Channel::Console);
         let Follower { authenticator, watched, secret, .. } = &self.follower;
         let identity = authenticator.tokens().session_in(secret, watched.workspace, &call).await.ok()?;
-        watched.lend(&identity.signed);
+        watched.set_identity(&identity.signed);
         self.checked_at = Instant::now();
         Some(identity.signed)
     }

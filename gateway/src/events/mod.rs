@@ -27,11 +27,11 @@ use http::{HeaderValue, header};
 use serde::{Serialize, Serializer};
 use tokio::sync::{broadcast, watch};
 
-use self::calls::Recent;
-pub(crate) use self::calls::{AgentCall, Asked, Results};
+use self::calls::RecentCalls;
+pub(crate) use self::calls::{AgentCall, CompletedCall, Results};
 use self::follower::Follower;
 use self::position::Position;
-use self::watcher::Watched;
+use self::watcher::WatchedWorkspace;
 use crate::auth::{Authenticator, Member};
 use crate::error::Error;
 use crate::upstreams::Upstreams;
@@ -39,12 +39,12 @@ use crate::upstreams::Upstreams;
 /// Concurrent streams per person, over all workspaces: a browser has a few tabs in view.
 const MOST_OF_PERSON: usize = 32;
 /// Concurrent streams of this process.
-const MOST: usize = 1_024;
+const MAX_STREAMS: usize = 1_024;
 /// `Retry-After` of a refusal.
 const RETRY: Duration = Duration::from_secs(5);
 /// Buffer of the broadcast channel. A stream that lags further behind is closed, and resumes after the last event it
 /// received.
-const EVENTS_KEPT: usize = 1_024;
+const CHANNEL_CAPACITY: usize = 1_024;
 const LAST_EVENT_ID: &str = "last-event-id";
 
 /// An event of a workspace.
@@ -117,44 +117,44 @@ impl Event {
 pub(crate) struct Events {
     upstreams: Arc<Upstreams>,
     clock: Arc<dyn Clock>,
-    looking: Mutex<Looking>,
-    recent: Recent,
+    streams: Mutex<Streams>,
+    recent: RecentCalls,
     closed: watch::Sender<bool>,
 }
 
 cairn_chassis::debug_fields!(Events);
 
 #[derive(Default)]
-struct Looking {
-    watched: HashMap<WorkspaceId, Arc<Watched>>,
+struct Streams {
+    watched: HashMap<WorkspaceId, Arc<WatchedWorkspace>>,
     of_persons: HashMap<String, usize>,
     total: usize,
 }
 
 /// The slot of a stream within the limits; released on drop.
-struct Seat {
+struct StreamPermit {
     events: Arc<Events>,
     person: String,
 }
 
-impl Drop for Seat {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
-        let mut looking = self.events.looking();
-        looking.total = looking.total.saturating_sub(1);
-        if let Some(count) = looking.of_persons.get_mut(&self.person) {
+        let mut streams = self.events.streams();
+        streams.total = streams.total.saturating_sub(1);
+        if let Some(count) = streams.of_persons.get_mut(&self.person) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                looking.of_persons.remove(&self.person);
+                streams.of_persons.remove(&self.person);
             }
         }
-        metrics::gauge!("cairn_event_streams").set(u32::try_from(looking.total).unwrap_or(u32::MAX));
+        metrics::gauge!("cairn_event_streams").set(u32::try_from(streams.total).unwrap_or(u32::MAX));
     }
 }
 
 impl Events {
     pub(crate) fn new(upstreams: Arc<Upstreams>, clock: Arc<dyn Clock>) -> Self {
         let closed = watch::Sender::new(false);
-        Self { upstreams, clock, looking: Mutex::default(), recent: Recent::default(), closed }
+        Self { upstreams, clock, streams: Mutex::default(), recent: RecentCalls::default(), closed }
     }
 
     /// Ends every stream, so that draining does not wait for them, and refuses new ones.
@@ -163,16 +163,16 @@ impl Events {
     }
 
     /// Records a call of an agent or a program, and publishes it.
-    pub(crate) fn note(&self, caller: &Identity, call: Asked) {
+    pub(crate) fn note(&self, caller: &Identity, call: CompletedCall) {
         let (Some(workspace), Some(call)) = (caller.workspace, AgentCall::of(caller, call, self.clock.now()))
         else {
             return;
         };
         let call = Arc::new(call);
-        self.recent.keep(workspace, Arc::clone(&call));
-        let watched = self.looking().watched.get(&workspace).cloned();
+        self.recent.push(workspace, Arc::clone(&call));
+        let watched = self.streams().watched.get(&workspace).cloned();
         if let Some(watched) = watched {
-            watched.tell(Event::Call(call));
+            watched.publish(Event::Call(call));
         }
     }
 
@@ -181,8 +181,8 @@ impl Events {
         self.recent.of(workspace)
     }
 
-    fn looking(&self) -> MutexGuard<'_, Looking> {
-        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Acquires a slot and subscribes to the workspace, starting its watcher if needed.
@@ -190,42 +190,42 @@ impl Events {
         self: &Arc<Self>,
         workspace: WorkspaceId,
         person: &str,
-    ) -> Result<(Seat, Arc<Watched>, broadcast::Receiver<Event>), Problem> {
+    ) -> Result<(StreamPermit, Arc<WatchedWorkspace>, broadcast::Receiver<Event>), Problem> {
         if *self.closed.borrow() {
             return Err(Problem::unavailable("this server is going down; another answers", RETRY));
         }
-        let mut looking = self.looking();
-        if looking.total >= MOST {
+        let mut streams = self.streams();
+        if streams.total >= MAX_STREAMS {
             let message = "too many people follow events at once; pages ask again by themselves meanwhile";
             return Err(Problem::unavailable(message, RETRY));
         }
-        let own = looking.of_persons.entry(person.to_owned()).or_default();
+        let own = streams.of_persons.entry(person.to_owned()).or_default();
         if *own >= MOST_OF_PERSON {
             let message = format!("you follow events {MOST_OF_PERSON} times already; close a page first");
             return Err(Problem { retry_after: Some(RETRY), ..Problem::new(Reason::RateLimited, message) });
         }
         *own += 1;
-        looking.total += 1;
-        metrics::gauge!("cairn_event_streams").set(u32::try_from(looking.total).unwrap_or(u32::MAX));
-        let seat = Seat { events: Arc::clone(self), person: person.to_owned() };
-        let known = looking.watched.get(&workspace).cloned();
+        streams.total += 1;
+        metrics::gauge!("cairn_event_streams").set(u32::try_from(streams.total).unwrap_or(u32::MAX));
+        let permit = StreamPermit { events: Arc::clone(self), person: person.to_owned() };
+        let known = streams.watched.get(&workspace).cloned();
         let watched = known.unwrap_or_else(|| {
-            let watched = Arc::new(Watched::new(workspace));
-            looking.watched.insert(workspace, Arc::clone(&watched));
+            let watched = Arc::new(WatchedWorkspace::new(workspace));
+            streams.watched.insert(workspace, Arc::clone(&watched));
             tokio::spawn(watcher::watch(Arc::clone(self), Arc::clone(&watched)));
             watched
         });
-        let hears = watched.listen();
-        drop(looking);
-        Ok((seat, watched, hears))
+        let receiver = watched.subscribe();
+        drop(streams);
+        Ok((permit, watched, receiver))
     }
 
     /// Removes a workspace without subscribers; `false` if it still has some.
-    fn leave(&self, watched: &Watched) -> bool {
-        let mut looking = self.looking();
-        let is_left = !watched.is_heard();
+    fn leave(&self, watched: &WatchedWorkspace) -> bool {
+        let mut streams = self.streams();
+        let is_left = !watched.has_subscribers();
         if is_left {
-            looking.watched.remove(&watched.workspace);
+            streams.watched.remove(&watched.workspace);
         }
         is_left
     }
@@ -239,7 +239,7 @@ pub(crate) async fn stream(
     parts: &Parts,
 ) -> Result<Response, Error> {
     let workspace = member.identity.claims.workspace_id()?;
-    let (seat, watched, hears) = events.join(workspace, &member.identity.claims.principal.id)?;
+    let (permit, watched, receiver) = events.join(workspace, &member.identity.claims.principal.id)?;
     let secret = authenticator.session_secret(&parts.headers).unwrap_or_default().to_owned();
     let seen =
         parts.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()?.parse::<Position>().ok());
@@ -248,9 +248,9 @@ pub(crate) async fn stream(
         upstreams: Arc::clone(&events.upstreams),
         secret,
         watched,
-        hears,
+        receiver,
         closed: events.closed.subscribe(),
-        _seat: seat,
+        _permit: permit,
     };
     let mut response = follower.begin(seen, &member.identity.signed).await?;
     let headers = response.headers_mut();

@@ -16,44 +16,44 @@ use cairn_proto::sync::v1::{ListImportsRequest, ListSyncsRequest};
 use tokio::sync::broadcast;
 
 use super::position::Position;
-use super::{EVENTS_KEPT, Event, Events, feeds};
+use super::{CHANNEL_CAPACITY, Event, Events, feeds};
 use crate::upstreams::Upstreams;
 
 /// Events are visible within three seconds.
-const EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const BUDGET: Duration = Duration::from_secs(3);
 /// Only the newest runs of each kind are polled: a run in progress is among them.
-const RUNS: u32 = 10;
+const MAX_RUNS: u32 = 10;
 
 /// A workspace with subscribers.
-pub(super) struct Watched {
+pub(super) struct WatchedWorkspace {
     pub(super) workspace: WorkspaceId,
     sender: broadcast::Sender<Event>,
     /// The heads of the feeds when the first stream started.
-    begun: OnceLock<Position>,
+    start: OnceLock<Position>,
     /// The identity of the member checked last.
-    lent: Mutex<Option<String>>,
+    identity: Mutex<Option<String>>,
 }
 
-impl Watched {
+impl WatchedWorkspace {
     pub(super) fn new(workspace: WorkspaceId) -> Self {
         Self {
             workspace,
-            sender: broadcast::channel(EVENTS_KEPT).0,
-            begun: OnceLock::new(),
-            lent: Mutex::default(),
+            sender: broadcast::channel(CHANNEL_CAPACITY).0,
+            start: OnceLock::new(),
+            identity: Mutex::default(),
         }
     }
 
-    pub(super) fn listen(&self) -> broadcast::Receiver<Event> {
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.sender.subscribe()
     }
 
-    pub(super) fn is_heard(&self) -> bool {
+    pub(super) fn has_subscribers(&self) -> bool {
         self.sender.receiver_count() > 0
     }
 
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn publish(&self, event: Event) {
         // Having no subscribers is not an error.
         let _listeners = self.sender.send(event);
     }
@@ -61,43 +61,47 @@ impl Watched {
     /// Sets where the watcher starts. Only the first stream's position is used.
     pub(super) fn begin(&self, at: Position) {
         // Later streams started later, and are subscribed already.
-        let _is_known = self.begun.set(at);
+        let _is_known = self.start.set(at);
     }
 
     /// Hands in the identity of a member that was just checked, for the next poll.
-    pub(super) fn lend(&self, signed: &str) {
-        *self.lent.lock().unwrap_or_else(PoisonError::into_inner) = Some(signed.to_owned());
+    pub(super) fn set_identity(&self, signed: &str) {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(signed.to_owned());
     }
 
     /// Taken, so that it is used for one poll only and never after its owner has left.
-    fn borrowed(&self) -> Option<Call> {
-        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(Call::within(BUDGET).with_identity(&lent))
+    fn take_identity(&self) -> Option<Call> {
+        let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Call::within(BUDGET).with_identity(&identity))
     }
 }
 
 /// Polls until there are no subscribers.
-pub(super) async fn watch(events: Arc<Events>, watched: Arc<Watched>) {
+pub(super) async fn watch(events: Arc<Events>, watched: Arc<WatchedWorkspace>) {
     let mut closed = events.closed.subscribe();
-    let (mut told, mut standing) = (None, Standing::default());
+    let (mut told, mut standing) = (None, Snapshot::default());
     loop {
         tokio::select! {
             _ = closed.changed() => return,
-            () = tokio::time::sleep(EVERY) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
         }
         if events.leave(&watched) {
             return;
         }
-        let Some(mut after) = told.or_else(|| watched.begun.get().copied()) else { continue };
+        let Some(mut after) = told.or_else(|| watched.start.get().copied()) else { continue };
         for event in feeds::since(&events.upstreams, watched.workspace, after).await {
             if let Event::Change { feed, position, .. } | Event::Changes { feed, position } = &event {
                 after.advance(*feed, *position);
             }
-            watched.tell(event);
+            watched.publish(event);
         }
         told = Some(after);
-        if let Some(call) = watched.borrowed() {
-            standing.look(&events.upstreams, &call).await.into_iter().for_each(|event| watched.tell(event));
+        if let Some(call) = watched.take_identity() {
+            standing
+                .look(&events.upstreams, &call)
+                .await
+                .into_iter()
+                .for_each(|event| watched.publish(event));
         }
     }
 }
@@ -107,13 +111,13 @@ type Runs = HashMap<(&'static str, String), (String, u64)>;
 
 /// The last polled state of index and runs.
 #[derive(Default)]
-struct Standing {
+struct Snapshot {
     index: Option<(&'static str, u64)>,
     /// `None` before the first poll.
     runs: Option<Runs>,
 }
 
-impl Standing {
+impl Snapshot {
     async fn look(&mut self, upstreams: &Upstreams, call: &Call) -> Vec<Event> {
         let (index, runs) = tokio::join!(index(upstreams, call), runs(upstreams, call));
         let mut events = Vec::new();
@@ -151,7 +155,7 @@ async fn index(upstreams: &Upstreams, call: &Call) -> (&'static str, u64) {
 /// The newest runs. An unavailable service contributes none.
 async fn runs(upstreams: &Upstreams, call: &Call) -> Runs {
     let (mut syncs, mut imports, mut sources) = (upstreams.syncs(), upstreams.imports(), upstreams.sources());
-    let newest = || (RUNS, String::new());
+    let newest = || (MAX_RUNS, String::new());
     let (syncs, imports, sources) = tokio::join!(
         syncs.list_syncs(call.request({
             let (page_size, page_token) = newest();
@@ -186,14 +190,14 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_asked_without_a_member_who_looks() {
-        let watched = Watched::new("0199c0de-0000-7000-8000-0000000000a1".parse().unwrap());
-        assert!(watched.borrowed().is_none() && !watched.is_heard());
-        let hears = watched.listen();
-        watched.lend("signed");
-        assert!(watched.borrowed().is_some() && watched.is_heard());
-        assert!(watched.borrowed().is_none(), "lent for one round");
-        drop(hears);
-        watched.tell(Event::Ready {});
-        assert!(!watched.is_heard());
+        let watched = WatchedWorkspace::new("0199c0de-0000-7000-8000-0000000000a1".parse().unwrap());
+        assert!(watched.take_identity().is_none() && !watched.has_subscribers());
+        let receiver = watched.subscribe();
+        watched.set_identity("signed");
+        assert!(watched.take_identity().is_some() && watched.has_subscribers());
+        assert!(watched.take_identity().is_none(), "lent for one round");
+        drop(receiver);
+        watched.publish(Event::Ready {});
+        assert!(!watched.has_subscribers());
     }
 }

@@ -11,7 +11,7 @@ use super::failure::{Failure, failure_message};
 use super::reply::Reply;
 use super::{envelope, tools};
 use crate::cost::Cost;
-use crate::rate_limit::{Refusal, Standing};
+use crate::rate_limit::{Refusal, WindowState};
 
 /// What counts (spec 8); everything else is free.
 const COUNTED: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
@@ -79,7 +79,7 @@ fn answer(failure: impl Fn() -> Failure, body: Option<&Body>) -> Response {
     Reply { status, body: Some(answer) }.into_response()
 }
 
-fn details(standing: Standing) -> Value {
+fn details(standing: WindowState) -> Value {
     json!({
         "retryAfterSeconds": standing.resets_in,
         "limit": standing.limit,
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn every_request_of_a_batch_learns_when_to_come_back() {
         let standing =
-            Standing { window: crate::rate_limit::Window::Minute, limit: 5, remaining: 1, resets_in: 12 };
+            WindowState { window: crate::rate_limit::Window::Minute, limit: 5, remaining: 1, resets_in: 12 };
         let refusal = Refusal::Exhausted { plan: "free", units: 2, standing };
         let body = json!([call(1), call(2), {"jsonrpc": "2.0", "method": "x"}]);
         let response = refuse(refusal, Some(&Body::of(&HeaderMap::new(), Ok(body))));

@@ -45,7 +45,7 @@ use crate::connections::Connections;
 use crate::error::Error;
 use crate::events::Events;
 use crate::extract::is_json;
-use crate::follow::Follows;
+use crate::follow::FollowLimit;
 use crate::intake::Intake;
 use crate::oauth;
 use crate::operations::Context;
@@ -53,7 +53,7 @@ use crate::origin::Origins;
 use crate::own_writes::{OwnWrites, Writer};
 use crate::rate_limit::Limits;
 use crate::routes::Routes;
-use crate::shown::Shown;
+use crate::seen_contents::SeenContents;
 use crate::upstreams::Upstreams;
 
 const AGENT: Class = Class::new(Surface::Mcp, Who::Agent).patient().up_to(usize::MAX);
@@ -77,13 +77,13 @@ struct Endpoint {
     upstreams: Arc<Upstreams>,
     links: Arc<Links>,
     own_writes: Arc<OwnWrites>,
-    shown: Arc<Shown>,
+    seen_contents: Arc<SeenContents>,
     authenticator: Arc<Authenticator>,
     limits: Arc<Limits>,
     origins: Arc<Origins>,
     connections: Arc<Connections>,
     events: Arc<Events>,
-    follows: Arc<Follows>,
+    follows: Arc<FollowLimit>,
     intake: Arc<Intake>,
     admission: Arc<Admission>,
 }
@@ -94,7 +94,7 @@ impl FromRef<App> for Endpoint {
             upstreams: FromRef::from_ref(app),
             links: FromRef::from_ref(app),
             own_writes: FromRef::from_ref(app),
-            shown: FromRef::from_ref(app),
+            seen_contents: FromRef::from_ref(app),
             authenticator: FromRef::from_ref(app),
             limits: FromRef::from_ref(app),
             origins: FromRef::from_ref(app),
@@ -137,7 +137,7 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
         upstreams: Arc::clone(&endpoint.upstreams),
         links: Arc::clone(&endpoint.links),
         own_writes: Arc::clone(&endpoint.own_writes),
-        shown: Some(Arc::clone(&endpoint.shown)),
+        seen_contents: Some(Arc::clone(&endpoint.seen_contents)),
         events: Some(Arc::clone(&endpoint.events)),
         call,
         identity,
@@ -180,7 +180,7 @@ async fn read(
         return Err(Error::not_json());
     }
     let bytes =
-        intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, workspace).await?;
+        intake.receive(body, Class::of(&parts.extensions).max_bytes, &parts.extensions, workspace).await?;
     match intake.read(bytes, json::read).await? {
         Ok(value) => Ok(Asked::of(&parts.headers, Ok(value))),
         Err(Unreadable::Invalid(error)) => Ok(Asked::of(&parts.headers, Err(error))),

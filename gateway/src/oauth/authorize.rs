@@ -135,7 +135,7 @@ pub(super) async fn read_form(
     }
     server.limits.open_body(parts).await?;
     let bytes =
-        server.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
+        server.intake.receive(body, Class::of(&parts.extensions).max_bytes, &parts.extensions, None).await;
     let bytes = bytes.map_err(|error: Error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;

@@ -30,7 +30,7 @@ pub(super) async fn register(State(server): State<Server>, request: Request) -> 
     let (parts, body) = request.into_parts();
     server.limits.registration(&parts).await?;
     let bytes =
-        server.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
+        server.intake.receive(body, Class::of(&parts.extensions).max_bytes, &parts.extensions, None).await;
     let bytes =
         bytes.map_err(|error| Refusal::new(error.status, "invalid_client_metadata", error.message))?;
     let call = call_of(&parts);

@@ -19,12 +19,12 @@ const MARGIN: Duration = Duration::from_secs(2);
 
 /// A place in the feeds: how far each was told. A place that names one feed is of that feed alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place {
+pub(crate) struct Cursor {
     content: Option<u64>,
     ingest: Option<u64>,
 }
 
-impl Place {
+impl Cursor {
     /// How far the feed of the workspace's own content was told.
     pub(crate) const fn of_content(self) -> Option<u64> {
         self.content
@@ -48,7 +48,7 @@ impl Place {
 }
 
 /// As `c1-z.i1-4`, or the one token of a place in one feed.
-impl fmt::Display for Place {
+impl fmt::Display for Cursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let token = |source: Source| Some(ChangeToken { source, position: self.of(source)? }.to_string());
         let tokens: Vec<String> = [Source::Content, Source::Ingest].into_iter().filter_map(token).collect();
@@ -56,28 +56,28 @@ impl fmt::Display for Place {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for Cursor {
     type Err = InvalidToken;
 
     /// Reads what [`fmt::Display`] writes, and the token of a write.
     fn from_str(text: &str) -> Result<Self, InvalidToken> {
-        let mut place = Self::default();
+        let mut cursor = Self::default();
         for token in text.split('.') {
             let token: ChangeToken = token.parse()?;
-            if place.of(token.source).is_some() {
+            if cursor.of(token.source).is_some() {
                 return Err(InvalidToken);
             }
-            place = place.at(token);
+            cursor = cursor.at(token);
         }
-        Ok(place)
+        Ok(cursor)
     }
 }
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct ListOptions {
     /// Absent: where the feeds are now.
-    pub(crate) after: Option<Place>,
+    pub(crate) after: Option<Cursor>,
     /// How many changes at most.
     pub(crate) limit: u32,
     /// How long to wait when there is none.
@@ -87,7 +87,7 @@ pub(crate) struct Asked {
 /// A part of the feeds that was read.
 struct Part {
     changes: Vec<Change>,
-    next: Place,
+    next: Cursor,
     has_more: bool,
 }
 
@@ -98,7 +98,7 @@ impl Part {
         self.changes.extend(answer.changes.into_iter().map(|change| Change::read(feed, change)));
     }
 
-    fn done(self) -> (Changes, Place) {
+    fn done(self) -> (Changes, Cursor) {
         let next = self.next.to_string();
         (Changes { changes: self.changes, next, has_more: self.has_more }, self.next)
     }
@@ -108,12 +108,12 @@ impl Part {
 pub(crate) async fn list(
     upstreams: &Upstreams,
     call: &Call,
-    asked: Asked,
-) -> Result<(Changes, Place), Problem> {
-    let Some(after) = asked.after else { return heads(upstreams, call).await };
+    options: ListOptions,
+) -> Result<(Changes, Cursor), Problem> {
+    let Some(after) = options.after else { return heads(upstreams, call).await };
     let mut part = Part { changes: Vec::new(), next: after, has_more: false };
     for feed in [Source::Content, Source::Ingest] {
-        let room = asked.limit.saturating_sub(u32::try_from(part.changes.len()).unwrap_or(u32::MAX));
+        let room = options.limit.saturating_sub(u32::try_from(part.changes.len()).unwrap_or(u32::MAX));
         let Some(position) = after.of(feed) else { continue };
         if room == 0 {
             part.has_more = true;
@@ -121,16 +121,16 @@ pub(crate) async fn list(
         }
         part.take(feed, read(upstreams, call, feed, Some(position), room, Duration::ZERO).await?);
     }
-    let wait = asked.wait.min(call.remaining().saturating_sub(MARGIN));
+    let wait = options.wait.min(call.remaining().saturating_sub(MARGIN));
     if part.changes.is_empty() && !part.has_more && !wait.is_zero() {
-        wait_for(upstreams, call, asked.limit, wait, &mut part).await?;
+        wait_for(upstreams, call, options.limit, wait, &mut part).await?;
     }
     Ok(part.done())
 }
 
 /// Where the feeds are.
-async fn heads(upstreams: &Upstreams, call: &Call) -> Result<(Changes, Place), Problem> {
-    let mut part = Part { changes: Vec::new(), next: Place::default(), has_more: false };
+async fn heads(upstreams: &Upstreams, call: &Call) -> Result<(Changes, Cursor), Problem> {
+    let mut part = Part { changes: Vec::new(), next: Cursor::default(), has_more: false };
     for feed in [Source::Content, Source::Ingest] {
         part.take(feed, read(upstreams, call, feed, None, 1, Duration::ZERO).await?);
     }
@@ -145,8 +145,8 @@ async fn wait_for(
     wait: Duration,
     part: &mut Part,
 ) -> Result<(), Problem> {
-    let place = part.next;
-    let told = async |feed: Source| match place.of(feed) {
+    let cursor = part.next;
+    let told = async |feed: Source| match cursor.of(feed) {
         Some(position) => read(upstreams, call, feed, Some(position), limit, wait).await.map(Some),
         None => future::pending().await,
     };
@@ -164,7 +164,7 @@ async fn wait_for(
     };
     // Both wait as long; the one that is a moment behind may have something.
     if is_over
-        && place.of(other_feed).is_some()
+        && cursor.of(other_feed).is_some()
         && let Some(answer) = other.await?
     {
         part.take(other_feed, answer);
@@ -196,12 +196,12 @@ mod tests {
     #[test]
     fn a_place_comes_back_from_its_text_and_nothing_else_does() {
         for text in ["c1-z.i1-4", "c1-0", "i1-7"] {
-            assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<Cursor>().unwrap().to_string(), text);
         }
         for odd in ["", ".", "c1-1.", "c1-1.c1-2", "i1-1.i1-1", "x1-1", "c1-1.i1-2.c1-3", "1", "é"] {
-            assert!(odd.parse::<Place>().is_err(), "{odd}");
+            assert!(odd.parse::<Cursor>().is_err(), "{odd}");
         }
-        let place = "c1-1.i1-2".parse::<Place>().unwrap();
-        assert_eq!(place.at("i1-9".parse().unwrap()).to_string(), "c1-1.i1-9");
+        let cursor = "c1-1.i1-2".parse::<Cursor>().unwrap();
+        assert_eq!(cursor.at("i1-9".parse().unwrap()).to_string(), "c1-1.i1-9");
     }
 }

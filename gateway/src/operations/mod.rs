@@ -63,7 +63,7 @@ use crate::auth::{Caller, CallerIdentity};
 use crate::error::{self, Error};
 use crate::events::Events;
 use crate::own_writes::{OwnWrites, Writer};
-use crate::shown::{Before, Shown};
+use crate::seen_contents::{EarlierContent, SeenContents};
 use crate::upstreams::Upstreams;
 
 /// Names the root where an id of a folder could stand, in queries.
@@ -82,7 +82,7 @@ pub(crate) struct Context {
     /// Whose writes are remembered; `None` where callers carry the consistency token themselves.
     pub(crate) writer: Option<Writer>,
     /// What agents were shown is remembered here; `None` for others, who know by themselves what they have read.
-    pub(crate) shown: Option<Arc<Shown>>,
+    pub(crate) seen_contents: Option<Arc<SeenContents>>,
     /// Where calls of agents are told; `None` where they are told otherwise, or nobody but people calls.
     pub(crate) events: Option<Arc<Events>>,
 }
@@ -97,17 +97,17 @@ impl Context {
 impl Context {
     /// Notes which contents of documents, by id and hash, the agent is shown; for each, what it was shown of it before, where that
     /// was another content.
-    pub(crate) fn show(&self, documents: &[(&str, &str)]) -> Vec<Option<Before>> {
-        match (&self.shown, &self.writer) {
-            (Some(shown), Some(agent)) => shown.note(agent, documents),
+    pub(crate) fn show(&self, documents: &[(&str, &str)]) -> Vec<Option<EarlierContent>> {
+        match (&self.seen_contents, &self.writer) {
+            (Some(seen_contents), Some(agent)) => seen_contents.note(agent, documents),
             _ => Vec::new(),
         }
     }
 
     /// What the agent writes it knows, whatever it was shown before.
     pub(crate) fn wrote(&self, document: &str) {
-        if let (Some(shown), Some(agent)) = (&self.shown, &self.writer) {
-            shown.forget(agent, document);
+        if let (Some(seen_contents), Some(agent)) = (&self.seen_contents, &self.writer) {
+            seen_contents.forget(agent, document);
         }
     }
 }
@@ -125,7 +125,7 @@ impl FromRequestParts<App> for Context {
             identity: caller.identity,
             step_up: None,
             writer: None,
-            shown: None,
+            seen_contents: None,
             events: None,
         })
     }

@@ -104,7 +104,7 @@ impl Sessions {
         let attempt = self.limits.begin_sign_in(&parts.extensions, source).await?;
         let answer = ask(Some(source.to_string())).await;
         if !answer.as_ref().is_err_and(|status| status.code() == Code::Unauthenticated) {
-            self.limits.forget_sign_in(attempt).await;
+            self.limits.refund_sign_in(attempt).await;
         }
         answered(answer)
     }
@@ -130,7 +130,7 @@ impl Sessions {
         let is_guess =
             |problem: &Problem| problem.violations.iter().any(|broken| broken.path == "currentPassword");
         if !changed.as_ref().is_err_and(is_guess) {
-            self.limits.forget_sign_in(attempt).await;
+            self.limits.refund_sign_in(attempt).await;
         }
         changed.map(drop)
     }
@@ -142,7 +142,7 @@ impl Sessions {
         let Some(secret) = secret else { return Ok(()) };
         let message = proto::DeleteSessionRequest { session_secret: secret.to_owned() };
         answered(self.upstreams.sessions().delete_session(auth::call_of(parts).request(message)).await)?;
-        self.authenticator.tokens().forget_session(secret);
+        self.authenticator.tokens().invalidate_session(secret);
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl Sessions {
         let message = person.request(proto::DeleteSessionsRequest {});
         answered(self.upstreams.sessions().delete_sessions(message).await)?;
         if let Some(secret) = self.authenticator.session_secret(&parts.headers) {
-            self.authenticator.tokens().forget_session(secret);
+            self.authenticator.tokens().invalidate_session(secret);
         }
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Sessions {
         secret: &str,
         end: Option<&prost_types::Timestamp>,
     ) -> Result<HeaderValue, Problem> {
-        self.authenticator.tokens().note_session(secret);
+        self.authenticator.tokens().mark_session_known(secret);
         self.written(secret, self.lifetime(end))
     }
 

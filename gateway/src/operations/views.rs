@@ -100,7 +100,7 @@ impl Eyes {
             identity: Arc::new(identity),
             step_up: None,
             writer: None,
-            shown: None,
+            seen_contents: None,
             events: None,
         };
         let permissions = view.permissions.into_iter().filter_map(Permission::from_number).collect();

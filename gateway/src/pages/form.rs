@@ -30,7 +30,7 @@ impl FromRequest<App> for Form {
         if Class::of(&parts.extensions).who == Who::Anyone {
             limits.open_body(&parts).await?;
         }
-        let limit = Class::of(&parts.extensions).most_bytes;
+        let limit = Class::of(&parts.extensions).max_bytes;
         let bytes = intake.receive(body, limit, &parts.extensions, None).await?;
         intake.read(bytes, Self::read).await
     }

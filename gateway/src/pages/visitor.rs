@@ -160,7 +160,7 @@ impl Visitor {
             identity: Arc::clone(&self.here()?.identity),
             step_up: None,
             writer: None,
-            shown: None,
+            seen_contents: None,
             events: None,
         })
     }

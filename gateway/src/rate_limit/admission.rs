@@ -17,7 +17,7 @@ use super::headers::report;
 use super::limiter::Limiter;
 use super::plans::Plans;
 use super::source::TrustedProxies;
-use super::{Counted, Key, Quota, Settings, Standing, Window};
+use super::{Counted, Key, Quota, Settings, Window, WindowState};
 use crate::error::Error;
 
 /// Invalid tokens per source address (contract).
@@ -55,7 +55,7 @@ cairn_chassis::debug_fields!(Limits { limiter });
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Refusal {
     /// A window is exhausted.
-    Exhausted { plan: &'static str, units: u32, standing: Standing },
+    Exhausted { plan: &'static str, units: u32, standing: WindowState },
     /// More units than some window ever allows.
     TooLarge { plan: &'static str, units: u32, window: Window, limit: u32 },
 }
@@ -63,7 +63,11 @@ pub(crate) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exhausted { plan, units, standing: Standing { window, limit, remaining, resets_in } } => {
+            Self::Exhausted {
+                plan,
+                units,
+                standing: WindowState { window, limit, remaining, resets_in },
+            } => {
                 write!(
                     formatter,
                     "rate limit: the plan '{plan}' allows a token {limit} requests in a {}, {remaining} are left and \
@@ -101,7 +105,7 @@ pub(super) fn limited(message: String, retry_after: Option<Duration>) -> Problem
     Problem { retry_after, ..Problem::new(Reason::RateLimited, message) }
 }
 
-pub(super) fn count_refusal(of: &'static str, standing: Standing) {
+pub(super) fn count_refusal(of: &'static str, standing: WindowState) {
     metrics::counter!(REFUSALS, "of" => of, "window" => standing.window.as_str()).increment(1);
 }
 
@@ -172,7 +176,7 @@ impl Limits {
         };
         let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
         let resets_in = u32::try_from(seconds).unwrap_or(u32::MAX);
-        let standing = Standing { window, limit, remaining: 0, resets_in };
+        let standing = WindowState { window, limit, remaining: 0, resets_in };
         report(&parts.extensions, Some(standing));
         Err(too_many_invalid_tokens(standing))
     }
@@ -230,7 +234,7 @@ fn invalid_tokens_of(source: IpAddr) -> Key {
     Key::new("address", source)
 }
 
-fn too_many_invalid_tokens(standing: Standing) -> Problem {
+fn too_many_invalid_tokens(standing: WindowState) -> Problem {
     count_refusal("address", standing);
     let message = format!(
         "too many invalid tokens from this address: {} are allowed in a minute; correct the token, and retry after {} s",

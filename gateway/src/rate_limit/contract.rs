@@ -63,13 +63,13 @@ async fn takes_all_or_nothing(engine: &dyn RateLimiter, name: &str) {
 async fn gives_back(engine: &dyn RateLimiter, clock: &ManualClock, name: &str) {
     let (key, quota) = (Key::new("token", "gives back"), Quota::new(Some(4), None, Some(9)));
     engine.take(&key, quota, 4).await.unwrap();
-    engine.give_back(&key, quota, 1).await.unwrap();
+    engine.refund(&key, quota, 1).await.unwrap();
     assert_eq!(engine.take(&key, quota, 0).await.unwrap().used, [3, 0, 3], "{name}");
     clock.advance(Duration::from_secs(60));
-    engine.give_back(&key, quota, 2).await.unwrap();
+    engine.refund(&key, quota, 2).await.unwrap();
     assert_eq!(engine.take(&key, quota, 0).await.unwrap().used, [0, 0, 1], "{name}: never below nothing");
     let unknown = Key::new("token", "never seen");
-    engine.give_back(&unknown, quota, 2).await.unwrap();
+    engine.refund(&unknown, quota, 2).await.unwrap();
     assert_eq!(engine.take(&unknown, quota, 0).await.unwrap().used, [0, 0, 0], "{name}");
 }
 
@@ -139,7 +139,7 @@ async fn agrees_with_a_model(engine: &dyn RateLimiter, clock: &ManualClock, name
             }
             let what = format!("{name}: script {script}, step {place} of {steps:?} with {quota:?}");
             if step.back {
-                engine.give_back(&key, quota, step.units).await.unwrap();
+                engine.refund(&key, quota, step.units).await.unwrap();
                 put_back(&mut taken, step.key, second, step.units);
                 continue;
             }

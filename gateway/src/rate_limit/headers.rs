@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
-use super::Standing;
+use super::WindowState;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -18,11 +18,11 @@ pub(crate) struct ShownWindow(Arc<Mutex<Option<Reported>>>);
 #[derive(Debug, Clone, Copy)]
 enum Reported {
     Unlimited,
-    Limited(Standing),
+    Limited(WindowState),
 }
 
 /// Reports the caller's tightest window; `None` when nothing is limited.
-pub(super) fn report(request: &Extensions, standing: Option<Standing>) {
+pub(super) fn report(request: &Extensions, standing: Option<WindowState>) {
     if let Some(ShownWindow(shown)) = request.get() {
         let reported = standing.map_or(Reported::Unlimited, Reported::Limited);
         *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(reported);
@@ -55,7 +55,7 @@ impl ShownWindow {
 }
 
 /// Writes how a window stands.
-pub(crate) fn write(standing: Standing, headers: &mut HeaderMap) {
+pub(crate) fn write(standing: WindowState, headers: &mut HeaderMap) {
     headers.insert(LIMIT, HeaderValue::from(standing.limit));
     headers.insert(REMAINING, HeaderValue::from(standing.remaining));
     headers.insert(RESET, HeaderValue::from(standing.resets_in));

@@ -52,10 +52,10 @@ impl Limiter {
         }
     }
 
-    /// As [`RateLimiter::give_back`].
-    pub(super) async fn give_back(&self, key: &Key, quota: Quota, units: u32) {
+    /// As [`RateLimiter::refund`].
+    pub(super) async fn refund(&self, key: &Key, quota: Quota, units: u32) {
         let Some(shared) = &self.shared else { return self.own.put_back(key, quota, units) };
-        if shared.ask(|engine| async move { engine.give_back(key, quota, units).await }).await.is_none() {
+        if shared.ask(|engine| async move { engine.refund(key, quota, units).await }).await.is_none() {
             self.own.put_back(key, quota, units);
         }
     }
@@ -125,11 +125,11 @@ mod tests {
             self.windows.take(key, quota, units).await
         }
 
-        async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
+        async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
             if self.is_away.load(Ordering::SeqCst) {
                 return Err(Unreachable("away".to_owned()));
             }
-            self.windows.give_back(key, quota, units).await
+            self.windows.refund(key, quota, units).await
         }
     }
 
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!((remaining().await, remaining().await), (9, 8));
         redis.is_away.store(true, Ordering::SeqCst);
         assert_eq!((remaining().await, remaining().await), (9, 8), "windows of its own");
-        limiter.give_back(&key, quota, 1).await;
+        limiter.refund(&key, quota, 1).await;
         assert_eq!(remaining().await, 8);
         assert_eq!(redis.asked.load(Ordering::SeqCst), 3, "nobody asks again at once");
 

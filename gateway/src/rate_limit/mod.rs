@@ -26,7 +26,7 @@ pub(crate) use self::admission::{Limits, Refusal};
 use self::plans::Plans;
 pub use self::redis::RedisUrl;
 use self::source::TrustedProxies;
-pub(crate) use self::window::{Counted, Quota, Standing, Window};
+pub(crate) use self::window::{Counted, Quota, Window, WindowState};
 use crate::{Config, ConfigError};
 
 /// What is counted together: one token, one source address, one account.
@@ -78,5 +78,5 @@ trait RateLimiter: fmt::Debug + Send + Sync {
     async fn take(&self, key: &Key, quota: Quota, units: u32) -> Result<Counted, Unreachable>;
 
     /// Puts units back into the windows that run now.
-    async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable>;
+    async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable>;
 }

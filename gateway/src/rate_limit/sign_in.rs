@@ -35,8 +35,8 @@ impl Limits {
     }
 
     /// Refunds an attempt that succeeded, or whose secret was never checked.
-    pub(crate) async fn forget_sign_in(&self, Attempt(address): Attempt) {
-        self.limiter.give_back(&address, OF_ADDRESS, 1).await;
+    pub(crate) async fn refund_sign_in(&self, Attempt(address): Attempt) {
+        self.limiter.refund(&address, OF_ADDRESS, 1).await;
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         let door = Door::new();
         for _ in 0..50 {
             let attempt = door.knock(1).await.unwrap();
-            door.limits.forget_sign_in(attempt).await;
+            door.limits.refund_sign_in(attempt).await;
         }
     }
 }

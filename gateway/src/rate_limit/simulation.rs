@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 fn limits_are_kept_and_nobody_below_them_is_refused() {
     simulation::run("rate limits", 300, |world| {
         simulation::block_on(async {
-            let mut walk = Walk::begin(world);
+            let mut walk = SimulationRun::begin(world);
             for _ in 0..walk.world.between(50, 200) {
                 walk.step().await;
             }
@@ -36,37 +36,37 @@ fn limits_are_kept_and_nobody_below_them_is_refused() {
 
 /// The state of a gateway's connection to Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum LinkState {
     Open,
     /// Requests are lost.
     Cut,
     /// Requests arrive, responses are lost.
-    Deaf,
+    ResponseLost,
 }
 
-const WAYS: [Way; 3] = [Way::Open, Way::Cut, Way::Deaf];
+const LINK_STATES: [LinkState; 3] = [LinkState::Open, LinkState::Cut, LinkState::ResponseLost];
 
 /// The connection of one gateway to the shared windows.
 #[derive(Debug)]
 struct Link {
     redis: Memory,
-    /// An index into [`WAYS`].
-    way: AtomicU8,
+    /// An index into [`LINK_STATES`].
+    state: AtomicU8,
     was_asked: AtomicBool,
 }
 
 impl Link {
-    fn way(&self) -> Way {
-        WAYS[usize::from(self.way.load(Ordering::SeqCst))]
+    fn state(&self) -> LinkState {
+        LINK_STATES[usize::from(self.state.load(Ordering::SeqCst))]
     }
 
     /// Sends a request; its effect happens if it arrives.
     fn ask<T>(&self, question: impl FnOnce() -> T) -> Result<T, Unreachable> {
         self.was_asked.store(true, Ordering::SeqCst);
-        match self.way() {
-            Way::Open => Ok(question()),
-            Way::Cut => Err(Unreachable("cut".to_owned())),
-            Way::Deaf => {
+        match self.state() {
+            LinkState::Open => Ok(question()),
+            LinkState::Cut => Err(Unreachable("cut".to_owned())),
+            LinkState::ResponseLost => {
                 question();
                 Err(Unreachable("deaf".to_owned()))
             }
@@ -80,7 +80,7 @@ impl RateLimiter for Link {
         self.ask(|| self.redis.count(key, quota, units))
     }
 
-    async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
+    async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
         self.ask(|| self.redis.put_back(key, quota, units))
     }
 }
@@ -134,7 +134,7 @@ impl Model {
 /// Units admitted per counter and window, summed up independently of the model.
 type Sums = HashMap<(Counter, u64, usize, i64), u32>;
 
-struct Walk<'a> {
+struct SimulationRun<'a> {
     world: &'a mut World,
     time: Arc<ManualClock>,
     redis_clock: Arc<SkewedClock>,
@@ -150,7 +150,7 @@ fn clock(time: &Arc<ManualClock>) -> (Arc<SkewedClock>, Arc<dyn Clock>) {
     (clock, shared)
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SimulationRun<'a> {
     fn begin(world: &'a mut World) -> Self {
         let time = Arc::new(ManualClock::new(Timestamp::from_seconds(START)));
         let (redis_clock, shared) = clock(&time);
@@ -158,8 +158,8 @@ impl<'a> Walk<'a> {
         let count = world.between(1, 3);
         let gateway = |_| {
             let (clock, shared) = clock(&time);
-            let (way, was_asked) = Default::default();
-            let link = Arc::new(Link { redis: redis.clone(), way, was_asked });
+            let (state, was_asked) = Default::default();
+            let link = Arc::new(Link { redis: redis.clone(), state, was_asked });
             let engine: Arc<dyn RateLimiter> = Arc::<Link>::clone(&link);
             Gateway { limiter: Limiter::new(Some(engine), shared), link, clock, failed_at: None }
         };
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
         match self.world.below(20) {
             0..=11 => self.take(gateway).await,
             12..=15 => self.pass(),
-            16..=17 => self.turn(gateway),
+            16..=17 => self.change_link(gateway),
             18 => self.adjust_clock(Some(gateway)),
             _ => self.adjust_clock(None),
         }
@@ -188,27 +188,27 @@ impl<'a> Walk<'a> {
             let Gateway { limiter, link, .. } = &self.gateways[gateway];
             link.was_asked.store(false, Ordering::SeqCst);
             let counted = limiter.take(&Key::new("token", key), self.quota, units).await;
-            (counted, link.was_asked.load(Ordering::SeqCst).then(|| link.way()))
+            (counted, link.was_asked.load(Ordering::SeqCst).then(|| link.state()))
         };
         let what = format!("{gateway} takes {units} for {key}, Redis asked: {asked:?}");
         self.world.note(format_args!("{what}: {}", counted.admitted));
         self.check_asked(gateway, asked, &what);
         let (redis_second, own_second) =
             (self.redis_clock.now().as_seconds(), self.gateways[gateway].clock.now().as_seconds());
-        if asked == Some(Way::Deaf) {
+        if asked == Some(LinkState::ResponseLost) {
             // Redis counted it, but the response was lost.
             self.count(None, key, units, redis_second);
         }
         let (counter, second) = match asked {
-            Some(Way::Open) => (None, redis_second),
-            Some(Way::Cut | Way::Deaf) | None => (Some(gateway), own_second),
+            Some(LinkState::Open) => (None, redis_second),
+            Some(LinkState::Cut | LinkState::ResponseLost) | None => (Some(gateway), own_second),
         };
         let expected = self.count(counter, key, units, second);
         assert_eq!(counted.admitted, expected, "{what}, at {second}: {counted:?}");
     }
 
     /// Redis is asked unless the circuit breaker is open, whatever the clock did since.
-    fn check_asked(&mut self, gateway: usize, asked: Option<Way>, what: &str) {
+    fn check_asked(&mut self, gateway: usize, asked: Option<LinkState>, what: &str) {
         let gateway = &mut self.gateways[gateway];
         let now = gateway.clock.now();
         let is_paused = gateway.failed_at.is_some_and(|at| (at..at.plus(PAUSE)).contains(&now));
@@ -219,8 +219,8 @@ impl<'a> Walk<'a> {
             gateway.failed_at
         );
         match asked {
-            Some(Way::Open) => gateway.failed_at = None,
-            Some(Way::Cut | Way::Deaf) => gateway.failed_at = Some(now),
+            Some(LinkState::Open) => gateway.failed_at = None,
+            Some(LinkState::Cut | LinkState::ResponseLost) => gateway.failed_at = Some(now),
             None => {}
         }
     }
@@ -251,10 +251,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Changes the state of a gateway's connection to Redis.
-    fn turn(&mut self, gateway: usize) {
-        let place = self.world.place_in(WAYS.len());
-        self.world.note(format_args!("{gateway} and Redis: {:?}", WAYS[place]));
-        self.gateways[gateway].link.way.store(u8::try_from(place).unwrap_or(0), Ordering::SeqCst);
+    fn change_link(&mut self, gateway: usize) {
+        let place = self.world.place_in(LINK_STATES.len());
+        self.world.note(format_args!("{gateway} and Redis: {:?}", LINK_STATES[place]));
+        self.gateways[gateway].link.state.store(u8::try_from(place).unwrap_or(0), Ordering::SeqCst);
     }
 
     /// Skews a clock by up to two minutes from the true time: a gateway's, or that of Redis.

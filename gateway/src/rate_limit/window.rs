@@ -93,7 +93,7 @@ pub(crate) struct Counted {
 
 /// The state of one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct WindowState {
     pub(crate) window: Window,
     pub(crate) limit: u32,
     pub(crate) remaining: u32,
@@ -101,7 +101,7 @@ pub(crate) struct Standing {
     pub(crate) resets_in: u32,
 }
 
-impl Standing {
+impl WindowState {
     pub(crate) fn wait(self) -> Duration {
         Duration::from_secs(u64::from(self.resets_in))
     }
@@ -116,16 +116,17 @@ impl Counted {
     /// The tightest window. After a refusal: of the exhausted ones, the one that ends last, so that a retry after
     /// its end has room in all. Otherwise the one with the smallest share of its limit left, preferring the
     /// shortest. `None` when nothing is limited.
-    pub(crate) fn tightest(&self) -> Option<Standing> {
+    pub(crate) fn tightest(&self) -> Option<WindowState> {
         let rows = Window::ALL.into_iter().zip(self.quota.0.into_iter().zip(self.used));
         let standings = rows.filter_map(|(window, (limit, used))| {
             let limit = limit?;
             let remaining = limit.saturating_sub(used);
-            Some(Standing { window, limit, remaining, resets_in: window.ends_in(self.second) })
+            Some(WindowState { window, limit, remaining, resets_in: window.ends_in(self.second) })
         });
         if self.admitted {
             return standings.reduce(|tightest, next| {
-                let share = |one: &Standing, of: &Standing| u64::from(one.remaining) * u64::from(of.limit);
+                let share =
+                    |one: &WindowState, of: &WindowState| u64::from(one.remaining) * u64::from(of.limit);
                 if share(&next, &tightest) < share(&tightest, &next) { next } else { tightest }
             });
         }

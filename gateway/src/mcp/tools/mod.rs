@@ -62,18 +62,18 @@ struct Terms {
     /// `None` where every caller may.
     permission: Option<Permission>,
     /// Of the arguments.
-    most_bytes: usize,
+    max_bytes: usize,
     /// What it takes of this process's capacity.
     cost: Cost,
 }
 
 impl Terms {
-    const ORDINARY: Self = Self { permission: None, most_bytes: ORDINARY_BYTES, cost: Cost::POINT };
+    const ORDINARY: Self = Self { permission: None, max_bytes: ORDINARY_BYTES, cost: Cost::POINT };
     const READ: Self = Self { permission: Some(Permission::Read), ..Self::ORDINARY };
     const WRITE: Self = Self { permission: Some(Permission::Write), cost: Cost::WRITE, ..Self::ORDINARY };
     const DELETE: Self = Self { permission: Some(Permission::Delete), ..Self::WRITE };
     /// With the text of a file.
-    const WRITE_FILE: Self = Self { most_bytes: FILE_BYTES, ..Self::WRITE };
+    const WRITE_FILE: Self = Self { max_bytes: FILE_BYTES, ..Self::WRITE };
     /// Several items at once.
     const LIST: Self = Self::READ.costing(Cost::LIST);
 
@@ -189,7 +189,7 @@ pub(super) async fn call(context: &Context, mut request: Request) -> Result<Map<
         Ok(Outcome { refusal: Some((problem, next)), .. }) => refused(&problem, Some(&next)),
         Ok(outcome) => {
             if let (Some(change), Some(writer)) = (outcome.change, &context.writer) {
-                context.own_writes.remember(writer, change);
+                context.own_writes.record(writer, change);
                 outcome.left().for_each(|document| context.wrote(document));
                 context.show(outcome.left_with_content().as_slice());
             }
@@ -205,7 +205,7 @@ pub(super) async fn call(context: &Context, mut request: Request) -> Result<Map<
 fn note(context: &Context, tool: &Tool, result: &Map<String, Value>, took: Duration) {
     let Some(events) = &context.events else { return };
     let lists = result.get("structuredContent").and_then(Value::as_object);
-    let call = events::Asked {
+    let call = events::CompletedCall {
         channel: context.call.channel(),
         tool: tool.name.to_owned(),
         results: lists.and_then(listed).map(Vec::len),
@@ -227,8 +227,8 @@ fn permit(context: &Context, tool: &Tool, given: &Map<String, Value>) -> Result<
     if let Some(permission) = terms.permission {
         context.identity.claims.require(permission)?;
     }
-    if given.values().map(length).sum::<usize>() > terms.most_bytes {
-        let message = format!("the arguments of {} are larger than {} bytes", tool.name, terms.most_bytes);
+    if given.values().map(length).sum::<usize>() > terms.max_bytes {
+        let message = format!("the arguments of {} are larger than {} bytes", tool.name, terms.max_bytes);
         return Err(Problem::new(Reason::PayloadTooLarge, message));
     }
     Ok(())

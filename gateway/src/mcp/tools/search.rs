@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
     use crate::answers::Links;
-    use crate::shown::Before;
+    use crate::seen_contents::EarlierContent;
 
     #[test]
     fn lines_that_answer_are_marked_with_their_numbers() {
@@ -219,8 +219,10 @@ mod tests {
         let result = proto::Result { citation: Some(citation), ..Default::default() };
         let answer = proto::SearchContextResponse { results: vec![result], ..Default::default() };
         let mut answer = SearchAnswer::read(answer, &Links::new(None));
-        let before =
-            Before { content_hash: "blake3:0".to_owned(), at: Timestamp::from_seconds(1_800_000_000) };
+        let before = EarlierContent {
+            content_hash: "blake3:0".to_owned(),
+            at: Timestamp::from_seconds(1_800_000_000),
+        };
         answer.results[0].meta = Some(ResultMeta::from(before));
         let told = "Changed since you were shown it (2027-01-15T08:00:00.000Z); as it was: get_file with \
             {\"hash\":\"blake3:0\",\"id\":\"F\"}";

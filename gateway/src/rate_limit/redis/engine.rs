@@ -159,7 +159,7 @@ impl RateLimiter for Redis {
             .ok_or_else(|| Unreachable("an answer that is none of the script's".to_owned()))
     }
 
-    async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
+    async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
         if quota.smallest().is_none() {
             return Ok(());
         }

@@ -21,12 +21,12 @@ const MOST_DOCUMENTS: usize = 256;
 const HASH: &str = "blake3:";
 
 /// The recent contents of each agent.
-pub(crate) struct Shown {
+pub(crate) struct SeenContents {
     clock: Arc<dyn Clock>,
     agents: Cache<Writer, Arc<Mutex<VecDeque<Content>>>>,
 }
 
-cairn_chassis::debug_fields!(Shown);
+cairn_chassis::debug_fields!(SeenContents);
 
 /// A content that was served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,19 +46,19 @@ impl Content {
 
 /// An earlier content of a document that has changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Before {
+pub(crate) struct EarlierContent {
     pub(crate) content_hash: String,
     pub(crate) at: Timestamp,
 }
 
-impl Shown {
+impl SeenContents {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, agents: Cache::new(MOST_AGENTS) }
     }
 
     /// Records the documents (with content hashes) served to an agent. Returns for each the earlier content it
     /// received, if that differs.
-    pub(crate) fn note(&self, agent: &Writer, documents: &[(&str, &str)]) -> Vec<Option<Before>> {
+    pub(crate) fn note(&self, agent: &Writer, documents: &[(&str, &str)]) -> Vec<Option<EarlierContent>> {
         let now = self.clock.now();
         let made =
             self.agents.get_or_insert_with(agent, || Ok::<_, std::convert::Infallible>(Arc::default()));
@@ -83,10 +83,11 @@ impl Shown {
     }
 }
 
-fn before(known: &VecDeque<Content>, shown: &Content) -> Option<Before> {
+fn before(known: &VecDeque<Content>, shown: &Content) -> Option<EarlierContent> {
     let before = known.iter().find(|known| known.document == shown.document)?;
     let has_changed = before.hash != shown.hash;
-    has_changed.then(|| Before { content_hash: format!("{HASH}{}", before.hash.to_hex()), at: before.at })
+    has_changed
+        .then(|| EarlierContent { content_hash: format!("{HASH}{}", before.hash.to_hex()), at: before.at })
 }
 
 fn forget(known: &mut VecDeque<Content>, document: Uuid) {
@@ -109,10 +110,10 @@ mod tests {
         Uuid::from_u128(number).to_string()
     }
 
-    fn shown() -> (Shown, Arc<ManualClock>) {
+    fn shown() -> (SeenContents, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-        (Shown::new(shared), clock)
+        (SeenContents::new(shared), clock)
     }
 
     #[test]
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!(note(&one, "a"), None, "it was never shown");
         let at = clock.now();
         clock.advance(Duration::from_secs(60));
-        assert_eq!(note(&one, "b"), Some(Before { content_hash: hash("a"), at }));
+        assert_eq!(note(&one, "b"), Some(EarlierContent { content_hash: hash("a"), at }));
         assert_eq!(note(&one, "b"), None);
         assert_eq!(note(&other, "a"), None, "to another agent it is new");
         shown.forget(&one, &id);

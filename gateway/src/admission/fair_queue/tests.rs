@@ -13,7 +13,7 @@ fn tenant(number: usize) -> Tenant {
     Tenant::Workspace(Uuid::from_u128(number as u128).into())
 }
 
-fn stranger(number: usize) -> Tenant {
+fn anonymous(number: usize) -> Tenant {
     Tenant::Address(Ipv4Addr::from_bits(u32::try_from(number).unwrap()).into())
 }
 
@@ -21,183 +21,202 @@ fn at(milliseconds: u64) -> Timestamp {
     START.plus(Duration::from_millis(milliseconds))
 }
 
-impl<W> Line<W> {
+impl<W> FairQueue<W> {
     pub(in crate::admission) fn is_empty(&self) -> bool {
-        let is_forgotten = self.tenants.is_empty() && self.known.is_empty() && self.strangers.is_empty();
-        is_forgotten && (self.used, self.used_by_strangers, self.waiting) == (0, 0, 0)
+        let is_forgotten =
+            self.tenants.is_empty() && self.known.is_empty() && self.anonymous_order.is_empty();
+        is_forgotten && (self.used, self.used_by_anonymous, self.waiting) == (0, 0, 0)
     }
 }
 
 /// Admits at once or puts into line.
-fn arrive(line: &mut Line<usize>, tenant: &Tenant, units: u32, now: Timestamp, who: usize) -> Option<Ticket> {
-    if line.admit(tenant, units) {
+fn arrive(
+    queue: &mut FairQueue<usize>,
+    tenant: &Tenant,
+    units: u32,
+    now: Timestamp,
+    who: usize,
+) -> Option<Ticket> {
+    if queue.admit(tenant, units) {
         return None;
     }
-    Some(line.queue(tenant, units, now, who).unwrap().0)
+    Some(queue.enqueue(tenant, units, now, who).unwrap().0)
 }
 
-fn call(line: &mut Line<usize>, now: Timestamp) -> Vec<(usize, Word)> {
+fn dispatch(queue: &mut FairQueue<usize>, now: Timestamp) -> Vec<(usize, Outcome)> {
     let mut called = Vec::new();
-    line.call(now, |who, word| called.push((who, word)));
+    queue.dispatch(now, |who, outcome| called.push((who, outcome)));
     called
 }
 
 #[test]
 fn something_is_always_left_to_whoever_comes_next() {
     for capacity in 4..400 {
-        let mut line: Line<usize> = Line::new(Shares::of(capacity));
-        assert_eq!(line.shares().units(&tenant(1), u32::MAX), capacity - capacity / 4);
+        let mut queue: FairQueue<usize> = FairQueue::new(Shares::of(capacity));
+        assert_eq!(queue.shares().units(&tenant(1), u32::MAX), capacity - capacity / 4);
         for number in 1..4 {
-            assert!(line.used < capacity || number > 2, "{capacity}");
-            while line.admit(&tenant(number), 1) {}
+            assert!(queue.used < capacity || number > 2, "{capacity}");
+            while queue.admit(&tenant(number), 1) {}
         }
-        let most = line.tenants.values().map(|standing| standing.used).max().unwrap();
+        let most = queue.tenants.values().map(|state| state.used).max().unwrap();
         assert!(most <= capacity - capacity / 4, "{capacity}: {most}");
     }
-    assert_eq!(Shares::of(0).units(&stranger(1), 50), 1);
+    assert_eq!(Shares::of(0).units(&anonymous(1), 50), 1);
 }
 
 #[test]
 fn who_has_least_under_way_is_next() {
-    let mut line = Line::new(Shares::of(4));
+    let mut queue = FairQueue::new(Shares::of(4));
     for who in 0..3 {
-        assert!(arrive(&mut line, &tenant(1), 1, START, who).is_none());
+        assert!(arrive(&mut queue, &tenant(1), 1, START, who).is_none());
     }
-    arrive(&mut line, &tenant(2), 1, START, 3);
+    arrive(&mut queue, &tenant(2), 1, START, 3);
     for (number, who) in [(1, 4), (1, 5), (2, 6), (3, 7)] {
-        assert!(arrive(&mut line, &tenant(number), 1, START, who).is_some());
+        assert!(arrive(&mut queue, &tenant(number), 1, START, who).is_some());
     }
-    assert_eq!(call(&mut line, START), []);
-    line.give_back(&tenant(1), 1);
-    assert_eq!(call(&mut line, START), [(7, Word::Admitted)], "nothing of the third one is under way");
-    line.give_back(&tenant(1), 1);
+    assert_eq!(dispatch(&mut queue, START), []);
+    queue.release(&tenant(1), 1);
+    assert_eq!(
+        dispatch(&mut queue, START),
+        [(7, Outcome::Admitted)],
+        "nothing of the third one is under way"
+    );
+    queue.release(&tenant(1), 1);
     // One of each is under way, and the first one has not been for the longest.
-    assert_eq!(call(&mut line, START), [(4, Word::Admitted)]);
-    line.give_back(&tenant(2), 1);
-    assert_eq!(call(&mut line, START), [(6, Word::Admitted)]);
-    line.give_back(&tenant(3), 1);
-    assert_eq!(call(&mut line, START), [(5, Word::Admitted)]);
+    assert_eq!(dispatch(&mut queue, START), [(4, Outcome::Admitted)]);
+    queue.release(&tenant(2), 1);
+    assert_eq!(dispatch(&mut queue, START), [(6, Outcome::Admitted)]);
+    queue.release(&tenant(3), 1);
+    assert_eq!(dispatch(&mut queue, START), [(5, Outcome::Admitted)]);
 }
 
 #[test]
 fn a_large_request_is_waited_for() {
-    let mut line = Line::new(Shares::of(100));
+    let mut queue = FairQueue::new(Shares::of(100));
     for who in 0..10 {
-        assert!(arrive(&mut line, &tenant(who), 10, START, who).is_none());
+        assert!(arrive(&mut queue, &tenant(who), 10, START, who).is_none());
     }
-    assert!(arrive(&mut line, &tenant(50), 50, START, 50).is_some());
-    assert!(arrive(&mut line, &tenant(9), 1, START, 51).is_some(), "nobody overtakes it");
+    assert!(arrive(&mut queue, &tenant(50), 50, START, 50).is_some());
+    assert!(arrive(&mut queue, &tenant(9), 1, START, 51).is_some(), "nobody overtakes it");
     for number in 0..5 {
-        assert_eq!(call(&mut line, START), [], "{number}");
-        line.give_back(&tenant(number), 10);
+        assert_eq!(dispatch(&mut queue, START), [], "{number}");
+        queue.release(&tenant(number), 10);
     }
-    assert_eq!(call(&mut line, START), [(50, Word::Admitted)]);
-    line.give_back(&tenant(5), 10);
-    assert_eq!(call(&mut line, START), [(51, Word::Admitted)]);
+    assert_eq!(dispatch(&mut queue, START), [(50, Outcome::Admitted)]);
+    queue.release(&tenant(5), 10);
+    assert_eq!(dispatch(&mut queue, START), [(51, Outcome::Admitted)]);
 }
 
 #[test]
 fn strangers_share_a_quarter() {
-    let mut line = Line::new(Shares::of(100));
+    let mut queue = FairQueue::new(Shares::of(100));
     for who in 0..25 {
-        assert!(arrive(&mut line, &stranger(who), 1, START, who).is_none(), "{who}");
+        assert!(arrive(&mut queue, &anonymous(who), 1, START, who).is_none(), "{who}");
     }
     for who in 25..400 {
-        assert!(arrive(&mut line, &stranger(who), 1, START, who).is_some());
+        assert!(arrive(&mut queue, &anonymous(who), 1, START, who).is_some());
     }
-    assert_eq!(call(&mut line, START), []);
-    assert!(arrive(&mut line, &tenant(1), 50, START, 1_000).is_some());
-    assert_eq!(call(&mut line, START), [(1_000, Word::Admitted)], "who is known waits for no stranger");
-    line.give_back(&stranger(0), 1);
-    assert_eq!(call(&mut line, START), [(25, Word::Admitted)]);
+    assert_eq!(dispatch(&mut queue, START), []);
+    assert!(arrive(&mut queue, &tenant(1), 50, START, 1_000).is_some());
+    assert_eq!(
+        dispatch(&mut queue, START),
+        [(1_000, Outcome::Admitted)],
+        "who is known waits for no stranger"
+    );
+    queue.release(&anonymous(0), 1);
+    assert_eq!(dispatch(&mut queue, START), [(25, Outcome::Admitted)]);
 }
 
 #[test]
 fn a_line_that_stands_sheds_early_and_a_burst_does_not() {
-    let mut line = Line::new(Shares::of(1));
-    assert!(arrive(&mut line, &tenant(1), 1, at(0), 0).is_none());
-    arrive(&mut line, &tenant(1), 1, at(0), 1);
-    arrive(&mut line, &tenant(1), 1, at(400), 2);
-    line.give_back(&tenant(1), 1);
-    assert_eq!(call(&mut line, at(800)), [(1, Word::Admitted)], "800 ms are no harm in a burst");
-    arrive(&mut line, &tenant(1), 1, at(1_160), 3);
-    line.give_back(&tenant(1), 1);
-    assert_eq!(call(&mut line, at(1_200)), [(2, Word::Late), (3, Word::Admitted)]);
+    let mut queue = FairQueue::new(Shares::of(1));
+    assert!(arrive(&mut queue, &tenant(1), 1, at(0), 0).is_none());
+    arrive(&mut queue, &tenant(1), 1, at(0), 1);
+    arrive(&mut queue, &tenant(1), 1, at(400), 2);
+    queue.release(&tenant(1), 1);
+    assert_eq!(dispatch(&mut queue, at(800)), [(1, Outcome::Admitted)], "800 ms are no harm in a burst");
+    arrive(&mut queue, &tenant(1), 1, at(1_160), 3);
+    queue.release(&tenant(1), 1);
+    assert_eq!(dispatch(&mut queue, at(1_200)), [(2, Outcome::TimedOut), (3, Outcome::Admitted)]);
     // Nobody waits any more, because somebody was sent away: that is no end of the crowd.
-    arrive(&mut line, &tenant(1), 1, at(1_300), 4);
-    arrive(&mut line, &tenant(1), 1, at(1_390), 5);
-    line.give_back(&tenant(1), 1);
-    assert_eq!(call(&mut line, at(1_400)), [(4, Word::Late), (5, Word::Admitted)]);
-    arrive(&mut line, &tenant(1), 1, at(2_500), 6);
-    line.give_back(&tenant(1), 1);
-    assert_eq!(call(&mut line, at(2_900)), [(6, Word::Admitted)], "a second later it is a burst again");
-    line.give_back(&tenant(1), 1);
-    assert!(line.is_empty());
+    arrive(&mut queue, &tenant(1), 1, at(1_300), 4);
+    arrive(&mut queue, &tenant(1), 1, at(1_390), 5);
+    queue.release(&tenant(1), 1);
+    assert_eq!(dispatch(&mut queue, at(1_400)), [(4, Outcome::TimedOut), (5, Outcome::Admitted)]);
+    arrive(&mut queue, &tenant(1), 1, at(2_500), 6);
+    queue.release(&tenant(1), 1);
+    assert_eq!(
+        dispatch(&mut queue, at(2_900)),
+        [(6, Outcome::Admitted)],
+        "a second later it is a burst again"
+    );
+    queue.release(&tenant(1), 1);
+    assert!(queue.is_empty());
 }
 
 #[test]
 fn a_tenants_line_is_bounded_by_its_units() {
     for (capacity, most) in [(2, 1_024), (512, 1_024), (600, 1_200)] {
         for units in [1, 3, 10] {
-            let mut line = Line::new(Shares::of(capacity));
-            line.take(&tenant(0), capacity);
+            let mut queue = FairQueue::new(Shares::of(capacity));
+            queue.take(&tenant(0), capacity);
             // So it is not forgotten when nobody of it waits.
-            line.take(&tenant(1), 1);
-            let units = line.shares().units(&tenant(1), units);
+            queue.take(&tenant(1), 1);
+            let units = queue.shares().units(&tenant(1), units);
             let fitting = usize::try_from(most / units).unwrap();
-            let queue = |line: &mut Line<usize>| line.queue(&tenant(1), units, START, 0);
+            let enqueue = |queue: &mut FairQueue<usize>| queue.enqueue(&tenant(1), units, START, 0);
             let mut tickets: Vec<Ticket> =
-                (0..fitting).map(|_| queue(&mut line).map(|(ticket, _)| ticket).unwrap()).collect();
-            assert_eq!(queue(&mut line).err(), Some(Full), "{capacity}, {units}");
+                (0..fitting).map(|_| enqueue(&mut queue).map(|(ticket, _)| ticket).unwrap()).collect();
+            assert_eq!(enqueue(&mut queue).err(), Some(Full), "{capacity}, {units}");
             // Whatever way a request leaves the line, its units leave with it.
             let ticket = tickets.pop().unwrap();
-            assert!(line.leave(&ticket) && !line.leave(&ticket));
-            assert!(queue(&mut line).is_ok());
-            assert_eq!(call(&mut line, at(2_000)), vec![(0, Word::Late); fitting]);
-            assert!((0..fitting).all(|_| queue(&mut line).is_ok()));
+            assert!(queue.leave(&ticket) && !queue.leave(&ticket));
+            assert!(enqueue(&mut queue).is_ok());
+            assert_eq!(dispatch(&mut queue, at(2_000)), vec![(0, Outcome::TimedOut); fitting]);
+            assert!((0..fitting).all(|_| enqueue(&mut queue).is_ok()));
         }
     }
 }
 
 #[test]
 fn the_line_of_all_is_bounded_by_its_requests() {
-    let mut line = Line::new(Shares::of(2));
-    line.take(&tenant(0), 2);
+    let mut queue = FairQueue::new(Shares::of(2));
+    queue.take(&tenant(0), 2);
     for number in 1..3 {
         for who in 0..1_024 {
-            line.queue(&tenant(number), 1, START, number * 10_000 + who).unwrap();
+            queue.enqueue(&tenant(number), 1, START, number * 10_000 + who).unwrap();
         }
     }
-    let (ticket, displaced) = line.queue(&tenant(9), 1, START, 90_000).unwrap();
+    let (ticket, displaced) = queue.enqueue(&tenant(9), 1, START, 90_000).unwrap();
     assert!(
-        matches!(displaced, Some((who, Word::Displaced)) if who % 10_000 == 1_023),
+        matches!(displaced, Some((who, Outcome::Displaced)) if who % 10_000 == 1_023),
         "the last of a longest line"
     );
-    assert_eq!(line.waiting, 2_048);
-    assert!(line.leave(&ticket) && !line.leave(&ticket));
+    assert_eq!(queue.waiting, 2_048);
+    assert!(queue.leave(&ticket) && !queue.leave(&ticket));
 }
 
 #[test]
 fn many_tenants_leave_no_trace() {
-    let mut line = Line::new(Shares::of(8));
+    let mut queue = FairQueue::new(Shares::of(8));
     let mut tickets = Vec::new();
     for who in 0..100_000 {
-        let tenant = if who % 2 == 0 { tenant(who) } else { stranger(who) };
-        if line.admit(&tenant, 1) {
-            line.give_back(&tenant, 1);
-        } else if let Ok((ticket, _)) = line.queue(&tenant, 1, START, who) {
+        let tenant = if who % 2 == 0 { tenant(who) } else { anonymous(who) };
+        if queue.admit(&tenant, 1) {
+            queue.release(&tenant, 1);
+        } else if let Ok((ticket, _)) = queue.enqueue(&tenant, 1, START, who) {
             tickets.push(ticket);
         }
         if who == 1_000 {
-            line.take(&self::tenant(0), 8);
+            queue.take(&self::tenant(0), 8);
         }
-        assert!(line.tenants.len() <= 2_048 + 8);
+        assert!(queue.tenants.len() <= 2_048 + 8);
     }
     for ticket in tickets {
-        line.leave(&ticket);
+        queue.leave(&ticket);
     }
-    line.give_back(&tenant(0), 8);
-    assert!(line.is_empty());
+    queue.release(&tenant(0), 8);
+    assert!(queue.is_empty());
 }
 
 /// A tenant of the simulation: what it asks for, and what became of it.
@@ -223,7 +242,7 @@ struct Served {
 
 /// Runs the line for so many milliseconds of simulated time, with its promises held at each step.
 fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
-    let mut line = Line::new(Shares::of(capacity));
+    let mut queue = FairQueue::new(Shares::of(capacity));
     let mut served = vec![Served::default(); askers.len()];
     let mut waiting: BTreeMap<usize, (usize, u32, u64, Ticket)> = BTreeMap::new();
     let mut ends: BTreeMap<(u64, usize), (usize, u32)> = BTreeMap::new();
@@ -231,17 +250,17 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
     for now in 0..length + 6_000 {
         while let Some(end) = ends.first_entry().filter(|end| end.key().0 <= now) {
             let (asker, units) = end.remove();
-            line.give_back(&tenant(asker), units);
+            queue.release(&tenant(asker), units);
         }
         // Who has lost patience leaves by itself; they are in the order in which they came.
         let late: Vec<usize> = waiting
             .iter()
-            .take_while(|(_, (.., since, _))| at(now).since(at(*since)) >= PATIENCE)
+            .take_while(|(_, (.., since, _))| at(now).since(at(*since)) >= MAX_WAIT)
             .map(|(who, _)| *who)
             .collect();
         for who in late {
             let (asker, _, _, ticket) = waiting.remove(&who).unwrap();
-            assert!(line.leave(&ticket));
+            assert!(queue.leave(&ticket));
             served[asker].refused += 1;
         }
         for (asker, asks) in askers.iter().enumerate() {
@@ -251,13 +270,13 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
             for _ in 0..asks.at_once {
                 who += 1;
                 served[asker].asked += 1;
-                let units = line.shares().units(&tenant(asker), asks.units);
-                if line.admit(&tenant(asker), units) {
+                let units = queue.shares().units(&tenant(asker), asks.units);
+                if queue.admit(&tenant(asker), units) {
                     ends.insert((now + asks.takes, who), (asker, units));
                     served[asker].units += u64::from(units);
                     continue;
                 }
-                match line.queue(&tenant(asker), units, at(now), who) {
+                match queue.enqueue(&tenant(asker), units, at(now), who) {
                     Ok((ticket, displaced)) => {
                         waiting.insert(who, (asker, units, now, ticket));
                         if let Some((displaced, _)) = displaced {
@@ -269,11 +288,11 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
                 }
             }
         }
-        for (who, word) in call(&mut line, at(now)) {
+        for (who, outcome) in dispatch(&mut queue, at(now)) {
             let (asker, units, since, _) = waiting.remove(&who).unwrap();
             let waited = Duration::from_millis(now - since);
             served[asker].longest_wait = served[asker].longest_wait.max(waited);
-            if word == Word::Admitted {
+            if outcome == Outcome::Admitted {
                 ends.insert((now + askers[asker].takes, who), (asker, units));
                 if now < length {
                     served[asker].units += u64::from(units);
@@ -282,12 +301,12 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
                 served[asker].refused += 1;
             }
         }
-        assert!(line.used <= capacity, "{} units of {capacity}", line.used);
+        assert!(queue.used <= capacity, "{} units of {capacity}", queue.used);
         let under_way: u32 = ends.values().map(|(_, units)| units).sum();
-        assert_eq!(line.used, under_way, "each unit is counted once");
-        assert_eq!(line.waiting, waiting.len());
+        assert_eq!(queue.used, under_way, "each unit is counted once");
+        assert_eq!(queue.waiting, waiting.len());
     }
-    assert!(line.is_empty(), "nothing is left when everybody is gone");
+    assert!(queue.is_empty(), "nothing is left when everybody is gone");
     served
 }
 
@@ -310,7 +329,7 @@ proptest! {
         askers.extend(crowd);
         let served = simulate(400, &askers, 2_000);
         prop_assert_eq!(served[0].refused, 0, "{:?}", served);
-        prop_assert!(served.iter().all(|served| served.longest_wait <= PATIENCE));
+        prop_assert!(served.iter().all(|served| served.longest_wait <= MAX_WAIT));
     }
 
     /// Tenants that all ask for far more than there is hold about the same, however they cut it up.

@@ -17,9 +17,9 @@ const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 
 /// The method label, as an index into [`METHODS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Label(usize);
+pub(super) struct MethodLabel(usize);
 
-impl Label {
+impl MethodLabel {
     pub(super) fn of(method: &Method) -> Self {
         let known = METHODS.iter().position(|known| *known == method.as_str());
         Self(known.unwrap_or(METHODS.len() - 1))
@@ -32,18 +32,18 @@ impl Label {
 
 /// Cached metric handles per route and method, created at the first request.
 #[derive(Debug)]
-pub(super) struct Served {
-    routes: HashMap<String, [OnceLock<Box<OfMethod>>; METHODS.len()]>,
+pub(super) struct RequestMetrics {
+    routes: HashMap<String, [OnceLock<Box<MethodMetrics>>; METHODS.len()]>,
 }
 
 #[derive(Debug)]
-struct OfMethod {
+struct MethodMetrics {
     duration: Histogram,
     /// Responses with 200.
-    usual: Counter,
+    ok: Counter,
 }
 
-impl Served {
+impl RequestMetrics {
     /// Creates the table for these routes.
     pub(super) fn on<'a>(routes: impl Iterator<Item = &'a str>) -> Self {
         let routes = routes.chain([UNMATCHED]).map(|route| (route.to_owned(), Default::default()));
@@ -51,32 +51,32 @@ impl Served {
     }
 
     /// Records a response.
-    pub(super) fn note(&self, method: Label, route: &str, status: StatusCode, took: Duration) {
-        let Some(kept) = self.routes.get(route).and_then(|methods| methods.get(method.0)) else {
+    pub(super) fn record(&self, method: MethodLabel, route: &str, status: StatusCode, took: Duration) {
+        let Some(handles) = self.routes.get(route).and_then(|methods| methods.get(method.0)) else {
             duration_of(method, route).record(took);
             return answers_of(method, route, status).increment(1);
         };
-        let kept = kept.get_or_init(|| Box::new(OfMethod::of(method, route)));
-        kept.duration.record(took);
+        let handles = handles.get_or_init(|| Box::new(MethodMetrics::of(method, route)));
+        handles.duration.record(took);
         if status == StatusCode::OK {
-            kept.usual.increment(1);
+            handles.ok.increment(1);
         } else {
             answers_of(method, route, status).increment(1);
         }
     }
 }
 
-impl OfMethod {
-    fn of(method: Label, route: &str) -> Self {
-        Self { duration: duration_of(method, route), usual: answers_of(method, route, StatusCode::OK) }
+impl MethodMetrics {
+    fn of(method: MethodLabel, route: &str) -> Self {
+        Self { duration: duration_of(method, route), ok: answers_of(method, route, StatusCode::OK) }
     }
 }
 
-fn duration_of(method: Label, route: &str) -> Histogram {
+fn duration_of(method: MethodLabel, route: &str) -> Histogram {
     metrics::histogram!(DURATION, "method" => method.as_str(), "route" => route.to_owned())
 }
 
-fn answers_of(method: Label, route: &str, status: StatusCode) -> Counter {
+fn answers_of(method: MethodLabel, route: &str, status: StatusCode) -> Counter {
     let (route, status) = (route.to_owned(), status.as_str().to_owned());
     metrics::counter!(REQUESTS, "method" => method.as_str(), "route" => route, "status" => status)
 }
@@ -88,22 +88,23 @@ mod tests {
     #[test]
     fn a_method_that_nobody_knows_is_another_one() {
         for method in [Method::GET, Method::OPTIONS, Method::DELETE] {
-            assert_eq!(Label::of(&method).as_str(), method.as_str());
+            assert_eq!(MethodLabel::of(&method).as_str(), method.as_str());
         }
         let made_up = Method::from_bytes(b"MADE-UP").unwrap();
-        assert_eq!(Label::of(&made_up).as_str(), "OTHER");
+        assert_eq!(MethodLabel::of(&made_up).as_str(), "OTHER");
     }
 
     #[test]
     fn what_was_found_once_is_kept() {
-        let served = Served::on(["/a"].into_iter());
-        let get = Label::of(&Method::GET);
+        let served = RequestMetrics::on(["/a"].into_iter());
+        let get = MethodLabel::of(&Method::GET);
         for route in ["/a", UNMATCHED, "/nowhere"] {
-            served.note(get, route, StatusCode::OK, Duration::from_millis(1));
-            served.note(get, route, StatusCode::NOT_FOUND, Duration::from_millis(1));
+            served.record(get, route, StatusCode::OK, Duration::from_millis(1));
+            served.record(get, route, StatusCode::NOT_FOUND, Duration::from_millis(1));
         }
-        let kept = |route: &str| served.routes[route].iter().filter(|method| method.get().is_some()).count();
-        assert_eq!((kept("/a"), kept(UNMATCHED)), (1, 1));
+        let handles =
+            |route: &str| served.routes[route].iter().filter(|method| method.get().is_some()).count();
+        assert_eq!((handles("/a"), handles(UNMATCHED)), (1, 1));
         assert_eq!(served.routes.len(), 2);
     }
 }

@@ -4,7 +4,7 @@
 //! go to the one served least recently. So a tenant with slow requests is no better off than one with fast requests,
 //! and an occasional caller is next at once. Within a tenant, requests keep their order (FIFO).
 //!
-//! Units in flight cannot be preempted, so a tenant may hold at most [`SHARE`] times what is free ("dynamic
+//! Units in flight cannot be preempted, so a tenant may hold at most [`THRESHOLD_FACTOR`] times what is free ("dynamic
 //! threshold"): a single tenant gets three quarters, two get three sevenths each, and some capacity is always left
 //! for a newcomer.
 
@@ -21,22 +21,22 @@ use cairn_proto::ids::WorkspaceId;
 use self::queue::{Queue, Waiting};
 
 /// The longest wait in a burst.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-/// The longest wait once a tenant's queue has been non-empty for [`PATIENCE`], and for that long after a request
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait once a tenant's queue has been non-empty for [`MAX_WAIT`], and for that long after a request
 /// last timed out in it: a standing queue is no burst, and waiting in it only adds latency ("controlled delay",
 /// CoDel).
-pub(super) const TARGET: Duration = Duration::from_millis(50);
+pub(super) const TARGET_WAIT: Duration = Duration::from_millis(50);
 
 /// The dynamic threshold's factor: how many times the free units a tenant may hold.
-const SHARE: u32 = 3;
+const THRESHOLD_FACTOR: u32 = 3;
 
 /// Queue limit of a tenant in multiples of the capacity: enough to take its share again when all units are released
 /// at once.
-const LINE: u32 = 2;
+const QUEUE_FACTOR: u32 = 2;
 /// The least queue limit of a tenant, in units.
-const SHORTEST_LINE: u32 = 1_024;
+const MIN_QUEUE_UNITS: u32 = 1_024;
 /// Queue limit of all tenants in requests, in multiples of a tenant's limit.
-const LINES: usize = 2;
+const TOTAL_QUEUE_FACTOR: usize = 2;
 
 /// Who shares the capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -54,7 +54,7 @@ impl Tenant {
         caller.workspace.map_or_else(|| Self::Person(caller.principal.id.clone()), Self::Workspace)
     }
 
-    const fn is_stranger(&self) -> bool {
+    const fn is_anonymous(&self) -> bool {
         match self {
             Self::Workspace(_) | Self::Person(_) => false,
             Self::Address(_) => true,
@@ -68,7 +68,7 @@ pub(super) struct Shares {
     /// Units in flight.
     capacity: u32,
     /// Of those, units of all anonymous callers together, because one attacker may have many addresses.
-    of_strangers: u32,
+    anonymous_capacity: u32,
     /// Queued units per tenant. Counted in units so that a tenant of small requests can queue as much work as
     /// others; as every request costs at least one, it bounds their number, too.
     waiting_of_tenant: u32,
@@ -79,16 +79,17 @@ pub(super) struct Shares {
 impl Shares {
     pub(super) fn of(capacity: u32) -> Self {
         let capacity = capacity.max(1);
-        let waiting_of_tenant = capacity.saturating_mul(LINE).max(SHORTEST_LINE);
-        let waiting = usize::try_from(waiting_of_tenant).unwrap_or(usize::MAX).saturating_mul(LINES);
-        Self { capacity, of_strangers: (capacity / 4).max(1), waiting_of_tenant, waiting }
+        let waiting_of_tenant = capacity.saturating_mul(QUEUE_FACTOR).max(MIN_QUEUE_UNITS);
+        let waiting =
+            usize::try_from(waiting_of_tenant).unwrap_or(usize::MAX).saturating_mul(TOTAL_QUEUE_FACTOR);
+        Self { capacity, anonymous_capacity: (capacity / 4).max(1), waiting_of_tenant, waiting }
     }
 
     /// The units a request is charged: at most what its tenant could hold with everybody else idle, so that it can
     /// be admitted at all.
     pub(super) fn units(&self, tenant: &Tenant, units: u32) -> u32 {
-        let all = if tenant.is_stranger() { self.of_strangers } else { self.capacity };
-        units.min((all - all / (SHARE + 1)).max(1))
+        let all = if tenant.is_anonymous() { self.anonymous_capacity } else { self.capacity };
+        units.min((all - all / (THRESHOLD_FACTOR + 1)).max(1))
     }
 }
 
@@ -101,11 +102,11 @@ pub(super) struct Ticket {
 
 /// The outcome of waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum Outcome {
     /// Evicted in favour of a tenant with a shorter queue.
     Admitted,
     /// The wait limit has passed.
-    Late,
+    TimedOut,
     /// Evicted in favour of a tenant with a shorter queue.
     Displaced,
 }
@@ -116,15 +117,15 @@ pub(super) struct Full;
 
 /// The units in flight and the queues; a queued request is identified by a `W`.
 #[derive(Debug)]
-pub(super) struct Line<W> {
+pub(super) struct FairQueue<W> {
     shares: Shares,
     used: u32,
-    used_by_strangers: u32,
+    used_by_anonymous: u32,
     /// Tenants with units in flight or queued requests, and no others.
-    tenants: HashMap<Tenant, Standing<W>>,
+    tenants: HashMap<Tenant, TenantState<W>>,
     /// Tenants with queued requests, the next one first.
     known: Order,
-    strangers: Order,
+    anonymous_order: Order,
     waiting: usize,
     numbers: u64,
 }
@@ -135,39 +136,40 @@ type Rank = (u32, u64);
 
 /// The state of one tenant.
 #[derive(Debug)]
-struct Standing<W> {
+struct TenantState<W> {
     used: u32,
     /// Increases with every admission: the smaller one was served longer ago.
     turn: u64,
     waiting: Queue<W>,
     /// Since when the queue has been non-empty without interruption.
-    crowded_since: Timestamp,
+    backlogged_since: Timestamp,
     /// When a request last timed out: a queue emptied by timeouts still counts as standing.
-    shed: Option<Timestamp>,
+    timed_out_at: Option<Timestamp>,
 }
 
-impl<W> Standing<W> {
+impl<W> TenantState<W> {
     const fn rank(&self) -> Rank {
         (self.used, self.turn)
     }
 
     /// The longest wait of the request at the front.
-    fn patience(&self, now: Timestamp) -> Duration {
-        let is_standing = now.since(self.crowded_since) > PATIENCE;
-        let has_just_shed = self.shed.is_some_and(|shed| now.since(shed) <= PATIENCE);
-        if is_standing || has_just_shed { TARGET } else { PATIENCE }
+    fn max_wait(&self, now: Timestamp) -> Duration {
+        let is_standing = now.since(self.backlogged_since) > MAX_WAIT;
+        let timed_out_recently =
+            self.timed_out_at.is_some_and(|timed_out_at| now.since(timed_out_at) <= MAX_WAIT);
+        if is_standing || timed_out_recently { TARGET_WAIT } else { MAX_WAIT }
     }
 }
 
-impl<W> Line<W> {
+impl<W> FairQueue<W> {
     pub(super) fn new(shares: Shares) -> Self {
         Self {
             shares,
             used: 0,
-            used_by_strangers: 0,
+            used_by_anonymous: 0,
             tenants: HashMap::new(),
             known: Order::new(),
-            strangers: Order::new(),
+            anonymous_order: Order::new(),
             waiting: 0,
             numbers: 0,
         }
@@ -186,16 +188,16 @@ impl<W> Line<W> {
         true
     }
 
-    /// Enqueues a request; [`Self::call`] decides who is next. If the total queue is full, the tenant with the
+    /// Enqueues a request; [`Self::dispatch`] decides who is next. If the total queue is full, the tenant with the
     /// longest queue loses its last request.
-    pub(super) fn queue(
+    pub(super) fn enqueue(
         &mut self,
         tenant: &Tenant,
         units: u32,
         now: Timestamp,
         who: W,
-    ) -> Result<(Ticket, Option<(W, Word)>), Full> {
-        let own = self.tenants.get(tenant).map(|standing| &standing.waiting);
+    ) -> Result<(Ticket, Option<(W, Outcome)>), Full> {
+        let own = self.tenants.get(tenant).map(|state| &state.waiting);
         let (own, own_units) = own.map_or((0, 0), |waiting| (waiting.len(), waiting.units()));
         if own_units.saturating_add(units) > self.shares.waiting_of_tenant {
             return Err(Full);
@@ -203,21 +205,21 @@ impl<W> Line<W> {
         let displaced = if self.waiting < self.shares.waiting { None } else { Some(self.displace(own)?) };
         let number = self.number();
         let turn = self.number();
-        let standing = self.standing(tenant, turn);
-        if standing.waiting.is_empty() {
-            standing.crowded_since = now;
+        let state = self.state(tenant, turn);
+        if state.waiting.is_empty() {
+            state.backlogged_since = now;
         }
-        standing.waiting.push(Waiting { number, units, since: now, who });
-        let rank = standing.rank();
+        state.waiting.push(Waiting { number, units, since: now, who });
+        let rank = state.rank();
         self.waiting += 1;
         self.order(tenant).insert(rank, tenant.clone());
-        Ok((Ticket { tenant: tenant.clone(), number }, displaced.map(|who| (who, Word::Displaced))))
+        Ok((Ticket { tenant: tenant.clone(), number }, displaced.map(|who| (who, Outcome::Displaced))))
     }
 
     /// Removes a request from the queue; `false` if it was not in it.
     pub(super) fn leave(&mut self, ticket: &Ticket) -> bool {
-        let Some(standing) = self.tenants.get_mut(&ticket.tenant) else { return false };
-        if !standing.waiting.remove(ticket.number) {
+        let Some(state) = self.tenants.get_mut(&ticket.tenant) else { return false };
+        if !state.waiting.remove(ticket.number) {
             return false;
         }
         self.waiting -= 1;
@@ -228,26 +230,26 @@ impl<W> Line<W> {
     /// Takes units unconditionally, for a resumed request that was admitted before.
     pub(super) fn take(&mut self, tenant: &Tenant, units: u32) {
         let turn = self.number();
-        let standing = self.standing(tenant, turn);
-        let before = standing.rank();
-        standing.used = standing.used.saturating_add(units);
-        standing.turn = turn;
-        let after = standing.rank();
+        let state = self.state(tenant, turn);
+        let before = state.rank();
+        state.used = state.used.saturating_add(units);
+        state.turn = turn;
+        let after = state.rank();
         self.used = self.used.saturating_add(units);
-        if tenant.is_stranger() {
-            self.used_by_strangers = self.used_by_strangers.saturating_add(units);
+        if tenant.is_anonymous() {
+            self.used_by_anonymous = self.used_by_anonymous.saturating_add(units);
         }
         self.reorder(tenant, before, after);
     }
 
-    pub(super) fn give_back(&mut self, tenant: &Tenant, units: u32) {
-        let Some(standing) = self.tenants.get_mut(tenant) else { return };
-        let before = standing.rank();
-        standing.used = standing.used.saturating_sub(units);
-        let after = standing.rank();
+    pub(super) fn release(&mut self, tenant: &Tenant, units: u32) {
+        let Some(state) = self.tenants.get_mut(tenant) else { return };
+        let before = state.rank();
+        state.used = state.used.saturating_sub(units);
+        let after = state.rank();
         self.used = self.used.saturating_sub(units);
-        if tenant.is_stranger() {
-            self.used_by_strangers = self.used_by_strangers.saturating_sub(units);
+        if tenant.is_anonymous() {
+            self.used_by_anonymous = self.used_by_anonymous.saturating_sub(units);
         }
         self.reorder(tenant, before, after);
         self.tidy(tenant);
@@ -255,15 +257,15 @@ impl<W> Line<W> {
 
     /// Dispatches: admits the next requests and expires those past their wait limit, until nobody else has room. A
     /// next request larger than the free units blocks the rest: otherwise small requests would starve it.
-    pub(super) fn call(&mut self, now: Timestamp, mut tell: impl FnMut(W, Word)) {
+    pub(super) fn dispatch(&mut self, now: Timestamp, mut tell: impl FnMut(W, Outcome)) {
         while let Some((tenant, units, is_late)) = self.next(now) {
             let Some(front) = self.pop(&tenant) else { return };
             if is_late {
-                self.note_shed(&tenant, now);
-                tell(front.who, Word::Late);
+                self.note_timeout(&tenant, now);
+                tell(front.who, Outcome::TimedOut);
             } else {
                 self.take(&tenant, units);
-                tell(front.who, Word::Admitted);
+                tell(front.who, Outcome::Admitted);
             }
             self.tidy(&tenant);
         }
@@ -274,14 +276,14 @@ impl<W> Line<W> {
     fn next(&self, now: Timestamp) -> Option<(Tenant, u32, bool)> {
         let first = |order: &Order| {
             let (rank, tenant) = order.first_key_value()?;
-            let standing = self.tenants.get(tenant)?;
-            let front = standing.waiting.first()?;
-            let is_late = now.since(front.since) > standing.patience(now);
+            let state = self.tenants.get(tenant)?;
+            let front = state.waiting.first()?;
+            let is_late = now.since(front.since) > state.max_wait(now);
             Some((*rank, tenant.clone(), front.units, is_late))
         };
-        let stranger = first(&self.strangers)
-            .filter(|(_, tenant, units, is_late)| *is_late || self.is_stranger_let_in(tenant, *units));
-        let next = [first(&self.known), stranger].into_iter().flatten().min_by_key(|(rank, ..)| *rank);
+        let anonymous = first(&self.anonymous_order)
+            .filter(|(_, tenant, units, is_late)| *is_late || self.has_anonymous_room(tenant, *units));
+        let next = [first(&self.known), anonymous].into_iter().flatten().min_by_key(|(rank, ..)| *rank);
         let (_, tenant, units, is_late) = next?;
         (is_late || self.has_room(&tenant, units)).then_some((tenant, units, is_late))
     }
@@ -289,29 +291,29 @@ impl<W> Line<W> {
     /// Whether the units fit into the free capacity and the tenant's dynamic threshold.
     fn has_room(&self, tenant: &Tenant, units: u32) -> bool {
         let free = self.shares.capacity.saturating_sub(self.used);
-        if tenant.is_stranger() {
-            return units <= free && self.is_stranger_let_in(tenant, units);
+        if tenant.is_anonymous() {
+            return units <= free && self.has_anonymous_room(tenant, units);
         }
         units <= free && self.is_within(tenant, units, free)
     }
 
     /// Whether the units fit into the limit of anonymous tenants.
-    fn is_stranger_let_in(&self, tenant: &Tenant, units: u32) -> bool {
-        let free = self.shares.of_strangers.saturating_sub(self.used_by_strangers);
+    fn has_anonymous_room(&self, tenant: &Tenant, units: u32) -> bool {
+        let free = self.shares.anonymous_capacity.saturating_sub(self.used_by_anonymous);
         units <= free && self.is_within(tenant, units, free)
     }
 
     fn is_within(&self, tenant: &Tenant, units: u32, free: u32) -> bool {
-        let used = self.tenants.get(tenant).map_or(0, |standing| standing.used);
-        used.saturating_add(units) <= free.saturating_mul(SHARE)
+        let used = self.tenants.get(tenant).map_or(0, |state| state.used);
+        used.saturating_add(units) <= free.saturating_mul(THRESHOLD_FACTOR)
     }
 
     /// Evicts the last request of the longest queue, if that is longer than `own` will be.
     fn displace(&mut self, own: usize) -> Result<W, Full> {
-        let longest = self.tenants.iter().max_by_key(|(_, standing)| standing.waiting.len());
-        let longest = longest.filter(|(_, standing)| standing.waiting.len() > own + 1);
+        let longest = self.tenants.iter().max_by_key(|(_, state)| state.waiting.len());
+        let longest = longest.filter(|(_, state)| state.waiting.len() > own + 1);
         let tenant = longest.map(|(tenant, _)| tenant.clone()).ok_or(Full)?;
-        let last = self.tenants.get_mut(&tenant).and_then(|standing| standing.waiting.pop_last());
+        let last = self.tenants.get_mut(&tenant).and_then(|state| state.waiting.pop_last());
         self.waiting -= usize::from(last.is_some());
         last.map(|last| last.who).ok_or(Full)
     }
@@ -322,24 +324,24 @@ impl<W> Line<W> {
         Some(front)
     }
 
-    fn standing(&mut self, tenant: &Tenant, turn: u64) -> &mut Standing<W> {
-        self.tenants.entry(tenant.clone()).or_insert_with(|| Standing {
+    fn state(&mut self, tenant: &Tenant, turn: u64) -> &mut TenantState<W> {
+        self.tenants.entry(tenant.clone()).or_insert_with(|| TenantState {
             used: 0,
             turn,
             waiting: Queue::new(),
-            crowded_since: Timestamp::from_micros(0),
-            shed: None,
+            backlogged_since: Timestamp::from_micros(0),
+            timed_out_at: None,
         })
     }
 
-    fn note_shed(&mut self, tenant: &Tenant, now: Timestamp) {
-        if let Some(standing) = self.tenants.get_mut(tenant) {
-            standing.shed = Some(now);
+    fn note_timeout(&mut self, tenant: &Tenant, now: Timestamp) {
+        if let Some(state) = self.tenants.get_mut(tenant) {
+            state.timed_out_at = Some(now);
         }
     }
 
     fn order(&mut self, tenant: &Tenant) -> &mut Order {
-        if tenant.is_stranger() { &mut self.strangers } else { &mut self.known }
+        if tenant.is_anonymous() { &mut self.anonymous_order } else { &mut self.known }
     }
 
     /// Moves a queued tenant to its new rank.
@@ -352,10 +354,10 @@ impl<W> Line<W> {
 
     /// Removes an idle tenant, and the rank of one without queued requests.
     fn tidy(&mut self, tenant: &Tenant) {
-        let Some(standing) = self.tenants.get(tenant).filter(|standing| standing.waiting.is_empty()) else {
+        let Some(state) = self.tenants.get(tenant).filter(|state| state.waiting.is_empty()) else {
             return;
         };
-        let (rank, is_gone) = (standing.rank(), standing.used == 0);
+        let (rank, is_gone) = (state.rank(), state.used == 0);
         self.order(tenant).remove(&rank);
         if is_gone {
             self.tenants.remove(tenant);

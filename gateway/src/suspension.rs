@@ -10,68 +10,68 @@ use http::Extensions;
 use http_body::{Frame, SizeHint};
 
 /// A permit that can be released while its request is suspended.
-pub(crate) trait Held: Send + Sync + 'static {
+pub(crate) trait Suspendable: Send + Sync + 'static {
     /// Releases the permit (`true`) or takes it back (`false`). A resumed request takes it back without queueing
     /// again, even above the limit: it was admitted before, and the work done so far is not thrown away.
-    fn set_waiting(&self, waits: bool);
+    fn set_suspended(&self, suspended: bool);
 }
 
 /// All permits of a request, kept in its extensions. References are weak: a handler may keep the request head for as
 /// long as a stream lasts.
 #[derive(Clone, Default)]
-pub(crate) struct Holdings(Vec<Weak<dyn Held>>);
+pub(crate) struct Permits(Vec<Weak<dyn Suspendable>>);
 
-impl Holdings {
+impl Permits {
     /// Adds a permit to the request.
-    pub(crate) fn note<H: Held>(request: &mut Extensions, held: &Arc<H>) {
-        let held: Weak<H> = Arc::downgrade(held);
-        request.get_or_insert_default::<Self>().0.push(held);
+    pub(crate) fn add<H: Suspendable>(request: &mut Extensions, permit: &Arc<H>) {
+        let permit: Weak<H> = Arc::downgrade(permit);
+        request.get_or_insert_default::<Self>().0.push(permit);
     }
 
     /// Releases the request's permits until the returned guard is dropped.
-    pub(crate) fn let_go(request: &Extensions) -> Away {
-        let away = Away(request.get::<Self>().cloned().unwrap_or_default());
-        away.set_waiting(true);
-        away
+    pub(crate) fn suspend(request: &Extensions) -> Suspended {
+        let suspended = Suspended(request.get::<Self>().cloned().unwrap_or_default());
+        suspended.set_suspended(true);
+        suspended
     }
 }
 
 /// Guard of a suspended request.
 #[must_use = "dropping this takes the permits back"]
-pub(crate) struct Away(Holdings);
+pub(crate) struct Suspended(Permits);
 
-impl Away {
-    fn set_waiting(&self, waits: bool) {
-        self.0.0.iter().filter_map(Weak::upgrade).for_each(|held| held.set_waiting(waits));
+impl Suspended {
+    fn set_suspended(&self, suspended: bool) {
+        self.0.0.iter().filter_map(Weak::upgrade).for_each(|permit| permit.set_suspended(suspended));
     }
 }
 
-impl Drop for Away {
+impl Drop for Suspended {
     fn drop(&mut self) {
-        self.set_waiting(false);
+        self.set_suspended(false);
     }
 }
 
 /// Wraps a body so that the permit is released while the next frame is pending.
-pub(crate) fn counted<H: Held>(held: &Arc<H>, body: Body) -> Body {
-    if body.is_end_stream() { body } else { Body::new(Counted { body, held: Arc::downgrade(held) }) }
+pub(crate) fn track_body<H: Suspendable>(permit: &Arc<H>, body: Body) -> Body {
+    if body.is_end_stream() { body } else { Body::new(TrackedBody { body, permit: Arc::downgrade(permit) }) }
 }
 
 /// A body that reports whether its request waits for it.
-struct Counted<H: Held> {
+struct TrackedBody<H: Suspendable> {
     body: Body,
-    held: Weak<H>,
+    permit: Weak<H>,
 }
 
-impl<H: Held> Counted<H> {
-    fn set_waiting(&self, waits: bool) {
-        if let Some(held) = self.held.upgrade() {
-            held.set_waiting(waits);
+impl<H: Suspendable> TrackedBody<H> {
+    fn set_suspended(&self, suspended: bool) {
+        if let Some(permit) = self.permit.upgrade() {
+            permit.set_suspended(suspended);
         }
     }
 }
 
-impl<H: Held> HttpBody for Counted<H> {
+impl<H: Suspendable> HttpBody for TrackedBody<H> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -80,7 +80,7 @@ impl<H: Held> HttpBody for Counted<H> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        self.set_waiting(frame.is_pending());
+        self.set_suspended(frame.is_pending());
         frame
     }
 
@@ -93,9 +93,9 @@ impl<H: Held> HttpBody for Counted<H> {
     }
 }
 
-impl<H: Held> Drop for Counted<H> {
+impl<H: Suspendable> Drop for TrackedBody<H> {
     fn drop(&mut self) {
-        self.set_waiting(false);
+        self.set_suspended(false);
     }
 }
 
@@ -108,23 +108,23 @@ mod tests {
     #[derive(Default)]
     struct Place(AtomicBool);
 
-    impl Held for Place {
-        fn set_waiting(&self, waits: bool) {
-            self.0.store(waits, Ordering::Release);
+    impl Suspendable for Place {
+        fn set_suspended(&self, suspended: bool) {
+            self.0.store(suspended, Ordering::Release);
         }
     }
 
     #[test]
     fn what_a_handler_lets_go_it_holds_again() {
         let (place, mut request) = (Arc::new(Place::default()), Extensions::new());
-        Holdings::note(&mut request, &place);
-        let away = Holdings::let_go(&request);
+        Permits::add(&mut request, &place);
+        let suspended = Permits::suspend(&request);
         assert!(place.0.load(Ordering::Acquire));
-        drop(away);
+        drop(suspended);
         assert!(!place.0.load(Ordering::Acquire));
         let kept = request.clone();
         assert!(Arc::try_unwrap(place).is_ok(), "a head that is kept keeps no place");
-        drop(Holdings::let_go(&kept));
-        drop(Holdings::let_go(&Extensions::new()));
+        drop(Permits::suspend(&kept));
+        drop(Permits::suspend(&Extensions::new()));
     }
 }
