@@ -26,7 +26,7 @@ const MAX_BATCH: u32 = 200;
 
 /// The entry point that the follower's token came in by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum EntryPoint {
     Api,
     Mcp,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Follower {
     pub(crate) authenticator: Arc<Authenticator>,
     /// The head of the request that opened the stream, for authenticating again.
     pub(crate) parts: Parts,
-    pub(crate) door: Door,
+    pub(crate) entry_point: EntryPoint,
     pub(crate) cursor: Cursor,
 }
 
@@ -101,9 +101,9 @@ impl Follower {
         let channel = Class::of(&self.parts.extensions).surface.channel();
         let fresh = Call::within(BUDGET).with_channel(channel);
         self.parts.extensions.insert(fresh);
-        let entered = match self.door {
-            Door::Api => self.authenticator.authenticate(&self.parts).await,
-            Door::Mcp => self.authenticator.authenticate_agent(&self.parts).await,
+        let entered = match self.entry_point {
+            EntryPoint::Api => self.authenticator.authenticate(&self.parts).await,
+            EntryPoint::Mcp => self.authenticator.authenticate_agent(&self.parts).await,
         };
         let caller = entered.ok()?;
         let call = call_of(&self.parts).with_identity(&caller.signed);

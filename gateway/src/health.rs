@@ -1,4 +1,4 @@
-//! Whether the process lives (`/healthz`) and whether what it needs does too (`/readyz`).
+//! Liveness (`/healthz`) and readiness (`/readyz`, including the services).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::json_body::JsonBody;
 use crate::routes::Routes;
 use crate::upstreams::Upstreams;
 
-/// A probe must answer sooner than those who probe give up.
+/// Shorter than the timeout of any prober.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const ALIVE: &str = "/healthz";
 const READY: &str = "/readyz";
-/// What orchestrators and balancers ask.
+/// The probes of orchestrators and load balancers.
 pub(crate) const PROBES: [&str; 2] = [ALIVE, READY];
 
 pub(crate) fn routes() -> Routes {
@@ -53,7 +53,7 @@ async fn ready(State(upstreams): State<Arc<Upstreams>>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, JsonBody(Health { status: "unavailable", down })).into_response()
 }
 
-/// Every service by its name, and whether it answers.
+/// Every service by name, and whether it is serving.
 pub(crate) async fn standing(upstreams: &Upstreams) -> Vec<(&'static str, bool)> {
     let asked = upstreams.named().map(|(name, channel)| async move { (name, serves(channel.clone()).await) });
     join_all(asked).await

@@ -1,4 +1,4 @@
-//! A body of JSON, written in one go.
+//! A JSON response body, serialized into one buffer.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -8,15 +8,15 @@ use serde::Serialize;
 
 use crate::error::Error;
 
-/// Most answers fit; a longer one doubles it. axum's own body begins with 128 bytes, and growing from there costs as
-/// much as writing a small answer.
+/// Initial capacity: most responses fit, and a longer one doubles it. axum's own body starts at 128 bytes, and
+/// growing from there costs as much as writing a small response.
 const USUAL_BYTES: usize = 4 * 1024;
-/// Headers that an answer has in the end, most of them added outside of handlers: with room for them from the beginning, they are
-/// not moved and hashed anew twice.
+/// Headers of a finished response, most of them added outside of handlers: reserving for them avoids rehashing the
+/// map twice.
 const USUAL_HEADERS: usize = 16;
 const KIND: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Answers with a value as JSON.
+/// Responds with a value as JSON.
 #[derive(Debug)]
 pub(crate) struct JsonBody<T>(pub(crate) T);
 

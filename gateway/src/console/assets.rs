@@ -1,4 +1,4 @@
-//! The bytes of an asset, for a person's browser. Anybody may have put anything into it, so nothing in it may run here.
+//! The bytes of an asset, for a person's browser. Assets are untrusted, so nothing in them may run here.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::schema::inputs;
 
 inputs!(ReadAsset);
 
-/// What a browser shows without running anything in it. SVG is a program.
+/// Types that browsers display without running anything. SVG may contain scripts.
 const SHOWN: [&str; 6] =
     ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "application/pdf"];
 const PDF: &str = "application/pdf";
 const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
-/// Browsers show no PDF in a sandbox; their viewers keep it apart from the page's origin.
+/// Browsers show no PDF in a sandbox; their viewers isolate it from the page's origin.
 const PDF_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
@@ -87,7 +87,7 @@ pub(super) async fn content(
     let length = range.end.saturating_sub(range.start);
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     if method != Method::HEAD {
-        // A failure on the way cuts the answer short of its length, so that nobody takes it for whole.
+        // A failure midway truncates the response below its length, so that clients detect it.
         let bytes = assets::download(&person, &found, range.start, length).await?;
         *response.body_mut() = Body::from_stream(bytes);
     }
@@ -102,7 +102,7 @@ fn describe(headers: &mut HeaderMap, asset: &proto::Asset) {
     set(headers, header::CONTENT_SECURITY_POLICY, policy);
     set(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(headers, CROSS_ORIGIN_RESOURCE_POLICY, "same-origin");
-    // A browser may keep it, and asks each time whether the person may still see it.
+    // Browsers may cache it but must revalidate, so that access is checked each time.
     set(headers, header::CACHE_CONTROL, "private, no-cache");
     set(headers, header::ACCEPT_RANGES, "bytes");
     if let Some(etag) = conditional::etag(&asset.content_hash) {
@@ -116,7 +116,7 @@ fn set(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     }
 }
 
-/// RFC 6266, with the name once for every client and once in full (RFC 8187).
+/// RFC 6266, with an ASCII name for every client and the full one (RFC 8187).
 pub(super) fn disposition(is_shown: bool, name: &str) -> String {
     let kind = if is_shown { "inline" } else { "attachment" };
     let plain: String = name
@@ -138,16 +138,16 @@ pub(super) fn disposition(is_shown: bool, name: &str) -> String {
     format!("{kind}; filename=\"{plain}\"; filename*=UTF-8''{full}")
 }
 
-/// Which bytes a request wants.
+/// The byte range of a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted {
     Whole,
     Part(Range<u64>),
-    /// None that there are.
+    /// Unsatisfiable.
     Nothing,
 }
 
-/// Reads `Range` (RFC 9110, section 14.2): one range of bytes of the content that the caller has the beginning of.
+/// Parses `Range` (RFC 9110, section 14.2): a single byte range, valid for the current content (`If-Range`).
 /// Everything else gets the whole, as the RFC allows.
 fn wanted(method: &Method, headers: &HeaderMap, content_hash: &str, size: u64) -> Wanted {
     if method != Method::GET || !may_be_part(headers, content_hash) {
@@ -172,7 +172,7 @@ fn part(start: u64, end: u64, size: u64) -> Wanted {
     if start < size { Wanted::Part(start..end) } else { Wanted::Nothing }
 }
 
-/// Digits only: `parse` would take a sign.
+/// Digits only: `parse` would accept a sign.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { Some(text.parse().unwrap_or(u64::MAX)) } else { None }

@@ -1,5 +1,5 @@
-//! `/invite`: where the link of an invitation leads. Plain HTML; the one script moves the secret from the address into
-//! the form, and whoever runs no script pastes it there.
+//! `/invite`: the target of an invitation link. Plain HTML; its one script moves the secret from the URL fragment
+//! into the form, and people without scripts paste it there.
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -29,11 +29,11 @@ pub(super) async fn ask() -> Response {
     code_page(StatusCode::OK, None)
 }
 
-/// What a person sent.
+/// The submitted form.
 #[derive(Default)]
 struct Form {
     secret: String,
-    /// Whether the person has seen what the invitation is for.
+    /// Whether the person has seen the details of the invitation and confirmed.
     is_decided: bool,
     name: String,
     password: String,
@@ -55,7 +55,7 @@ impl Form {
     }
 }
 
-/// `POST /invite`: shows what the invitation is for, then accepts it.
+/// `POST /invite`: shows the details of the invitation, then accepts it.
 pub(super) async fn answer(State(needed): State<Accepting>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(problem) = needed.limits.open_body(&parts).await {
@@ -103,7 +103,7 @@ async fn person(page: &Accepting, parts: &Parts) -> Option<Person> {
     Some(Person { email: asked.ok()?.into_inner().user?.email, call })
 }
 
-/// Accepts with the account that the form's password opens, or a new one; answers the cookie of its session.
+/// Accepts with the account of the form's password, or a new one; returns the session cookie.
 async fn open(sessions: &Sessions, parts: &Parts, form: &Form) -> Result<HeaderValue, Problem> {
     let Form { secret, name, password, .. } = form;
     let message = proto::AcceptInvitationRequest {
@@ -200,7 +200,7 @@ fn page(status: StatusCode, title: &str, body: &Markup, reads_address: bool) -> 
     let mut response = document.around(status, &html! { main { (body) } });
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
-    // With `no-referrer`, browsers send `Origin: null` with our own forms, and we refuse those.
+    // With `no-referrer`, browsers send `Origin: null` with our own forms, which we reject.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response
 }

@@ -1,9 +1,9 @@
 //! MCP over stateless Streamable HTTP: our own thin JSON-RPC layer, for both eras of the protocol on one endpoint.
 //!
-//! A message passes the origin check, authentication, the rate limits and admission ([`limits`]), is read as JSON-RPC
-//! ([`envelope`]), judged by the rules of its era ([`era`]), and answered by its method ([`methods`]). What is wrong
-//! with the HTTP request (401, 403, 405, 410, 413, 415) gets the common error body; everything after it gets a JSON-RPC
-//! answer.
+//! A message passes the origin check, authentication, rate limits and admission ([`limits`]), is parsed as JSON-RPC
+//! ([`envelope`]), validated by the rules of its era ([`era`]), and dispatched to its method ([`methods`]). Errors
+//! of the HTTP request itself (401, 403, 405, 410, 413, 415) get the common error body; everything after it gets a
+//! JSON-RPC response.
 
 mod batch;
 mod body;
@@ -71,7 +71,7 @@ async fn gone() -> Error {
     Error::gone("the SSE transport is gone: send JSON-RPC with POST /mcp (Streamable HTTP)")
 }
 
-/// What the endpoint needs.
+/// The state of the endpoint.
 #[derive(Clone)]
 struct Endpoint {
     upstreams: Arc<Upstreams>,
@@ -118,7 +118,7 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
         Err(error) => return Ok(oauth::challenged(error, &endpoint.origins, &parts.headers)),
     };
     let read = read(&endpoint.intake, &parts, body, identity.claims.workspace).await;
-    // What cannot be read counts nothing, and still tells how the windows stand.
+    // An unreadable body costs nothing, but its response still carries the rate-limit headers.
     let units = read.as_ref().map_or(0, limits::units);
     if let Err(refusal) = endpoint.limits.admit(&parts, &identity.claims, units).await {
         return Ok(limits::refuse(refusal, read.as_ref().ok()));
@@ -169,7 +169,7 @@ fn listens(body: &Asked, headers: &HeaderMap) -> Option<envelope::Request> {
     }
 }
 
-/// What the body asks for.
+/// Receives and parses the body.
 async fn read(
     intake: &Intake,
     parts: &Parts,
@@ -188,7 +188,7 @@ async fn read(
     }
 }
 
-/// Answers a body: whatever it is, with JSON-RPC.
+/// Answers a body, always with JSON-RPC.
 async fn serve(context: &Context, headers: &HeaderMap, body: Asked) -> Reply {
     match body {
         Asked::Batch(members) => batch::answer(context, members).await,

@@ -22,7 +22,7 @@ use super::envelope::Request;
 use super::failure::Failure;
 use super::resources::{self, Named};
 use crate::answers::Change;
-use crate::followers::{Batch, Door, Follower};
+use crate::followers::{Batch, EntryPoint, Follower};
 use crate::operations::Context;
 use crate::operations::changes::{self, ListOptions};
 use crate::rest::changes::unbuffered;
@@ -71,7 +71,7 @@ pub(super) async fn listen(
         upstreams: Arc::clone(&endpoint.upstreams),
         authenticator: Arc::clone(&endpoint.authenticator),
         parts: parts.clone(),
-        door: Door::Mcp,
+        entry_point: EntryPoint::Mcp,
         cursor,
     };
     let id = request.id.clone();

@@ -1,4 +1,4 @@
-//! Signing in on the way to a consent, and out again.
+//! Sign-in and sign-out within the consent flow.
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -16,7 +16,7 @@ use crate::auth::call_of;
 use crate::error::Error;
 use crate::pages::words;
 
-/// Signs in and goes on with the request that is waiting.
+/// Signs in and continues with the pending request.
 pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&server, &parts, body).await {
@@ -42,7 +42,7 @@ pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> R
     }
 }
 
-/// Signs out and asks again who is there.
+/// Signs out and shows the sign-in page.
 pub(super) async fn sign_out(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&server, &parts, body).await {
@@ -58,7 +58,8 @@ pub(super) async fn sign_out(State(server): State<Server>, request: Request) -> 
     }
 }
 
-/// The address is made of our own path and parameters that were read, so that a form cannot send anybody elsewhere.
+/// The location is built from our own path and parsed parameters, so that a form cannot redirect elsewhere (open
+/// redirect).
 fn go_on(form: &Fields) -> Response {
     let request = Fields::read(form.text("request").as_bytes());
     see_other(&format!("/oauth/authorize?{}", request.encoded(&super::authorize::PARAMETERS)))

@@ -1,4 +1,5 @@
-//! The change feed for programs: what changed after a place, and waiting for it. The services say what of it the caller sees.
+//! The change feed of a workspace: changes after a cursor, with long polling. The services filter by what the caller
+//! may see.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,10 +15,10 @@ use super::answered;
 use crate::answers::{Change, Changes};
 use crate::upstreams::Upstreams;
 
-/// A call answers before its own time is over.
+/// Reserved so that a long poll responds before its deadline.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// A place in the feeds: how far each was told. A place that names one feed is of that feed alone.
+/// A cursor: the position in each feed. One that lacks a feed reads only the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cursor {
     content: Option<u64>,
@@ -25,7 +26,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// How far the feed of the workspace's own content was told.
+    /// The position in the content feed.
     pub(crate) const fn of_content(self) -> Option<u64> {
         self.content
     }
@@ -37,7 +38,7 @@ impl Cursor {
         }
     }
 
-    /// The same, that far in a feed.
+    /// The cursor advanced to a position of one feed.
     pub(crate) fn at(self, token: ChangeToken) -> Self {
         let position = Some(token.position);
         match token.source {
@@ -47,7 +48,7 @@ impl Cursor {
     }
 }
 
-/// As `c1-z.i1-4`, or the one token of a place in one feed.
+/// As `c1-z.i1-4`, or the single token of one feed.
 impl fmt::Display for Cursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let token = |source: Source| Some(ChangeToken { source, position: self.of(source)? }.to_string());
@@ -59,7 +60,7 @@ impl fmt::Display for Cursor {
 impl FromStr for Cursor {
     type Err = InvalidToken;
 
-    /// Reads what [`fmt::Display`] writes, and the token of a write.
+    /// Parses what [`fmt::Display`] writes, and the token of a write.
     fn from_str(text: &str) -> Result<Self, InvalidToken> {
         let mut cursor = Self::default();
         for token in text.split('.') {
@@ -73,18 +74,18 @@ impl FromStr for Cursor {
     }
 }
 
-/// What is asked for.
+/// Options of a read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListOptions {
-    /// Absent: where the feeds are now.
+    /// `None` returns the heads of the feeds.
     pub(crate) after: Option<Cursor>,
-    /// How many changes at most.
+    /// The maximum number of changes.
     pub(crate) limit: u32,
-    /// How long to wait when there is none.
+    /// How long to wait if there are none.
     pub(crate) wait: Duration,
 }
 
-/// A part of the feeds that was read.
+/// Changes read so far.
 struct Part {
     changes: Vec<Change>,
     next: Cursor,
@@ -104,7 +105,7 @@ impl Part {
     }
 }
 
-/// What the caller of `call` sees of the changes after a place, and where it goes on.
+/// The changes after a cursor that are visible to the caller, and the next cursor.
 pub(crate) async fn list(
     upstreams: &Upstreams,
     call: &Call,
@@ -128,7 +129,7 @@ pub(crate) async fn list(
     Ok(part.done())
 }
 
-/// Where the feeds are.
+/// The heads of the feeds.
 async fn heads(upstreams: &Upstreams, call: &Call) -> Result<(Changes, Cursor), Problem> {
     let mut part = Part { changes: Vec::new(), next: Cursor::default(), has_more: false };
     for feed in [Source::Content, Source::Ingest] {
@@ -137,7 +138,7 @@ async fn heads(upstreams: &Upstreams, call: &Call) -> Result<(Changes, Cursor), 
     Ok(part.done())
 }
 
-/// Waits until one of the feeds tells something, or the time is over.
+/// Waits until a feed has changes or the time is up.
 async fn wait_for(
     upstreams: &Upstreams,
     call: &Call,
@@ -162,7 +163,7 @@ async fn wait_for(
         Source::Content => Source::Ingest,
         Source::Ingest => Source::Content,
     };
-    // Both wait as long; the one that is a moment behind may have something.
+    // Both wait equally long; the slower one may just have changes, too.
     if is_over
         && cursor.of(other_feed).is_some()
         && let Some(answer) = other.await?

@@ -1,4 +1,4 @@
-//! How the parts of the server stand to a workspace.
+//! The health of the services with regard to a workspace.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::GetStorageRequest;
@@ -12,7 +12,7 @@ use super::workspace::{self, is_away};
 use crate::answers::{ServiceHealth, StorageHealth, WorkspaceHealth};
 use crate::health::standing;
 
-/// What each service says of the workspace; without one that is away the rest is told all the same.
+/// The report of each service; an unavailable one is omitted.
 pub(crate) async fn of_workspace(person: &Person, id: WorkspaceId) -> Result<WorkspaceHealth, Problem> {
     let Person { upstreams, call, .. } = person;
     let (mut index, mut sources) = (upstreams.index(), upstreams.sources());
@@ -36,7 +36,7 @@ pub(crate) async fn of_workspace(person: &Person, id: WorkspaceId) -> Result<Wor
     })
 }
 
-/// Nothing of a service that is away, and of what is not for a caller of some folders.
+/// `None` if the service is unavailable, or the caller's folder scope excludes it.
 fn told<T>(answer: Result<T, Problem>) -> Result<Option<T>, Problem> {
     match answer {
         Ok(answer) => Ok(Some(answer)),

@@ -1,4 +1,5 @@
-//! What can be done, once for REST, MCP and the console: each function takes a checked input, calls the owner, and gives a record.
+//! The operations, shared by REST, MCP and the console: each takes a validated input, calls the owning service and
+//! returns a record.
 
 pub(crate) mod absence;
 pub(crate) mod activity;

@@ -17,7 +17,7 @@ use crate::answers::{ActivityEntry, IndexState, Indexing, WorkspaceOverview, tim
 use crate::error::Error;
 use crate::events::Events;
 use crate::extract::Query;
-use crate::operations::activity::{self, Asked};
+use crate::operations::activity::{self, ActivityFilter};
 use crate::operations::{Paging, overview};
 use crate::routes::Routes;
 
@@ -35,7 +35,9 @@ async fn show(State(events): State<Arc<Events>>, visitor: Visitor, Query(shown):
     let (held, clients, done) = tokio::try_join!(
         async { overview::counts(&context).await.map_err(Error::from) },
         connect::clients(&visitor),
-        async { activity::list(&visitor.person, Asked::default(), latest).await.map_err(Error::from) },
+        async {
+            activity::list(&visitor.person, ActivityFilter::default(), latest).await.map_err(Error::from)
+        },
     )?;
     let base = format!("/w/{}", here.id);
     let body = html! {

@@ -17,7 +17,7 @@ use super::visitor::{Here, Visitor};
 use super::{Answer, MEMBER, words};
 use crate::answers::{Author, TrashItem, optional_time, time};
 use crate::error::Error;
-use crate::operations::bulk::{self, Chosen, ChosenItem, Deed};
+use crate::operations::bulk::{self, BulkAction, Chosen, ChosenItem};
 use crate::operations::{Paging, trash};
 use crate::routes::Routes;
 
@@ -62,7 +62,7 @@ async fn restore(visitor: Visitor, parts: Parts, form: Form) -> Answer {
 async fn restore_many(visitor: &Visitor, items: Vec<(TrashKind, Uuid)>) -> Result<Option<Problem>, Error> {
     let chosen = items.into_iter().map(|(kind, id)| ChosenItem { kind, id: id.to_string() }).collect();
     let restored =
-        bulk::change(&visitor.context()?, Chosen::Items(chosen), Deed::Restore, false).await?.value;
+        bulk::change(&visitor.context()?, Chosen::Items(chosen), BulkAction::Restore, false).await?.value;
     if restored.skipped.is_empty() {
         return Ok(None);
     }

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::operations::Context;
 use crate::operations::person::Person;
 use crate::operations::sessions::Sessions;
-use crate::operations::views::{Eyes, Seen as Eye, View};
+use crate::operations::views::{Seen as Eye, TokenViews, View};
 use crate::own_writes::OwnWrites;
 
 /// Which workspace was looked at last.
@@ -167,13 +167,13 @@ impl Visitor {
 
     /// The workspace as a token sees it, or would.
     pub(crate) async fn see(&self, eye: Eye) -> Result<View, Error> {
-        let eyes = Eyes {
+        let token_views = TokenViews {
             authenticator: Arc::clone(&self.authenticator),
             upstreams: Arc::clone(&self.person.upstreams),
             links: Arc::clone(&self.person.links),
             own_writes: Arc::clone(&self.own_writes),
         };
-        Ok(eyes.see(&self.person.call, self.here()?.id, eye).await?)
+        Ok(token_views.see(&self.person.call, self.here()?.id, eye).await?)
     }
 
     /// The same visitor, who reads what that token reads and may change nothing.

@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::extract::Query;
 use crate::follow::FollowLimit;
-use crate::followers::{Door, Follower};
+use crate::followers::{EntryPoint, Follower};
 use crate::json_body::JsonBody;
 use crate::operations::Context;
 use crate::operations::changes::{self, Cursor, ListOptions};
@@ -31,7 +31,7 @@ inputs!(ListChanges);
 
 const USUAL: u32 = 100;
 const LAST_EVENT_ID: &str = "last-event-id";
-/// A comment line, so that nothing on the way takes the stream for dead.
+/// Interval of keep-alive comments, so that no proxy closes an idle stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Which changes.
@@ -91,11 +91,11 @@ pub(super) async fn list(
         changes::list(&context.upstreams, &context.call, options).await?
     } else {
         let mut permit = follows.join(&context.identity)?;
-        // Nothing is worked on meanwhile, and followers have a limit of their own.
+        // A long poll uses no capacity, and followers have a limit of their own.
         let _suspended = Permits::suspend(&parts.extensions);
         tokio::select! {
             found = changes::list(&context.upstreams, &context.call, options) => found?,
-            // The server goes down: what there is by now is told without waiting.
+            // On shutdown, respond with what there is without waiting.
             () = permit.shutdown() => {
                 let options = ListOptions { wait: Duration::ZERO, ..options };
                 changes::list(&context.upstreams, &context.call, options).await?
@@ -123,7 +123,7 @@ fn accepts_events(headers: &HeaderMap) -> bool {
     types.any(|one| one.split(';').next().is_some_and(|one| one.trim() == "text/event-stream"))
 }
 
-/// The stream, from a place or from now.
+/// The event stream, from a cursor or from now.
 async fn stream(
     follows: &Arc<FollowLimit>,
     app: &App,
@@ -144,7 +144,7 @@ async fn stream(
         upstreams: Arc::clone(&context.upstreams),
         authenticator: Arc::from_ref(app),
         parts,
-        door: Door::Api,
+        entry_point: EntryPoint::Api,
         cursor,
     };
     let ready = Event::default().event("ready").id(cursor.to_string()).data("{}");
@@ -159,7 +159,7 @@ async fn stream(
     Ok(response)
 }
 
-/// Proxies that keep answers back until they are whole would keep a stream for ever.
+/// Buffering proxies would hold a stream back for ever.
 pub(crate) fn unbuffered(headers: &mut HeaderMap) {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));

@@ -1,4 +1,4 @@
-//! Files and memories of the caller's workspace as resources.
+//! The caller's workspace as resources.
 
 use std::fmt;
 
@@ -18,12 +18,12 @@ const MEMORY: &str = "cairn://memory/";
 const FOLDER: &str = "cairn://folder/";
 const DATABASE: &str = "cairn://database/";
 const SOURCE: &str = "cairn://source/";
-/// As many as list_source_documents gives at once.
+/// The page size of list_source_documents.
 const SOURCE_DOCUMENTS: u32 = 200;
-/// A slug has 100 bytes at most, an id fewer.
+/// A slug has at most 100 bytes, an id fewer.
 const LONGEST_NAME: usize = 100;
 
-/// What an address names.
+/// What a URI names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::mcp) enum Named {
     File(FileId),
@@ -55,12 +55,12 @@ impl Named {
     }
 }
 
-/// Whether a problem must look as if nothing were there.
+/// Whether a problem must look like a missing resource.
 pub(super) fn is_hidden(problem: &Problem) -> bool {
     matches!(problem.reason, Reason::NotFound | Reason::OutOfScope)
 }
 
-/// The media type and the whole text of a resource, as its owner lets the caller have it.
+/// The media type and the full text of a resource, with the caller's rights.
 pub(in crate::mcp) async fn read(context: &Context, named: Named) -> Result<(&'static str, String), Problem> {
     match named {
         Named::File(id) => {
@@ -82,7 +82,7 @@ pub(in crate::mcp) async fn read(context: &Context, named: Named) -> Result<(&'s
     }
 }
 
-/// What stands directly in a folder: at most a thousand folders and a thousand files, and how many there are.
+/// The direct children of a folder: at most a thousand folders and a thousand files, with their totals.
 async fn folder(context: &Context, id: FolderId) -> Result<String, Problem> {
     let all = || Paging { limit: Some(PAGE), cursor: None };
     let folder = folders::get(context, id).await?;
@@ -101,11 +101,11 @@ fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A place in the list: memories come before files, because they say when they are worth reading.
+/// A cursor into the list: memories come before files, because they say when they are worth reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
     section: Section,
-    /// Where the owner goes on; empty at the section's beginning.
+    /// The page token of the section; empty at its start.
     token: String,
 }
 
@@ -135,7 +135,7 @@ impl Place {
     }
 }
 
-/// As a cursor.
+/// The cursor's text.
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let section = match self.section {
@@ -146,7 +146,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Fills a page up to `most` entries; answers where the next one begins. Who may not read gets none.
+/// Fills a page up to `most` entries; returns the cursor of the next one. Without the permission to read it stays
+/// empty.
 pub(super) async fn append(
     context: &Context,
     mut place: Place,
@@ -215,7 +216,7 @@ fn memory_entry(memory: &Memory) -> Value {
     entry
 }
 
-/// Without the character set: JSON carries text.
+/// Without the charset: JSON strings are Unicode.
 fn mime_type(file: &File) -> &'static str {
     let whole = content_type(file);
     whole.split(';').next().unwrap_or(whole)

@@ -1,4 +1,4 @@
-//! The tool that walks the workspace as a file system.
+//! The tool that runs scripts over the workspace as a file system.
 
 use std::fmt::Write as _;
 
@@ -66,16 +66,16 @@ async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
     Ok(Outcome::text(said(&answer, link)))
 }
 
-/// What a citation of the text links to.
+/// The target of a citation's link.
 #[derive(Debug, Clone, Copy)]
 enum Link {
-    /// The page of the document.
+    /// The current page of the document.
     Page,
-    /// The lines on it as they were.
+    /// The cited lines as they were.
     TextOfThen,
 }
 
-/// The output, and behind it, as the last block of the text, what is said about it.
+/// The output, followed by a block of notes about it.
 fn said(answer: &ScriptAnswer, link: Link) -> String {
     let about = about(answer, link);
     match answer.output.trim_end_matches('\n') {
@@ -84,7 +84,7 @@ fn said(answer: &ScriptAnswer, link: Link) -> String {
     }
 }
 
-/// What is said about the output: how the script ended, and whose content it is.
+/// The notes: how the script ended, and whose content it shows.
 fn about(answer: &ScriptAnswer, link: Link) -> String {
     let mut lines = Vec::new();
     if answer.output.is_empty() {

@@ -1,13 +1,13 @@
-//! The tools as clients get them.
+//! The tool list as sent to clients.
 
 use serde_json::{Map, Value, json};
 
 use super::Tool;
 
-/// What a schema says that no program needs which reads a result.
+/// Schema keywords that are useless to a program that reads a result.
 const COMMENTS: [&str; 6] = ["description", "examples", "format", "minimum", "maximum", "default"];
 
-/// How many levels of a result its schema describes; of what is deeper it tells the type alone.
+/// How many levels of a result its output schema describes; deeper ones only have their type.
 const DEEPEST: usize = 0;
 
 /// A tool's entry in the list.
@@ -30,12 +30,12 @@ pub(super) fn described(tool: &Tool) -> Value {
     description
 }
 
-/// The tool's description says what its type says, so the type's own is left out.
+/// Without the type's own description, which repeats the tool's.
 fn input_schema(tool: &Tool) -> Value {
     let mut schema = (tool.input)().portable();
     if let Some(fields) = schema.as_object_mut() {
         fields.remove("description");
-        // Some clients want it of a tool without arguments, too.
+        // Some clients require it even of a tool without arguments.
         let properties = fields.entry("properties").or_insert_with(|| json!({}));
         for (_, argument) in properties.as_object_mut().into_iter().flatten() {
             without_the_obvious(argument);
@@ -45,14 +45,14 @@ fn input_schema(tool: &Tool) -> Value {
     schema
 }
 
-/// What every description says in words already: that an id is one, and that a text is not empty.
+/// Drops what every description already says: that an id is a UUID, and that a text is not empty.
 fn without_the_obvious(argument: &mut Value) {
     if let Some(fields) = argument.as_object_mut() {
         fields.retain(|name, value| name != "format" && (name != "minLength" || *value != 1));
     }
 }
 
-/// An argument's description tells of its parts, too, so theirs are left out.
+/// Drops the descriptions of nested fields, which the argument's own covers.
 fn plain_inside(argument: &mut Value, depth: usize) {
     let Some(fields) = argument.as_object_mut() else { return };
     if depth > 0 {
@@ -78,8 +78,8 @@ fn plain(part: &mut Value, depth: usize) {
     plain_inside(part, depth);
 }
 
-/// The shape alone: who reads a result sees what it holds, and the whole list stays small. What a result leaves out when
-/// it is empty is not required.
+/// The structure alone: readers of a result see its contents, and the list stays small. Fields omitted when empty
+/// are not required.
 pub(super) fn output_schema(mut schema: Value) -> Value {
     bare(&mut schema, 0);
     schema
@@ -111,7 +111,7 @@ fn bare(schema: &mut Value, depth: usize) {
     }
 }
 
-/// Properties that may be null or empty.
+/// Properties that may be null or absent.
 fn optional_of(fields: &Map<String, Value>) -> Vec<String> {
     let properties = fields.get("properties").and_then(Value::as_object);
     let may_be_missing = |schema: &Value| match schema.get("type") {

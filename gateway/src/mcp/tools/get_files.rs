@@ -1,4 +1,4 @@
-//! Tools that read what files say: one with its lines, or several.
+//! Tools that read files: one with a range of lines, or several.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_chassis::wording::{self, Unit};
@@ -19,9 +19,9 @@ use crate::schema::{Input as _, inlined, inputs};
 
 inputs!(GetFile, GetFiles);
 
-/// What one answer holds at most of one file; more would push all else out of an agent's window.
+/// Limit of one file in a result; more would push everything else out of an agent's context window.
 const MOST_BYTES: usize = 200_000;
-/// What one answer holds at most of several files.
+/// Limit of several files together.
 const MOST_BYTES_TOGETHER: u64 = 1_000_000;
 
 /// Names a file, and lines of it.
@@ -137,7 +137,7 @@ async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
     })
 }
 
-/// Where to begin.
+/// Where to start reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
     /// From 1.
@@ -148,18 +148,18 @@ struct Place {
 
 const START: Place = Place { line: 1, byte: 0 };
 
-/// Lines of a text.
+/// A range of lines.
 struct Part<'a> {
-    /// Counted from 1; 0 of an empty text.
+    /// From 1; 0 for an empty text.
     first: usize,
     last: usize,
     total: usize,
     lines: Vec<&'a str>,
-    /// Whether lines that were asked for did not fit.
+    /// Whether requested lines did not fit.
     is_cut: bool,
     /// Where in the first line it begins.
     first_byte: usize,
-    /// Where in its only line it ends, when that did not fit.
+    /// Where its only line was cut, if that did not fit.
     cut_at: Option<usize>,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Part<'a> {
         Ok(Self { first: from_line.min(total), last, total, lines, is_cut, first_byte, cut_at })
     }
 
-    /// Under a header that says which they are.
+    /// With a header that names the lines.
     fn text(&self) -> String {
         let lines = self.lines.join("\n");
         let within = match self.first_byte {
@@ -208,7 +208,7 @@ impl<'a> Part<'a> {
         format!("[lines {}-{} of {}{within}]\n{lines}", self.first, self.last, self.total)
     }
 
-    /// How to read what did not fit; `when` is what the call says of that.
+    /// The call that reads the rest; `when` are the arguments that select the moment.
     fn go_on(&self, id: &str, when: &Map<String, Value>) -> Option<String> {
         if !self.is_cut {
             return None;
@@ -232,7 +232,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// A place in a line that is no middle of a character.
+/// A byte offset in a line, which must be a character boundary.
 fn byte_in(line: &str, byte: u32) -> Result<usize, Problem> {
     let byte = usize::try_from(byte).unwrap_or(usize::MAX);
     if byte > line.len() {
@@ -277,15 +277,15 @@ async fn get_several(context: &Context, arguments: Arguments) -> Result<Outcome,
     Ok(Outcome::list("files", &Page { items: entries, next: None, total }, None))
 }
 
-/// How several files are asked for.
+/// Common arguments of reading several files.
 struct Asking {
-    /// A larger content is left out.
+    /// Larger contents are omitted.
     most_bytes: u64,
     as_of: Option<String>,
 }
 
 impl Asking {
-    /// The call that reads a file that has no room here.
+    /// The call that reads a file that did not fit.
     fn instead(&self, id: &str) -> Value {
         match &self.as_of {
             None => json!({"id": id, "fromLine": 1, "maxLines": 500}),
@@ -294,7 +294,7 @@ impl Asking {
     }
 }
 
-/// What is said of one of several files.
+/// The entry of one of several files.
 fn entry((id, outcome): (String, files::Outcome), asking: &Asking, room: &mut u64) -> Value {
     let most_bytes = asking.most_bytes;
     let file = match outcome {

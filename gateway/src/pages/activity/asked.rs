@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::answers::ActivityEntry;
-use crate::operations::activity::Asked;
+use crate::operations::activity::ActivityFilter;
 use crate::pages::folders::Tree;
 use crate::schema::inputs;
 
@@ -56,9 +56,9 @@ impl Looking {
     }
 
     /// The same for the operation; a folder that is not there any more is left out.
-    pub(super) fn asked(&self, tree: &Tree) -> Asked {
+    pub(super) fn asked(&self, tree: &Tree) -> ActivityFilter {
         let since = self.day().and_then(begins);
-        Asked {
+        ActivityFilter {
             principal: self.who.clone(),
             kind: self.kind(),
             folder: self.folder.clone().filter(|id| tree.get(id).is_some()),

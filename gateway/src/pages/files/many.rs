@@ -12,7 +12,7 @@ use super::list::{self, Told};
 use super::narrowed::Narrowed;
 use super::selection::MANY;
 use crate::answers::{ChangedItems, SkippedItem};
-use crate::operations::bulk::{self, Chosen, ChosenItem, Deed, MatchingFiles};
+use crate::operations::bulk::{self, BulkAction, Chosen, ChosenItem, MatchingFiles};
 use crate::operations::{Context, files};
 use crate::pages::form::Form;
 use crate::pages::frame::Page;
@@ -29,7 +29,7 @@ const MOST_LEFT: usize = 19;
 /// Does to those that are selected what the form says. All that match are shown first.
 pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     let narrowed = Narrowed::read(&form);
-    let deed = deed(&form)?;
+    let action = action(&form)?;
     let is_all = form.has("all");
     if is_all && !form.has("sure") {
         return Ok(see_other(&planned_at(visitor.here()?.id, &form)));
@@ -41,10 +41,10 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
         return change::refused(&visitor, narrowed, (MANY, &form), problem).await;
     }
     let context = visitor.context()?;
-    match bulk::change(&context, chosen, deed.clone(), false).await {
+    match bulk::change(&context, chosen, action.clone(), false).await {
         Ok(done) if done.value.skipped.is_empty() => {
             let to = narrowed.address(visitor.here()?.id);
-            Ok(visitor.done(&to, &notice(&deed, &done.value)))
+            Ok(visitor.done(&to, &notice(&action, &done.value)))
         }
         Ok(done) => done_in_part(&visitor, &context, &narrowed, &done.value).await,
         // Shown again, as it is now.
@@ -59,18 +59,20 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
 pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
     let form = Form::read(parts.uri.query().unwrap_or_default().as_bytes());
     let narrowed = Narrowed::read(&form);
-    let deed = deed(&form)?;
+    let action = action(&form)?;
     let context = visitor.context()?;
     let workspace = visitor.here()?.id;
     let tree = folders::Tree::of(&context).await?;
-    let target = match &deed {
-        Deed::Move(Some(folder)) => tree.get(folder).map_or("another folder", |folder| folder.path.as_str()),
-        Deed::Move(None) | Deed::Tag { .. } | Deed::Trash | Deed::Restore => "/",
+    let target = match &action {
+        BulkAction::Move(Some(folder)) => {
+            tree.get(folder).map_or("another folder", |folder| folder.path.as_str())
+        }
+        BulkAction::Move(None) | BulkAction::Tag { .. } | BulkAction::Trash | BulkAction::Restore => "/",
     };
     let back = html! { a.button href=(narrowed.address(workspace)) { "Cancel" } };
     let crumbs = tree.crumbs(workspace, narrowed.folder());
-    let title = doing(&deed, "all that match");
-    let planned = match bulk::change(&context, all(&narrowed, None), deed.clone(), true).await {
+    let title = doing(&action, "all that match");
+    let planned = match bulk::change(&context, all(&narrowed, None), action.clone(), true).await {
         Ok(planned) => planned.value,
         Err(problem) if is_of_a_form(&problem) => {
             let body = html! {
@@ -92,7 +94,7 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
         }
         p {
             @if planned.changed_count == 0 { "None of them would change." }
-            @else { (words::count(planned.changed_count, "file", "files")) " " (becomes(&deed, target)) "." }
+            @else { (words::count(planned.changed_count, "file", "files")) " " (becomes(&action, target)) "." }
             @if planned.unchanged_count > 0 { " " (words::count(planned.unchanged_count, "is", "are")) " so already." }
         }
         @if !left.is_empty() {
@@ -105,7 +107,7 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
                 @if !form.has("all") { input type="hidden" name="all" value="yes"; }
                 input type="hidden" name="expect" value=(planned.selected_count);
                 input type="hidden" name="sure" value="yes";
-                button.primary type="submit" { (doing(&deed, &words::count(planned.changed_count, "file", "files"))) }
+                button.primary type="submit" { (doing(&action, &words::count(planned.changed_count, "file", "files"))) }
             }
             (back)
         }
@@ -162,13 +164,13 @@ async fn named(context: &Context, tree: &folders::Tree, done: &ChangedItems) -> 
     Ok(told)
 }
 
-fn deed(form: &Form) -> Result<Deed, Problem> {
+fn action(form: &Form) -> Result<BulkAction, Problem> {
     let tags = || folders::tags(form.text("tag-selected")).into_iter().map(ToOwned::to_owned).collect();
     Ok(match form.text("do") {
-        "trash" => Deed::Trash,
-        "move" => Deed::Move(Some(form.trimmed("to").to_owned()).filter(|id| !id.is_empty())),
-        "tag" => Deed::Tag { add: tags(), remove: Vec::new() },
-        "untag" => Deed::Tag { add: Vec::new(), remove: tags() },
+        "trash" => BulkAction::Trash,
+        "move" => BulkAction::Move(Some(form.trimmed("to").to_owned()).filter(|id| !id.is_empty())),
+        "tag" => BulkAction::Tag { add: tags(), remove: Vec::new() },
+        "untag" => BulkAction::Tag { add: Vec::new(), remove: tags() },
         _ => {
             let violation = Violation::new("do", "required", "names nothing that can be done");
             return Err(Problem::validation(vec![violation]));
@@ -212,36 +214,36 @@ fn planned_at(workspace: WorkspaceId, form: &Form) -> String {
 }
 
 /// What is done, as a button has it.
-fn doing(deed: &Deed, what: &str) -> String {
-    match deed {
-        Deed::Move(_) => format!("Move {what}"),
-        Deed::Tag { add, .. } if add.is_empty() => format!("Remove tag from {what}"),
-        Deed::Tag { .. } => format!("Tag {what}"),
-        Deed::Trash => format!("Move {what} to trash"),
-        Deed::Restore => format!("Restore {what}"),
+fn doing(action: &BulkAction, what: &str) -> String {
+    match action {
+        BulkAction::Move(_) => format!("Move {what}"),
+        BulkAction::Tag { add, .. } if add.is_empty() => format!("Remove tag from {what}"),
+        BulkAction::Tag { .. } => format!("Tag {what}"),
+        BulkAction::Trash => format!("Move {what} to trash"),
+        BulkAction::Restore => format!("Restore {what}"),
     }
 }
 
-fn becomes(deed: &Deed, target: &str) -> Markup {
+fn becomes(action: &BulkAction, target: &str) -> Markup {
     html! {
-        @match deed {
-            Deed::Move(_) => { "would stand in " bdi { (target) } }
-            Deed::Tag { add, remove } => {
+        @match action {
+            BulkAction::Move(_) => { "would stand in " bdi { (target) } }
+            BulkAction::Tag { add, remove } => {
                 @if add.is_empty() { "would lose " bdi { (cairn_chassis::wording::listed(remove, "and")) } }
                 @else { "would be tagged " bdi { (cairn_chassis::wording::listed(add, "and")) } }
             }
-            Deed::Trash => "would go to trash",
-            Deed::Restore => "would come back",
+            BulkAction::Trash => "would go to trash",
+            BulkAction::Restore => "would come back",
         }
     }
 }
 
-fn notice(deed: &Deed, done: &ChangedItems) -> Notice {
-    let change = match deed {
-        Deed::Move(_) => Change::Moved,
-        Deed::Tag { .. } => Change::Tagged,
-        Deed::Trash => Change::Trashed,
-        Deed::Restore => Change::Restored,
+fn notice(action: &BulkAction, done: &ChangedItems) -> Notice {
+    let change = match action {
+        BulkAction::Move(_) => Change::Moved,
+        BulkAction::Tag { .. } => Change::Tagged,
+        BulkAction::Trash => Change::Trashed,
+        BulkAction::Restore => Change::Restored,
     };
     let changed = done.write_id.as_deref().and_then(|write| Changed::read(change, done.changed_count, write));
     changed.map_or(Notice::Saved, Notice::Changed)
@@ -268,7 +270,7 @@ mod tests {
         let address = planned_at(workspace, &form);
         assert!(address.ends_with("/files/all?do=tag&in=1&q=a+b&to=2&tag-selected=x&all=yes"), "{address}");
         assert_eq!(expected(&form), Some(3));
-        assert!(matches!(deed(&form), Ok(Deed::Tag { add, .. }) if add == ["x"]));
-        assert!(deed(&Form::read(b"do=nothing")).is_err());
+        assert!(matches!(action(&form), Ok(BulkAction::Tag { add, .. }) if add == ["x"]));
+        assert!(action(&Form::read(b"do=nothing")).is_err());
     }
 }

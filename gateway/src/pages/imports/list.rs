@@ -14,7 +14,7 @@ use super::{address, words as said};
 use crate::answers::ImportRun;
 use crate::auth::Authenticator;
 use crate::operations::Paging;
-use crate::operations::imports::{self, Door, form};
+use crate::operations::imports::{self, WorkspaceAccess, form};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Choice, Pages};
@@ -42,9 +42,9 @@ pub(super) async fn upload(
     request: Request,
 ) -> Answer {
     let here = visitor.here()?.id;
-    let door = Door::of(&visitor.person, &authenticator, &headers);
+    let access = WorkspaceAccess::of(&visitor.person, &authenticator, &headers);
     let mut fields = Map::from_iter([("workspaceId".to_owned(), Value::String(here.to_string()))]);
-    match form::receive(&door, &headers, request.into_body(), &mut fields).await {
+    match form::receive(&access, &headers, request.into_body(), &mut fields).await {
         Ok(run) => Ok(visitor.done(&format!("{}/{}", address(here), run.id), &Notice::Uploaded)),
         Err(problem) if runs::is_told_there(&problem) => {
             list(&visitor, &[], Some(Refused { problem: &problem, fields: &fields })).await
