@@ -1,4 +1,4 @@
-//! `/account`: the person's own password, sessions, and how the console looks in this browser.
+//! `/account`: the person's password, sessions, and display preferences of this browser.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -78,7 +78,7 @@ async fn change_password(
     }
 }
 
-/// An empty field is told here: to svc-auth an empty password is a wrong one, and counts as a guess.
+/// Empty fields are rejected here: to svc-auth an empty password is a wrong one, and counts as a guess.
 fn required(form: &Form) -> Option<Problem> {
     let empty = [CURRENT, NEW].into_iter().filter(|name| form.text(name).is_empty());
     let broken: Vec<_> = empty.map(|name| Violation::new(name, "required", "is required")).collect();

@@ -1,5 +1,5 @@
-//! The style, the modules and the icon of the pages, under names with their hashes: what has such a name never changes.
-//! `build/assets.rs` makes them.
+//! The style sheet, modules and icon of the pages, under content-hashed names and thus immutable. `build/assets.rs`
+//! generates them.
 
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
@@ -13,7 +13,7 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
-/// A file with its bytes as they are and compressed.
+/// A file with its bytes, plain and compressed.
 struct Asset {
     address: &'static str,
     kind: &'static str,
@@ -43,7 +43,7 @@ async fn serve(request: Request) -> Result<Response, Error> {
 }
 
 impl Asset {
-    /// The smallest form that the caller takes. Whoever gives qualities other than "not at all" gets what is smallest too.
+    /// The smallest encoding that the client accepts; quality values other than 0 are ignored.
     fn encoded(&self, headers: &HeaderMap) -> (Option<&'static str>, &'static [u8]) {
         let takes = |wanted: &str| {
             let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());

@@ -1,4 +1,4 @@
-//! `/w/{id}/connect`: how an agent gets in. OAuth comes first, which needs no secret anywhere.
+//! `/w/{id}/connect`: how to connect an agent. OAuth comes first, which needs no secret.
 
 use axum::extract::State;
 use base64::Engine as _;
@@ -22,13 +22,13 @@ pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/connect", show)
 }
 
-/// What has come in by now: its name, and when it last did.
+/// A client that has connected: its name, and when it was last used.
 pub(super) struct Client {
     name: String,
     at: String,
 }
 
-/// The tokens and apps that the visitor may see and that were used, the latest first.
+/// The used tokens and apps visible to the visitor, most recent first.
 pub(super) async fn clients(visitor: &Visitor) -> Result<Vec<Client>, Error> {
     let here = visitor.here()?.id;
     let (tokens, grants) =
@@ -70,7 +70,7 @@ async fn show(
     Ok(Page::new("Connect").live().show(&visitor, &body))
 }
 
-/// Whether somebody has come: the page asks again until then.
+/// Whether a client has connected: the page polls until then.
 fn standing(used: &[Client], searched: Option<&str>) -> Markup {
     html! {
         p #standing role="status" data-live="token call" data-poll=[used.is_empty().then_some("")] {
@@ -86,19 +86,19 @@ fn standing(used: &[Client], searched: Option<&str>) -> Markup {
     }
 }
 
-/// A client, and what one does in it.
+/// A client, and its setup instructions.
 struct Way {
     id: &'static str,
     name: &'static str,
     told: &'static str,
     snippet: String,
-    /// An address that installs by itself; it holds no secret, since the client signs in.
+    /// A deep link that installs it; it contains no secret, since the client signs in.
     link: Option<(&'static str, String)>,
-    /// Its configuration may hold a token instead.
+    /// Whether its configuration may contain a token instead.
     takes_token: bool,
 }
 
-/// `new_token` is the address of the form that makes one.
+/// `new_token` is the URL of the form that creates one.
 fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
     let server = json!({"url": endpoint});
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();

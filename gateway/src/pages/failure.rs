@@ -1,5 +1,4 @@
-//! What a person sees when a page cannot be shown: what happened, which service is away, what to do, what was typed, and the
-//! request's id.
+//! The error page: what happened, which service is unavailable, what to do, the submitted form, and the request id.
 
 use std::time::Duration;
 
@@ -24,37 +23,37 @@ use crate::health::standing;
 use crate::operations::members;
 use crate::upstreams::Upstreams;
 
-/// A longer value of a field is shown as a text.
+/// Longer values are shown in a text area.
 const MOST_BYTES_OF_A_LINE: usize = 80;
-/// As many as a sentence names.
+/// Owners named in a sentence.
 const MOST_OWNERS: usize = 3;
 
-/// A request of a browser for a page, kept for the case that the page fails.
+/// A browser's page request, kept in case the page fails.
 #[derive(Debug)]
 pub(crate) struct Asked {
     seen: Seen,
     method: Method,
     address: String,
-    /// Where the form stands that was sent.
+    /// The page of the submitted form.
     referer: Option<String>,
     look: Look,
-    /// The form that was sent.
+    /// The submitted form.
     typed: Option<Typed>,
 }
 
-/// What is known of a failure beside the error.
+/// Context of a failure beside the error.
 #[derive(Default)]
 struct Circumstances {
-    /// The services that do not answer.
+    /// The unavailable services.
     away: Vec<&'static str>,
-    /// The fields of the form that was sent.
+    /// The fields of the submitted form.
     typed: Vec<(String, String)>,
-    /// Names of people who may do what the visitor may not.
+    /// Names of people with the rights that the visitor lacks.
     owners: Vec<String>,
 }
 
 impl Asked {
-    /// `None` for what programs ask, which are answered with JSON.
+    /// `None` for requests of programs, which are answered with JSON.
     pub(crate) fn read(class: Class, request: &mut Request) -> Option<Self> {
         let is_page = class.surface == Surface::Page
             || (class == Class::UNKNOWN
@@ -77,7 +76,7 @@ impl Asked {
         })
     }
 
-    /// The answer to it, in place of the error.
+    /// The response in place of the error.
     pub(crate) async fn answer(&self, error: &Error, request_id: &str, upstreams: &Upstreams) -> Response {
         let mut circumstances = Circumstances::default();
         if error.status == StatusCode::SERVICE_UNAVAILABLE {
@@ -127,7 +126,7 @@ impl Asked {
         }
     }
 
-    /// For somebody who is not known here.
+    /// For somebody who is not signed in.
     fn alone(&self, title: &str, status: StatusCode, body: &Markup) -> Response {
         let whole = html! { main { h1 { (title) } (body) } };
         let title = format!("Error: {title}");
@@ -138,7 +137,7 @@ impl Asked {
         response
     }
 
-    /// The page that the person was at: a form's address is none.
+    /// The page that the person was at: a form's URL is none.
     fn page(&self) -> &str {
         if self.method.is_safe() { &self.address } else { self.referer.as_deref().unwrap_or("/") }
     }
@@ -158,7 +157,7 @@ impl Asked {
     }
 }
 
-/// Which services are away, and what is missing without them.
+/// Which services are unavailable, and what is missing without them.
 fn away(services: &[&str]) -> Markup {
     html! {
         @if !services.is_empty() {
@@ -168,7 +167,7 @@ fn away(services: &[&str]) -> Markup {
     }
 }
 
-/// What was sent, to be sent again: a long text to be read and copied too.
+/// The submitted form, to be sent again; long texts can be copied, too.
 fn again(address: &str, typed: &[(String, String)]) -> Markup {
     let is_text = |value: &str| value.contains('\n') || value.len() > MOST_BYTES_OF_A_LINE;
     html! {
@@ -180,7 +179,7 @@ fn again(address: &str, typed: &[(String, String)]) -> Markup {
                     @if is_text(value) {
                         div.field {
                             label for={ "typed-" (at) } { (words::capital(name)) }
-                            // A browser leaves out the first line break.
+                            // Browsers drop a leading line break.
                             textarea id={ "typed-" (at) } name=(name) rows="12" dir="auto" spellcheck="false" { "\n" (value) }
                         }
                     } @else {
@@ -232,7 +231,7 @@ impl Told {
     }
 }
 
-/// Who could do what the visitor may not.
+/// Who has the rights that the visitor lacks.
 fn error_role(error: &Error, here: Option<&Here>, owners: &[String]) -> Markup {
     let Some(here) = here.filter(|_| error.status == StatusCode::FORBIDDEN) else { return html! {} };
     html! {
@@ -247,7 +246,7 @@ fn error_role(error: &Error, here: Option<&Here>, owners: &[String]) -> Markup {
     }
 }
 
-/// Some of those who own the workspace that the visitor is in; none where nobody can say.
+/// Some owners of the workspace; empty if they cannot be determined.
 async fn owners(visitor: &Visitor) -> Vec<String> {
     let Some(here) = visitor.here_if_any() else { return Vec::new() };
     let members = members::list(&visitor.person, here.id).await.unwrap_or_default();
@@ -264,13 +263,13 @@ fn is_browser(headers: &HeaderMap) -> bool {
     accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// What stands below these is for programs, whatever a browser says.
+/// Paths for programs, whatever the browser's Accept header says.
 fn is_of_programs(path: &str) -> bool {
     ["/api", "/mcp", "/oauth", "/.well-known"].into_iter().any(|base| path.starts_with(base))
 }
 
-/// The path of the `Referer`, which a browser sends along with forms of our own pages alone: anybody else's is not
-/// followed further than to a path of ours.
+/// The path of the `Referer`, which browsers send only with forms of our own pages; a foreign one can at most lead
+/// to a path of ours.
 fn own_path(headers: &HeaderMap) -> Option<String> {
     let referer: http::Uri = headers.get(header::REFERER)?.to_str().ok()?.parse().ok()?;
     let path = referer.path_and_query()?.to_string();

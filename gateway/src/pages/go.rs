@@ -1,4 +1,4 @@
-//! `/w/{id}/go`: pages and things of a workspace by their names. The command palette reads its list.
+//! `/w/{id}/go`: quick navigation: pages and items of a workspace by name. The command palette loads its list.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::TrashKind;
@@ -21,9 +21,9 @@ use crate::schema::inputs;
 
 inputs!(Asked);
 
-/// So many of each kind are listed.
+/// Limit per kind.
 const MOST: u32 = 8;
-/// Records are looked for in so many databases: each is asked by itself.
+/// Limit of databases whose records are searched: each takes a request.
 const MOST_DATABASES: u32 = 8;
 
 pub(super) fn routes() -> Routes {
@@ -33,11 +33,11 @@ pub(super) fn routes() -> Routes {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 struct Asked {
     q: Option<String>,
-    /// `file` for files alone, which the editor offers for links.
+    /// `file` for files only, for the editor's link completion.
     kind: Option<String>,
 }
 
-/// Where one can go.
+/// A target of the navigation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     kind: &'static str,
@@ -45,14 +45,14 @@ struct Place {
     address: String,
 }
 
-/// What was found, and what could not be looked for.
+/// The matches, and the failed parts.
 #[derive(Debug, Default)]
 struct Found {
     places: Vec<Place>,
     problems: Vec<Problem>,
-    /// Not every database was asked for records.
+    /// Whether some databases were not searched.
     is_part: bool,
-    /// There are more folders, databases or memories than were looked through.
+    /// Whether there are more folders, databases or memories than were searched.
     is_part_of_names: bool,
 }
 
@@ -60,7 +60,7 @@ impl Found {
     fn take(&mut self, found: Result<Vec<Place>, Problem>) {
         match found {
             Ok(found) => self.places.extend(found),
-            // What is wrong with the words is wrong for each of them.
+            // An invalid query fails in every part.
             Err(problem) if self.problems.contains(&problem) => {}
             Err(problem) => self.problems.push(problem),
         }
@@ -69,7 +69,7 @@ impl Found {
 
 /// `GET /w/{id}/go?q=`.
 async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
-    // No name holds control characters, and not every database takes them.
+    // No name contains control characters, and not every database accepts them.
     let typed: String = asked.q.unwrap_or_default().chars().filter(|one| !one.is_control()).collect();
     let typed = typed.trim();
     let found = match asked.kind.as_deref() {
@@ -109,7 +109,7 @@ fn list(found: &Found) -> Markup {
     }
 }
 
-/// Everything whose name holds the words; a part that fails leaves the others.
+/// Everything whose name contains the words; a part that fails does not affect the others.
 async fn find(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Error> {
     let (here, context) = (visitor.here()?.id, visitor.context()?);
     let first = Paging { limit: Some(MOST_DATABASES), cursor: None };
@@ -145,7 +145,7 @@ async fn find(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Err
     Ok(found)
 }
 
-/// The files whose names hold the words.
+/// The files whose names contain the words.
 async fn find_files(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Error> {
     let mut found = Found::default();
     found.take(found_files(&visitor.context()?, typed).await);
@@ -172,7 +172,7 @@ async fn found_files(context: &Context, typed: &str) -> Result<Vec<Place>, Probl
         .collect())
 }
 
-/// Those of some kinds.
+/// The items of some kinds.
 fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Vec<Place> {
     let place = |kind: TrashKind, id: &str, name: &str, path: Option<&str>| {
         let address = match kind {
@@ -191,7 +191,7 @@ fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Ve
     of_kinds.collect()
 }
 
-/// The records of a database that hold the words, their titles first.
+/// The records of a database that match the words, title matches first.
 async fn found_records(context: &Context, database: &Database, typed: &str) -> Result<Vec<Place>, Problem> {
     let Ok(id) = database.id.parse::<DatabaseId>() else { return Ok(Vec::new()) };
     let selection = records::Selection {
@@ -211,7 +211,7 @@ async fn found_records(context: &Context, database: &Database, typed: &str) -> R
         .collect())
 }
 
-/// Whether a name holds the words, whatever the case.
+/// Case-insensitive substring match.
 fn has(name: &str, typed: &str) -> bool {
     name.to_lowercase().contains(&typed.to_lowercase())
 }

@@ -1,4 +1,4 @@
-//! `/w/{id}/golden`: golden questions with what becomes of them now; pinning them, and unpinning.
+//! `/w/{id}/golden`: golden questions with their current results; pinning and unpinning them.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{DocumentKind, GoldenOutcome, Permission};
@@ -27,7 +27,7 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/golden/{question}/unpin", unpin)
 }
 
-/// The address of the page.
+/// The URL of the page.
 fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/golden")
 }
@@ -36,7 +36,7 @@ async fn show(visitor: Visitor) -> Answer {
     shown(&visitor, None).await
 }
 
-/// The page, with what was wrong with a form.
+/// The page, with the error of a form.
 async fn shown(visitor: &Visitor, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?.id;
     let listed = golden::list(&visitor.person).await;
@@ -95,7 +95,7 @@ fn answers(
     }
 }
 
-/// The search for a question.
+/// The search URL of a question.
 fn asked(here: WorkspaceId, question: &GoldenQuestion) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("q", &question.query).append_pair("strategy", question.strategy.as_str());
@@ -117,7 +117,7 @@ fn wanted(question: &GoldenQuestion) -> Markup {
     }
 }
 
-/// The lines that were pinned, with their words, where the document's page has lines.
+/// The link to the pinned lines with their words, if the document's page has lines.
 fn pinned_at(question: &GoldenQuestion, page: &str) -> String {
     let stood = question.start_line.zip(question.end_line).zip(question.content_hash.as_deref());
     match stood.filter(|_| places::has_lines(question.kind)) {
@@ -148,15 +148,15 @@ pub(super) struct Passage<'a> {
     pub(super) kind: DocumentKind,
     /// The document.
     pub(super) id: &'a str,
-    /// The first line and the last, where they are known.
+    /// The first and last line, if known.
     pub(super) lines: (Option<u32>, Option<u32>),
     pub(super) content_hash: &'a str,
-    /// Empty where the text is not at hand: any passage of the document will do then.
+    /// Empty if the text is unavailable: then any passage of the document matches.
     pub(super) text: &'a str,
 }
 
 impl<'a> Passage<'a> {
-    /// That of a result.
+    /// The passage of a result.
     pub(super) fn of(result: &'a SearchResult) -> Self {
         let citation = &result.citation;
         Self {
@@ -169,7 +169,7 @@ impl<'a> Passage<'a> {
     }
 }
 
-/// The button that pins a passage; it sends the question along.
+/// The button that pins a passage as the expected answer of the question.
 pub(super) fn pins(here: WorkspaceId, asked: &[(&str, &str)], passage: Passage<'_>) -> Markup {
     let line = |line: Option<u32>| line.map(|line| line.to_string()).unwrap_or_default();
     html! {
@@ -200,7 +200,7 @@ async fn pin(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// The input that a form means.
+/// The form as the API's input.
 fn fields(form: &Form) -> Value {
     let mut search = Map::new();
     search.insert("query".to_owned(), json!(form.trimmed("q")));
@@ -239,14 +239,14 @@ async fn unpin(
     Ok(visitor.done(&address(workspace), &Notice::Removed))
 }
 
-/// What an edit would do to the golden questions, for the editor.
+/// The effect of an edit on the golden questions, for the editor.
 pub(super) async fn effects(visitor: &Visitor, file: String, content: String) -> Markup {
     let person = &visitor.person;
     let (listed, checked) = tokio::join!(golden::list(person), golden::check_text(person, file, content));
     effects_of(&listed, &checked)
 }
 
-/// The same of values that a record would have, for its form.
+/// The same for changed values of a record, for its form.
 pub(super) async fn effects_of_record(
     visitor: &Visitor,
     (database, record): (DatabaseId, RecordId),

@@ -1,5 +1,4 @@
-//! `/w/{id}/health`: which parts of the server answer, how far the index is, how documents from outside stand, which runs wait,
-//! and what fills the storage.
+//! `/w/{id}/health`: the services, the index lag, ingested documents, pending runs, and storage.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::RunStatus;
@@ -17,7 +16,7 @@ use crate::answers::{
 use crate::operations::{Paging, health, imports, sources as connected, syncs};
 use crate::routes::Routes;
 
-/// What each service is for.
+/// The purpose of each service.
 const TOUCHES: [(&str, &str); 5] = [
     ("auth", "Signing in, tokens, members. Nothing else works without it."),
     ("content", "Files, databases, memories, trash."),
@@ -25,14 +24,14 @@ const TOUCHES: [(&str, &str); 5] = [
     ("retrieval", "Search, scripts, related files, analytics."),
     ("sync", "Directory syncs and imports."),
 ];
-/// Runs of syncs and of imports that are looked at, the newest first: older ones are over.
+/// Only the newest runs of syncs and imports are checked: older ones have ended.
 const RUNS: u32 = 50;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/health", show)
 }
 
-/// What is missing while that service is away.
+/// What is unavailable while that service is down.
 pub(super) fn touches(service: &str) -> &'static str {
     TOUCHES.iter().find(|(of, _)| *of == service).map(|(_, touches)| *touches).unwrap_or_default()
 }
@@ -63,7 +62,7 @@ async fn show(visitor: Visitor) -> Answer {
     Ok(Page::new("Health").actions(again).live().show(&visitor, &body))
 }
 
-/// What stands in the place of what a service would say.
+/// The placeholder for an unavailable service's report.
 fn away(what: &str) -> Markup {
     html! { p.notice { (what) " cannot be told now." } }
 }
@@ -108,7 +107,7 @@ fn index(index: Option<&IndexHealth>) -> Markup {
     }
 }
 
-/// What a feed tells of.
+/// What a feed carries.
 fn feed_word(feed: &str) -> &str {
     match feed {
         "content" => "Files, databases, memories",
@@ -145,7 +144,7 @@ fn outside(here: WorkspaceId, documents: Option<&DocumentsHealth>) -> Markup {
     }
 }
 
-/// Sources with a run that is not over, and those that do not work.
+/// Sources with a run in progress, and failing ones.
 fn of_sources(here: WorkspaceId, listed: &Result<Vec<ConnectedSource>, Problem>) -> Markup {
     let Ok(listed) = listed else { return away("How the sources stand") };
     let stands_out = |one: &&ConnectedSource| {
@@ -175,7 +174,7 @@ fn of_sources(here: WorkspaceId, listed: &Result<Vec<ConnectedSource>, Problem>)
     }
 }
 
-/// Runs of syncs and imports that are not over.
+/// Runs of syncs and imports in progress.
 fn under_way(
     here: WorkspaceId,
     syncs: Result<Vec<SyncRun>, Problem>,

@@ -1,4 +1,4 @@
-//! `/w/{id}/members`: who belongs to the workspace, as what, and who is invited. An invitation's link is shown once.
+//! `/w/{id}/members`: the members with their roles, and open invitations. An invitation's link is shown once.
 
 use axum::response::Response;
 use cairn_chassis::clock::Timestamp;
@@ -20,7 +20,7 @@ use crate::operations::invitations;
 use crate::operations::members::{self, AddMember, UpdateMember};
 use crate::routes::Routes;
 
-/// The number of a form: when it was shown.
+/// The idempotency field of a form: when it was rendered.
 const NUMBER: &str = "number";
 
 pub(super) fn routes() -> Routes {
@@ -36,7 +36,7 @@ fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/members")
 }
 
-/// What was typed into the form of an invitation.
+/// The values of the invitation form.
 struct Typed {
     email: String,
     role: Role,
@@ -48,7 +48,7 @@ async fn show(visitor: Visitor) -> Answer {
     page(&visitor, &typed, None).await
 }
 
-/// Invites somebody, and shows the link. The same form sent again makes nothing: a reload of the page with the link sends it.
+/// Invites a person and shows the link. Resubmitting the same form, as a reload does, creates nothing.
 async fn invite(visitor: Visitor, form: Form) -> Answer {
     let here = visitor.here()?;
     let typed = Typed {
@@ -72,7 +72,7 @@ async fn invite(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// Whether that email was invited since the form was shown.
+/// Whether that email was invited since the form was rendered.
 async fn is_made(visitor: &Visitor, here: &Here, typed: &Typed) -> Result<bool, Problem> {
     let shown = Timestamp::from_micros(typed.number).as_seconds();
     let open = invitations::list(&visitor.person, here.id).await?;
@@ -93,7 +93,7 @@ async fn change_role(
     Ok(visitor.done(&address(workspace), &Notice::RoleChanged))
 }
 
-/// Ends a membership; one's own, too.
+/// Ends a membership, possibly one's own.
 async fn remove(visitor: Visitor, PathIds(workspace, user): PathIds<WorkspaceId, UserId>) -> Answer {
     members::remove(&visitor.person, workspace, user).await?;
     let is_own = user.to_string() == visitor.user.id;

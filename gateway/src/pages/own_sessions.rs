@@ -1,4 +1,4 @@
-//! Where a person is signed in.
+//! The person's sessions.
 
 use cairn_chassis::status::Problem;
 use maud::{Markup, html};
@@ -7,7 +7,7 @@ use super::parts::{self, Tone};
 use super::words;
 use crate::answers::OwnSession;
 
-/// What of a browser's name says which it is, the more special first: most of them name others, too.
+/// Browsers by their mark in the user agent, most specific first: most user agents contain those of others, too.
 const BROWSERS: [(&str, &str); 6] = [
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),
@@ -26,7 +26,7 @@ const SYSTEMS: [(&str, &str); 6] = [
 ];
 const LONGEST: usize = 60;
 
-/// The list, each with a button that ends it but the one at hand: that is for signing out.
+/// The list with a button to end each session but the current one, which signing out ends.
 pub(super) fn list(listed: &Result<Vec<OwnSession>, Problem>) -> Markup {
     let sessions = match listed {
         Ok(sessions) => sessions,
@@ -46,7 +46,7 @@ pub(super) fn list(listed: &Result<Vec<OwnSession>, Problem>) -> Markup {
     parts::table("Where you are signed in", &["Opened with", "From", "Opened", "Last used", ""], &rows)
 }
 
-/// What a browser or a program is called, from what it says of itself.
+/// A short name from a user agent.
 pub(super) fn agent(named: &str) -> String {
     let of = |known: &[(&str, &'static str)]| {
         known.iter().find(|(sign, _)| named.contains(sign)).map(|(_, name)| *name)

@@ -1,4 +1,4 @@
-//! `/w/{id}/search`: what an agent would find, with how it came about; and scripts over the workspace.
+//! `/w/{id}/search`: search with an explanation of the ranking; and scripts over the workspace.
 
 #[cfg(test)]
 mod checks;

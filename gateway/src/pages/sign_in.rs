@@ -1,4 +1,4 @@
-//! Signing in: the form, which stands on a page of its own and in front of an agent's request for access, and signing out.
+//! Sign-in and sign-out: the form, also used in the consent flow of agents.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -21,10 +21,10 @@ use crate::operations::sessions::Sessions;
 use crate::routes::Routes;
 use std::sync::Arc;
 
-/// Where a sign-in by the provider begins.
+/// The start of a sign-in by the identity provider.
 pub(crate) const PROVIDER_START: &str = "/oauth/oidc/start";
 const PAGE: &str = "/sign-in";
-/// As much as a sign-in by the provider carries along.
+/// The limit of a return path in an OIDC sign-in.
 const LONGEST_PATH: usize = 2_800;
 
 pub(super) fn routes() -> Routes {
@@ -35,17 +35,17 @@ pub(super) fn routes() -> Routes {
     )
 }
 
-/// The form in which people say who they are.
+/// The sign-in form.
 #[derive(Debug)]
 pub(crate) struct SignInForm<'a> {
     pub(crate) action: &'a str,
-    /// A field that travels along: its name and its value.
+    /// A hidden field: name and value.
     pub(crate) carried: (&'a str, &'a str),
-    /// What stands between the heading and the form.
+    /// Markup between the heading and the form.
     pub(crate) lead: Markup,
     pub(crate) email: &'a str,
     pub(crate) problem: Option<&'a str>,
-    /// The name of the provider by which people may sign in besides, and where they come back to then.
+    /// The name of the identity provider, if there is one, and the return path.
     pub(crate) provider: Option<(&'a str, &'a str)>,
 }
 
@@ -69,14 +69,14 @@ impl SignInForm<'_> {
             }
             @if let Some((provider, back)) = self.provider {
                 p.or { "or" }
-                // A link and no form: browsers hold the redirects after a form to the page's policy.
+                // A link rather than a form: browsers apply `form-action` to the redirects after a form.
                 div.buttons { a.button href=(with_return(PROVIDER_START, back)) { "Sign in with " (provider) } }
             }
         }
     }
 }
 
-/// The page for signing in, which leads back to that one.
+/// The sign-in page, which returns to the path.
 pub(crate) fn address(return_to: &str) -> String {
     with_return(PAGE, if is_own_path(return_to) { return_to } else { "/" })
 }
@@ -86,7 +86,7 @@ fn with_return(path: &str, return_to: &str) -> String {
     format!("{path}?{query}")
 }
 
-/// Whether a browser that is sent there stays with us. `//host` and `/\host` are addresses of others.
+/// Whether a redirect to the path stays on our origin. `//host` and `/\host` do not.
 pub(crate) fn is_own_path(path: &str) -> bool {
     let mut letters = path.chars();
     letters.next() == Some('/')
@@ -95,7 +95,7 @@ pub(crate) fn is_own_path(path: &str) -> bool {
         && path.bytes().all(|byte| matches!(byte, b'!'..=b'~'))
 }
 
-/// Where a form or a query says that the person comes back to.
+/// The return path of a form or a query.
 fn return_to(text: &str) -> &str {
     if is_own_path(text) { text } else { "/" }
 }
@@ -144,7 +144,7 @@ async fn leave(State(sessions): State<Sessions>, parts: Parts) -> Answer {
     Ok(with_cookie(see_other(PAGE), sessions.no_cookie()?))
 }
 
-/// Why nobody was signed in.
+/// Why the sign-in failed.
 struct Wrong {
     status: StatusCode,
     message: String,
@@ -157,7 +157,7 @@ impl Wrong {
         Self { status: StatusCode::BAD_REQUEST, message, retry_after: None }
     }
 
-    /// What the person can do something about; the rest is a failure of the page.
+    /// An error that the person can correct; others are failures of the page.
     fn of(problem: Problem) -> Result<Self, Problem> {
         let can_be_put_right =
             [Reason::Unauthorized, Reason::ValidationError, Reason::RateLimited].contains(&problem.reason);
@@ -167,7 +167,7 @@ impl Wrong {
         let is_wrong = problem.reason == Reason::Unauthorized;
         let message =
             if is_wrong { "The email or the password is wrong.".to_owned() } else { words::told(&problem) };
-        // The status of a program's client would ask the browser for a password.
+        // 401 would make the browser ask for a password.
         let is_limited = problem.reason == Reason::RateLimited;
         let error = Error::from(problem);
         let retry_after = error.retry_after.map(|wait| HeaderValue::from(wait.as_secs().max(1)));
@@ -201,7 +201,7 @@ async fn page(
     response
 }
 
-/// A page of the console without its frame.
+/// A console page without its frame.
 fn alone(status: StatusCode, title: &str, headers: &HeaderMap, body: &Markup) -> Response {
     let document = Document { title, class: "alone", modules: &document::MODULES, look: Look::of(headers) };
     let mut response = document.around(status, body);

@@ -1,5 +1,4 @@
-//! The fields of a form on its way in, for the case that it cannot be taken: then the page that says so has them, so that nothing
-//! that somebody typed is lost.
+//! Records the fields of a form while it is read, so that an error page can show them and nothing typed is lost.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,32 +15,32 @@ use http_body_util::BodyExt as _;
 use super::visitor::PART;
 use crate::class::{Class, Surface};
 
-/// Of a form by somebody who is known: what the editor of a file sends, each byte of it escaped.
+/// Limit for a signed-in person: what the file editor sends, every byte escaped.
 pub(super) const MOST_BYTES: usize = 3 * 1024 * 1024;
-/// Of anybody else's.
+/// Limit for anybody else.
 pub(super) const MOST_UNKNOWN_BYTES: usize = 64 * 1024;
-/// How long the rest of a form is waited for.
+/// How long the rest of a form is awaited.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A form that may be shown again.
 pub(super) struct Typed(Arc<Mutex<Kept>>);
 
-// What people type is not logged.
+// Form input is not logged.
 cairn_chassis::debug_fields!(Typed);
 
-/// What was read of a form so far, and what is still to come.
+/// What was read of a form so far, and the rest of its body.
 #[derive(Default)]
 struct Kept {
     bytes: BytesMut,
     is_whole: bool,
     is_too_long: bool,
-    /// Given back by a handler that did not read all of it.
+    /// Set when a handler dropped the body before its end.
     rest: Option<Body>,
 }
 
 impl Typed {
-    /// Takes note of the form while it is read; `None` when it is none, may hold secrets, or is sent by a script, which still
-    /// has it.
+    /// Starts recording; `None` if the request has no form, may hold secrets, or was sent by a script, which still
+    /// has its data.
     pub(super) fn watch(class: Class, request: &mut Request) -> Option<Self> {
         let sent = request.headers().get(header::CONTENT_TYPE).and_then(|sent| sent.to_str().ok());
         let is_form = sent.is_some_and(|sent| sent.starts_with("application/x-www-form-urlencoded"));
@@ -56,7 +55,7 @@ impl Typed {
         Some(Self(kept))
     }
 
-    /// The fields, when the form is no longer than that.
+    /// The fields, if the form is within the limit.
     pub(super) async fn fields(&self, most: usize) -> Option<Vec<(String, String)>> {
         let (mut bytes, rest) = {
             let mut kept = lock(&self.0);
@@ -98,7 +97,7 @@ impl Kept {
     }
 }
 
-/// The body of a form, noted while it is read.
+/// The body of a form, recorded while it is read.
 struct Noted {
     inner: Option<Body>,
     kept: Arc<Mutex<Kept>>,

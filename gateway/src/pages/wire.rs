@@ -1,4 +1,4 @@
-//! The calls of agents as they happen: who, what, how many results, how long. What was asked is not told.
+//! The live list of agent calls: caller, tool, number of results, duration. Never the content of a request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ inputs!(Shown);
 
 const MOST: usize = 12;
 
-/// Whose calls are shown, and whether the list stands still.
+/// The filter of the list, and whether it is paused.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub(super) struct Shown {
     /// The id of a token or an app; all without one.
@@ -89,7 +89,7 @@ fn table(calls: &[&Arc<AgentCall>]) -> Markup {
     parts::table("Calls of late", &["Who", "What", "Results", "Took", "When"], &rows)
 }
 
-/// What came of the last search, in words.
+/// The result of the last search, in words.
 pub(super) fn last_search(calls: &[Arc<AgentCall>]) -> Option<String> {
     let is_search = |call: &&Arc<AgentCall>| {
         !call.failed && matches!(call.tool.as_str(), "search_context" | "POST /api/v1/search_context")

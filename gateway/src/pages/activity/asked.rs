@@ -1,4 +1,4 @@
-//! What of the activity an address asks for.
+//! The filters in the URL of the activity page.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ inputs!(Looking);
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What is chosen; what is empty, or nothing that there is, chooses nothing.
+/// The filters; empty or unknown values are ignored.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Looking {
@@ -34,7 +34,7 @@ pub(super) struct Looking {
     #[serde(default, deserialize_with = "chosen")]
     #[schema(value_type = Option<String>)]
     day: Option<String>,
-    /// The entry whose change is shown.
+    /// The entry whose diff is shown.
     #[serde(default, deserialize_with = "chosen")]
     #[schema(value_type = Option<String>)]
     open: Option<String>,
@@ -50,12 +50,12 @@ impl Looking {
         self.kind.as_deref()?.parse().ok()
     }
 
-    /// The day, when it is one.
+    /// The day, if it is valid.
     pub(super) fn day(&self) -> Option<&str> {
         self.day.as_deref().filter(|day| begins(day).is_some())
     }
 
-    /// The same for the operation; a folder that is not there any more is left out.
+    /// As filter of the operation; a folder that no longer exists is ignored.
     pub(super) fn asked(&self, tree: &Tree) -> ActivityFilter {
         let since = self.day().and_then(begins);
         ActivityFilter {
@@ -67,7 +67,7 @@ impl Looking {
         }
     }
 
-    /// The parts of the address that choose something.
+    /// The query parameters of the filters.
     pub(super) fn query(&self) -> Vec<(&'static str, String)> {
         let kind = self.kind().map(|kind| kind.as_str().to_owned());
         let parts = [
@@ -79,14 +79,14 @@ impl Looking {
         parts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The entry whose change is to be shown.
+    /// The entry whose diff is to be shown.
     pub(super) fn opened<'a>(&self, entries: &'a [ActivityEntry]) -> Option<&'a ActivityEntry> {
         let open = self.open.as_deref()?;
         entries.iter().find(|entry| entry.id == open && super::row::has_texts(entry))
     }
 }
 
-/// When a day of UTC begins.
+/// The start of a UTC day.
 fn begins(day: &str) -> Option<Timestamp> {
     Timestamp::parse_rfc3339(&format!("{day}T00:00:00Z"))
 }

@@ -1,4 +1,4 @@
-//! What the pages of activity hold to, read back from their HTML.
+//! Checks on the HTML of the activity pages.
 
 use maud::html;
 

@@ -1,4 +1,4 @@
-//! `/w/{id}/activity`: who did what, the latest first. What is chosen stands in the address.
+//! `/w/{id}/activity`: the activity log, newest first. Filters are part of the URL.
 
 mod asked;
 pub(super) mod row;
@@ -36,7 +36,7 @@ async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<Looking>) ->
     let (actors, tree) = tokio::try_join!(activity::actors(&visitor.person), folders::Tree::of(&context))?;
     let asked = looking.asked(&tree);
     let listed = match activity::list(&visitor.person, asked, paging).await {
-        // A mark that is none of ours: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if super::is_stale(&problem, &trail) => {
             return Ok(super::see_other(&path));
         }
@@ -78,7 +78,7 @@ fn nothing(is_narrowed: bool) -> Markup {
     parts::empty(sentence, &more)
 }
 
-/// What is to be listed, as a form that makes the address.
+/// The filters, as a GET form.
 fn choices(path: &str, looking: &Looking, actors: &[Author], tree: &folders::Tree) -> Markup {
     let anybody = Choice { value: "", label: "Everybody", is_chosen: looking.who.is_none() };
     let labels: Vec<String> = actors.iter().map(row::named).collect();
@@ -141,7 +141,7 @@ fn table(
     })
 }
 
-/// Above the entries of one write: that they are one, and what takes all of it back.
+/// The header of a group of entries of one write, with its undo.
 fn together(visitor: &Visitor, path: &str, first: &ActivityEntry, shown: usize) -> Markup {
     html! {
         tr {

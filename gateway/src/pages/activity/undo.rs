@@ -1,4 +1,4 @@
-//! `/w/{id}/activity/undo`: what an undo would do, named item by item, and carrying it out.
+//! `/w/{id}/activity/undo`: the plan of an undo, item by item, and its execution.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::pages::sign_in::is_own_path;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, words};
 
-/// How far back people take an agent's work, in hours; the first is what is meant without a word.
+/// The periods offered, in hours; the first is the default.
 const WITHIN: [(&str, u64, &str); 4] = [
     ("all", 0, "Everything that is kept"),
     ("1", 1, "The last hour"),
@@ -28,12 +28,12 @@ const WITHIN: [(&str, u64, &str); 4] = [
     ("168", 168, "The last 7 days"),
 ];
 const HOUR: Duration = Duration::from_secs(60 * 60);
-/// Items that a plan names; more would be no list that anybody reads.
+/// Items named in a plan; nobody reads a longer list.
 const MOST_NAMED: usize = 300;
-/// Calls of one form, each of which takes 200 items.
+/// Calls per form, each for up to 200 items.
 const MOST_CALLS: usize = 10;
 
-/// What leads to the plan of one entry.
+/// The link to the plan of one entry.
 pub(super) fn of_one(visitor: &Visitor, path: &str, entry: &ActivityEntry) -> Markup {
     let is_gone = ActivityAction::from_number(entry.action) == Some(ActivityAction::DeletedPermanently);
     html! {
@@ -43,7 +43,7 @@ pub(super) fn of_one(visitor: &Visitor, path: &str, entry: &ActivityEntry) -> Ma
     }
 }
 
-/// What leads to the plan of all that one write did to several items.
+/// The link to the plan of a whole write.
 pub(super) fn of_write(visitor: &Visitor, path: &str, write: &str) -> Markup {
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("write", write).finish();
     html! {
@@ -51,7 +51,7 @@ pub(super) fn of_write(visitor: &Visitor, path: &str, write: &str) -> Markup {
     }
 }
 
-/// What leads to the plan of all that somebody did, when the list is about one.
+/// The link to the plan of everything by one principal, when the list is filtered by one.
 pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &Looking, actors: &[Author]) -> Markup {
     let who = actors.iter().find(|actor| looking.who.as_deref() == Some(&actor.id));
     html! {
@@ -62,7 +62,7 @@ pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &Looking, actors: &
     }
 }
 
-/// What an address, or a form, selects.
+/// The selection of a URL or a form.
 #[derive(Debug, Default)]
 struct Selected {
     entries: Vec<String>,
@@ -86,7 +86,7 @@ impl Selected {
         }
     }
 
-    /// With the times told: what is done after the plan is made is not undone by it.
+    /// With the end time fixed: changes made after the plan are not undone.
     fn settled(self, now: Timestamp) -> Self {
         let hours = WITHIN
             .iter()
@@ -112,7 +112,7 @@ impl Selected {
         }
     }
 
-    /// As the address of its plan.
+    /// The query of the plan's URL.
     fn query(&self) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(self.fields());
@@ -170,7 +170,7 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
         }
     }
     if is_whole {
-        // Back to where it was pressed, or to the list that says what was done for it.
+        // Returns to the page of the button, or to the filtered list.
         let back = form.text("back");
         if !is_own_path(back) {
             return Ok(visitor.done(&path, &Notice::Undone));
@@ -180,7 +180,7 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     Ok(visitor.done(&format!("{path}/undo?{}", selected.query()), &Notice::UndoneInPart))
 }
 
-/// How far back, as a form that makes the address.
+/// The choice of the period, as a GET form.
 fn times(path: &str, selected: &Selected, within: Option<&str>) -> Markup {
     let offered =
         WITHIN.into_iter().map(|(value, _, label)| Choice { value, label, is_chosen: within == Some(value) });

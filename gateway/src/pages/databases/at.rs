@@ -1,4 +1,4 @@
-//! Which database an address names, in which of the visitor's workspaces, and what is shown when it is in trash.
+//! Resolves a database URL: the database, the visitor's workspace that has it, and the page if it is in trash.
 
 use std::str::FromStr;
 
@@ -47,7 +47,7 @@ fn no_database() -> Problem {
     Problem::not_found("there is no such database, or it is nothing that you may see")
 }
 
-/// A database, and what of it the path names behind it: a record, a property, a view.
+/// A database with a part of it in the path: a record, a property, a view.
 #[derive(Debug)]
 pub(super) struct PartOf<T> {
     pub(super) at: At,
@@ -65,19 +65,19 @@ impl<T: FromStr + Send> FromRequestParts<App> for PartOf<T> {
     }
 }
 
-/// What a path or a query names that a database does not have.
+/// The error of an unknown part in a path or query.
 pub(super) fn no_part() -> Problem {
     Problem::not_found("the database has nothing like that")
 }
 
-/// A database, or what is shown instead.
+/// A database, or the page shown instead.
 pub(super) enum Found {
     Live(Box<Database>),
     Elsewhere(Response),
 }
 
 impl At {
-    /// The database with its properties and views; of one in trash the page that says so.
+    /// The database with its properties and views; for a trashed one the page that says so.
     pub(super) async fn database(&self) -> Result<Found, Error> {
         let context = self.visitor.context()?;
         match databases::get(&context, self.id).await {

@@ -1,4 +1,4 @@
-//! What is done with a database and its records beside editing them: names, places, trash, pages, versions.
+//! Actions on a database and its records other than editing: rename, move, trash, body pages, versions.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::domain::TrashKind;
@@ -20,7 +20,7 @@ use crate::pages::notice::Notice;
 use crate::pages::popover::{Refused, is_of_a_form};
 use crate::pages::{Answer, file, words};
 
-/// As many as a page of the grid shows, and a notice can take back.
+/// The page size of the grid, and what a notice can undo.
 const MOST_AT_ONCE: usize = 90;
 const MOST_CHARS_OF_A_NAME: usize = 200;
 
@@ -37,7 +37,7 @@ pub(super) async fn move_to(at: At, form: Form) -> Answer {
     change(&at, ("move", &form), json!({"folderId": folder}), &Notice::Saved).await
 }
 
-/// Changes the database as a form says: which one of the page, and its fields.
+/// Applies a form's change to the database.
 async fn change(at: &At, (of, form): (&str, &Form), fields: Value, notice: &Notice) -> Answer {
     let changed = match form::input::<UpdateDatabase>(fields) {
         Ok(input) => databases::update(&at.visitor.context()?, at.id, input).await,
@@ -61,21 +61,21 @@ async fn refused(at: &At, asked: &Asked, problem: Problem) -> Answer {
     grid::again(at, asked, Told::of_page(&problem)).await
 }
 
-/// `POST /databases/{id}/delete`: into the trash, with Undo on the page that follows.
+/// `POST /databases/{id}/delete`: moves to trash, with Undo on the next page.
 pub(super) async fn delete(at: At) -> Answer {
     databases::delete(&at.visitor.context()?, at.id).await?;
     let to = list::address(at.visitor.here()?.id);
     Ok(at.visitor.done(&to, &Notice::Trashed(vec![(TrashKind::Database, at.id.0)])))
 }
 
-/// `POST /databases/{id}/records/{record}/delete`: into the trash, with Undo on the page that follows.
+/// `POST /databases/{id}/records/{record}/delete`: moves to trash, with Undo on the next page.
 pub(super) async fn delete_record(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
     records::delete(&at.visitor.context()?, at.id, id).await?;
     let to = Asked::read(form.text("back")).grid().address(&at.id.to_string());
     Ok(at.visitor.done(&to, &Notice::Trashed(vec![(TrashKind::Record, id.0)])))
 }
 
-/// `POST /databases/{id}/records/many`: those that are selected go into the trash, and come back with one Undo.
+/// `POST /databases/{id}/records/many`: moves the selected records to trash, with a single Undo.
 pub(super) async fn many(at: At, form: Form) -> Answer {
     let asked = Asked::read(form.text("back"));
     let items: Option<Vec<RecordId>> = form.all("item").map(|id| id.parse().ok()).collect();
@@ -90,7 +90,7 @@ pub(super) async fn many(at: At, form: Form) -> Answer {
     for id in items {
         match records::delete(&context, at.id, id).await {
             Ok(_) => done.push((TrashKind::Record, id.0)),
-            // Somebody else was faster.
+            // Already deleted concurrently.
             Err(problem) if problem.reason == Reason::NotFound => {}
             Err(problem) if done.is_empty() => return Err(problem.into()),
             Err(problem) => {
@@ -106,7 +106,7 @@ pub(super) async fn many(at: At, form: Form) -> Answer {
     Ok(at.visitor.done(&asked.grid().address(&at.id.to_string()), &Notice::Trashed(done)))
 }
 
-/// `POST /databases/{id}/records/{record}/restore`: what the record was at a version, as a new version.
+/// `POST /databases/{id}/records/{record}/restore`: restores a version, as a new version.
 pub(super) async fn restore_version(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
     let version = form.text("version").parse().map_err(|_| super::at::no_part())?;
     let asked = Asked::read(form.text("back"));
@@ -116,7 +116,8 @@ pub(super) async fn restore_version(PartOf { at, id }: PartOf<RecordId>, form: F
     }
 }
 
-/// `POST /databases/{id}/records/{record}/page`: a file for the record, beside the database, and on to its text.
+/// `POST /databases/{id}/records/{record}/page`: creates a file as the record's body, beside the database, and opens
+/// its editor.
 pub(super) async fn add_page(PartOf { at, id }: PartOf<RecordId>) -> Answer {
     let context = at.visitor.context()?;
     let (database, record) =
@@ -136,19 +137,19 @@ pub(super) async fn add_page(PartOf { at, id }: PartOf<RecordId>) -> Answer {
     Ok(at.visitor.done(&format!("{}/edit", file::address(&made.id)), &Notice::Created))
 }
 
-/// `POST /databases/{id}/records/{record}/no-page`: the file stays where it is.
+/// `POST /databases/{id}/records/{record}/no-page`: detaches the body; the file is kept.
 pub(super) async fn remove_page(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
     let input = form::input::<UpdateRecord>(json!({"contentFileId": null}))?;
     records::update(&at.visitor.context()?, at.id, id, input, Vec::new(), false).await?;
     Ok(at.visitor.done(&beside(&at, id, &Asked::read(form.text("back"))), &Notice::Saved))
 }
 
-/// The record beside the grid as it was looked at.
+/// The URL of the record beside the grid, with the current view.
 fn beside(at: &At, record: RecordId, asked: &Asked) -> String {
     asked.beside(&record.to_string()).address(&at.id.to_string())
 }
 
-/// A title as the name of a file: without what no name may hold.
+/// A title as a valid file name.
 fn file_name(title: &str) -> String {
     let name: String = title
         .chars()

@@ -1,4 +1,4 @@
-//! Somebody else changed the record that a form was about: what both say, and the three ways on.
+//! The conflict page of a record that was changed concurrently: both versions, and the three resolutions.
 
 use http::StatusCode;
 use maud::{Markup, html};
@@ -43,7 +43,7 @@ pub(super) async fn show(at: &At, database: &Database, asked: &Asked, now: &Reco
     Ok(page.with_error(StatusCode::CONFLICT).show(&at.visitor, &body))
 }
 
-/// The form as it was sent, about the version that there is now.
+/// The submitted form, rebased on the current version.
 fn carried(asked: &Asked, now: &Record, form: &Form, held: &[&Property]) -> Markup {
     html! {
         input type="hidden" name="version" value=(now.version);

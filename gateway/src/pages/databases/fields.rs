@@ -1,4 +1,4 @@
-//! `/databases/{id}/fields`: what the records of a database hold, and in which order.
+//! `/databases/{id}/fields`: the properties of a database and their order.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::{Permission, PropertyType};
@@ -19,32 +19,32 @@ use crate::pages::notice::Notice;
 use crate::pages::popover::is_of_a_form;
 use crate::pages::{Answer, parts as part, words};
 
-/// Options of a property that stand in its row; the form has all of them.
+/// Options shown in a property's row; its form has all of them.
 const MOST_OPTIONS: usize = 12;
 
-/// What a form on the page leaves to say.
+/// A failed form of the page.
 #[derive(Debug, Clone, Copy)]
 struct Failed<'a> {
     problem: &'a Problem,
-    /// What was typed, and into which form.
+    /// The input, and its form.
     sent: Option<Sent<'a>>,
 }
 
-/// A form of the page that was sent.
+/// A submitted form of the page.
 #[derive(Debug, Clone, Copy)]
 struct Sent<'a> {
-    /// The field that it changes; none: it makes a new one.
+    /// The property that it changes; `None`: it creates one.
     of: Option<PropertyId>,
     form: &'a Form,
 }
 
 impl<'a> Failed<'a> {
-    /// What was typed into the form of a new field.
+    /// The input of the form of a new property.
     fn of_new(self) -> Option<&'a Form> {
         self.sent.filter(|sent| sent.of.is_none()).map(|sent| sent.form)
     }
 
-    /// What was typed into the form that changes that field.
+    /// The input of the form that changes that property.
     fn of_field(self, property: &Property) -> Option<&'a Form> {
         let sent = self.sent.filter(|sent| sent.of.is_some_and(|of| of.to_string() == property.id));
         sent.map(|sent| sent.form)
@@ -65,7 +65,7 @@ pub(super) async fn create(at: At, form: Form) -> Answer {
     answer(&at, made, &Notice::Created, Some(Sent { of: None, form: &form })).await
 }
 
-/// `POST /databases/{id}/fields/{field}`: its name, and what its type knows.
+/// `POST /databases/{id}/fields/{field}`: its name and type configuration.
 pub(super) async fn update(PartOf { at, id }: PartOf<PropertyId>, form: Form) -> Answer {
     let mut fields = Map::from_iter([("name".to_owned(), json!(form.trimmed("name")))]);
     let mut config = Map::new();
@@ -85,7 +85,7 @@ pub(super) async fn update(PartOf { at, id }: PartOf<PropertyId>, form: Form) ->
     answer(&at, changed, &Notice::Saved, Some(Sent { of: Some(id), form: &form })).await
 }
 
-/// `POST /databases/{id}/fields/{field}/move`: to another place among the fields.
+/// `POST /databases/{id}/fields/{field}/move`: to another position.
 pub(super) async fn move_to(PartOf { at, id }: PartOf<PropertyId>, form: Form) -> Answer {
     let position: Option<u32> = form.text("position").parse().ok();
     let moved = match form::input::<UpdateField>(json!({"position": position.unwrap_or_default()})) {
@@ -120,7 +120,7 @@ fn wrong(path: &str, message: &str) -> Problem {
     Problem::validation(vec![Violation::new(path, "invalid", message)])
 }
 
-/// A new field, with what its type needs to know; what another type would need is left out.
+/// A new property with the configuration of its type; that of other types is dropped.
 fn create_input(form: &Form) -> Result<Value, Problem> {
     let kind: PropertyType = form
         .trimmed("type")
@@ -142,8 +142,7 @@ fn create_input(form: &Form) -> Result<Value, Problem> {
     Ok(json!({"name": form.trimmed("name"), "type": kind.as_str(), "config": config}))
 }
 
-/// The options that there are, by their ids and under the names that they have now, and behind them the new ones. One whose
-/// name was taken out goes.
+/// The existing options by id with their new names, followed by new ones. An option with an empty name is removed.
 fn known_options(form: &Form) -> Vec<Value> {
     let known = form.all("option-id").zip(form.all("option"));
     let known = known.filter(|(_, name)| !name.trim().is_empty());
@@ -163,7 +162,7 @@ async fn shown(at: &At, failed: Option<Failed<'_>>) -> Answer {
     let may_write = at.visitor.may(Permission::Write);
     let context = at.visitor.context()?;
     let others = if may_write { databases_of(&context).await? } else { Vec::new() };
-    // The first form of the page is that of a new field: only what is wrong with it has a field to lead to.
+    // The form of a new property comes first: only its errors can link to fields.
     let labels = [("name", "Name"), ("type", "Type"), ("database", "Database")];
     let of_new = failed.is_some_and(|failed| failed.of_new().is_some()) && may_write;
     let labels: &[_] = if of_new { &labels } else { &[] };
@@ -186,7 +185,7 @@ async fn shown(at: &At, failed: Option<Failed<'_>>) -> Answer {
     Ok(page.show(&at.visitor, &body))
 }
 
-/// Ids and names of the databases that a relation can name: the first thousand by name.
+/// Ids and names of databases that a relation can target: the first thousand by name.
 async fn databases_of(context: &Context) -> Result<Vec<(String, String)>, Problem> {
     let listed = databases::list(context, None, Paging::default()).await?;
     Ok(listed.items.into_iter().map(|database| (database.id, database.name)).collect())
@@ -216,7 +215,7 @@ fn table(
     part::table("Fields", if may_write { &columns } else { columns.get(..3).unwrap_or_default() }, &rows)
 }
 
-/// What the type of a property knows.
+/// The configuration of a property's type.
 fn known(property: &Property, others: &[(String, String)]) -> Markup {
     let config = property.config.as_ref();
     let count = options(property).count();
@@ -231,7 +230,7 @@ fn known(property: &Property, others: &[(String, String)]) -> Markup {
     }
 }
 
-/// What can be done with a field, which stands in its place of all up to the last.
+/// The actions on a property; `last` is the highest position.
 fn changes(
     database: &Database,
     property: &Property,
@@ -270,7 +269,7 @@ fn change(base: &str, property: &Property, typed: Option<&Form>, problem: Option
     let text = |name: &str| typed.map(|form| form.text(name)).unwrap_or_default();
     let name = typed.map_or(property.name.as_str(), |form| form.text("name"));
     let options = property.config.iter().flat_map(|config| &config.options);
-    // They come back in the order in which they were drawn.
+    // They are submitted in rendering order.
     let names: Vec<&str> = typed.map(|form| form.all("option").collect()).unwrap_or_default();
     html! {
         form.fields method="post" action=(base) {

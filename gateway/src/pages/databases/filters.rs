@@ -1,4 +1,4 @@
-//! The filter bar: words to find, the conditions that hold as links that take them away, and one more to add.
+//! The filter bar: search, active conditions with links to remove them, and one to add.
 
 use cairn_proto::domain::Operator;
 use maud::{Markup, html};
@@ -9,7 +9,7 @@ use crate::answers::{Database, View};
 use crate::pages::parts as part;
 use crate::pages::words;
 
-/// An operator in words that stand between a property and a value.
+/// An operator in words, between a property and a value.
 const fn word(operator: Operator) -> &'static str {
     match operator {
         Operator::Equals => "is",
@@ -27,7 +27,7 @@ const fn word(operator: Operator) -> &'static str {
     }
 }
 
-/// The bar over the grid, with how many records there are.
+/// The bar above the grid, with the number of records.
 pub(super) fn bar(database: &Database, asked: &Asked, total: Option<u64>) -> Markup {
     let address = super::address(&database.id);
     html! {
@@ -63,9 +63,9 @@ pub(super) fn bar(database: &Database, asked: &Asked, total: Option<u64>) -> Mar
     }
 }
 
-/// What the form has to carry along, since a form that asks begins its query anew.
+/// Hidden fields of the state to keep, since a GET form replaces the query.
 fn kept(asked: &Asked) -> Markup {
-    // The words and the groups stand in fields, and another choice begins with the first page.
+    // Search and grouping have fields of their own, and a change starts at the first page.
     let kept = Asked { search: String::new(), group: None, ..asked.anew() };
     let query = kept.query();
     html! {
@@ -73,7 +73,7 @@ fn kept(asked: &Asked) -> Markup {
     }
 }
 
-/// Whether more than a view decides which records are shown.
+/// Whether there are filters beyond the view's.
 pub(super) fn is_narrowed(asked: &Asked) -> bool {
     !asked.search.is_empty() || !asked.filters.is_empty()
 }
@@ -118,7 +118,7 @@ fn told(database: &Database, field: &str, operator: &str, value: &str) -> Markup
     }
 }
 
-/// Whether the address asks for something that the view does not say by itself.
+/// Whether the URL differs from the saved view.
 pub(super) fn differs(asked: &Asked, view: &View) -> bool {
     !asked.filters.is_empty()
         || (!asked.orders.is_empty()

@@ -1,4 +1,4 @@
-//! `GET /databases/{id}`: the grid of a database, and beside it a record.
+//! `GET /databases/{id}`: the grid of a database, with a record beside it.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::{Permission, TrashKind};
@@ -29,7 +29,7 @@ pub(super) async fn show(at: At, parts: Parts) -> Answer {
     shown(&at, &Asked::read(parts.uri.query().unwrap_or_default()), Told::default()).await
 }
 
-/// The page again, with what became of a form on it.
+/// The page again, with the outcome of a form.
 pub(super) async fn again(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
     shown(at, asked, told).await
 }
@@ -45,7 +45,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
         Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
         Err(problem) => (nothing(), Some(asked.named(problem, &database))),
     };
-    // What is wrong with the filters is said of the grid already.
+    // Invalid filters are already reported for the grid.
     let grouped = match &problem {
         None => groups::of(&context, at.id, &database, asked).await?,
         Some(_) => None,
@@ -68,7 +68,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
         asked,
         page: &page,
         names: &names,
-        // Who may not write gets no form, whatever the address asks for.
+        // Without the right to write there is no cell form, whatever the URL says.
         cell: if at.visitor.may(Permission::Write) { cell(&database, asked, told) } else { None },
     };
     let is_asked_well = problem.is_none();
@@ -92,7 +92,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
     let is_left_out =
         opened.as_deref().is_some_and(|record| !page.records.iter().any(|one| one.id == record.id));
     let body = html! {
-        // What is wrong with a cell stands in it.
+        // A cell's error is shown in the cell.
         @if told.place != Place::Cell || !is_asked_well { (summary(&database, told, problem)) }
         @if let Some(description) = &database.description { p { bdi { (description) } } }
         (forms.open())
@@ -130,7 +130,7 @@ const fn nothing() -> RecordPage {
     }
 }
 
-/// The page that the address asks for: where it names a record and no page, the one that has the record.
+/// The requested page; if the URL has a record but no page, the one with the record.
 async fn listed(
     context: &Context,
     at: &At,
@@ -141,7 +141,7 @@ async fn listed(
     if let Some(record) = record {
         let selection = Selection { record_id: Some(record.clone()), ..asked.selection(database) };
         match records::list(context, at.id, selection).await {
-            // There is none, or what is asked leaves it out: the first page then, and the record by itself.
+            // The record does not exist or is filtered out: show the first page, and the record by itself.
             Err(problem) if problem.reason == Reason::NotFound => {}
             listed => return listed,
         }
@@ -154,7 +154,7 @@ enum Opened {
     Trashed(axum::response::Response),
 }
 
-/// The record that the query names; of one in trash the page that says so.
+/// The record in the query; for a trashed one the page that says so.
 async fn opened(context: &Context, at: &At, id: &str) -> Result<Opened, Error> {
     let id: RecordId = id.parse().map_err(|_| no_part())?;
     match records::get(context, at.id, id).await {
@@ -167,7 +167,7 @@ async fn opened(context: &Context, at: &At, id: &str) -> Result<Opened, Error> {
     }
 }
 
-/// The cell that is a form: one that the address asks for, or whose form could not be saved.
+/// The cell being edited: the one in the URL, or the one that could not be saved.
 fn cell<'a>(database: &Database, asked: &'a Asked, told: Told<'a>) -> Option<Cell<'a>> {
     let (record, field) = asked.cell.as_ref()?;
     let told = told.at(Place::Cell);
@@ -214,7 +214,7 @@ fn none(visitor: &Visitor, database: &Database, asked: &Asked) -> Markup {
     part::empty("No records are here.", &action)
 }
 
-/// The forms behind buttons, for those who may write: they have the folders to choose from.
+/// The forms of the actions, for those who may write; they need the folder selector.
 fn forms<'a>(
     visitor: &Visitor,
     database: &'a Database,
@@ -246,7 +246,7 @@ fn forms<'a>(
     forms
 }
 
-/// What can be done with a database, as far as the visitor's role goes.
+/// The actions that the visitor's role allows.
 fn actions(visitor: &Visitor, database: &Database, asked: &Asked, forms: &Popovers<'_>) -> Markup {
     let base = address(&database.id);
     let query = asked.anew().query();

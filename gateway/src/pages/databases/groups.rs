@@ -1,4 +1,4 @@
-//! The records of the grid in groups: how many have which value of a property, and what numbers and dates come to.
+//! Grouped records: counts per value of a property, with sums of numbers and date ranges.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{DateUnit, PropertyType};
@@ -14,10 +14,10 @@ use crate::operations::Context;
 use crate::operations::records::{self, Grouping};
 use crate::pages::words;
 
-/// More columns than these are no summary.
+/// Limit of summary columns.
 const MOST_SUMMED: usize = 4;
 
-/// The groups that the address asks for; none by a property that there is not.
+/// The groups in the URL; `None` for an unknown property.
 pub(super) async fn of(
     context: &Context,
     id: DatabaseId,
@@ -37,14 +37,14 @@ pub(super) async fn of(
     records::groups(context, id, asked.selection(database), grouping).await.map(Some)
 }
 
-/// The numbers and dates that the view shows.
+/// The visible numeric and date properties.
 fn summed<'a>(database: &'a Database, asked: &Asked, group: &Group) -> Vec<&'a Property> {
     let shown = columns(database, asked).into_iter();
     let summed = shown.filter(|one| matches!(kind_of(one), PropertyType::Number | PropertyType::Date));
     summed.filter(|one| one.id != group.field).take(MOST_SUMMED).collect()
 }
 
-/// The field of the filter bar that asks for groups.
+/// The grouping selector of the filter bar.
 pub(super) fn choice(database: &Database, asked: &Asked) -> Markup {
     let chosen = asked.group.as_ref();
     let is_chosen = |property: &Property, unit: Option<DateUnit>| {
@@ -73,7 +73,7 @@ pub(super) fn choice(database: &Database, asked: &Asked) -> Markup {
     }
 }
 
-/// The groups as a table. The value of each leads to its records.
+/// The groups as a table. Each value links to its records.
 pub(super) fn table(database: &Database, asked: &Asked, grouped: &RecordGroups) -> Markup {
     let Some(by) = property(&database.properties, &grouped.field_id) else { return html! {} };
     let summed: Vec<&Property> = grouped
@@ -136,14 +136,14 @@ fn name(by: &Property, group: &RecordGroup) -> Markup {
     let label = match (&group.value, kind_of(by)) {
         (None, _) => return html! { "No value" },
         (Some(value), PropertyType::Boolean) => as_text(Some(value)),
-        // What is no more, or in trash, has no name.
+        // A deleted or trashed target has no name.
         (Some(value), _) if group.label.is_empty() => as_text(Some(value)),
         (Some(_), _) => group.label.clone(),
     };
     html! { bdi { (label) } }
 }
 
-/// What has a record in a group; `None` where no condition says it.
+/// The filter that selects a group's records; `None` if it cannot be expressed.
 fn conditions(by: &Property, group: &RecordGroup, unit: DateUnit) -> Option<Vec<Condition>> {
     let condition = |operator: &str, value: String| Condition {
         field: by.id.clone(),
@@ -163,7 +163,7 @@ fn conditions(by: &Property, group: &RecordGroup, unit: DateUnit) -> Option<Vec<
     Some(vec![condition("gte", from), condition("lte", to)])
 }
 
-/// The last day of a month as `2026-11`.
+/// The last day of a month such as `2026-11`.
 fn last_of_month(text: &str) -> Option<String> {
     let (year, month) = text.split_once('-')?;
     let year: u32 = year.parse().ok()?;
@@ -177,7 +177,7 @@ fn last_of_month(text: &str) -> Option<String> {
     Some(format!("{text}-{last}"))
 }
 
-/// What a property comes to, in a cell.
+/// The summary of a property, in a cell.
 fn told(summary: &RecordSummary) -> Markup {
     let bounds = |value: &Option<Value>| as_text(value.as_ref());
     let (min, max) = (bounds(&summary.min), bounds(&summary.max));

@@ -1,5 +1,5 @@
-//! `/w/{id}/databases` and `/databases/{id}`: the databases of a workspace; one of them as a grid, with a record beside it;
-//! its fields and its views. Filters, sorts, the view, the page and the record stand in the address.
+//! `/w/{id}/databases` and `/databases/{id}`: the databases of a workspace; one as a grid with a record beside it;
+//! its fields and views. The view state is in the URL.
 
 mod asked;
 mod at;

@@ -1,5 +1,5 @@
-//! What becomes of the form of a record, whole or of one cell: only what was changed is sent, with the version that it was
-//! changed in, so that nobody overwrites what somebody else wrote meanwhile.
+//! Saves the form of a record or a cell: only changed values are sent, with the version they are based on
+//! (optimistic locking), so that nobody overwrites a concurrent change.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::Permission;
@@ -34,7 +34,7 @@ pub(super) async fn create(at: At, form: Form) -> Answer {
     };
     match made {
         Ok(made) => {
-            // The page that has it, wherever that is.
+            // Opens the page with the new record.
             let beside = Asked { page: None, ..asked.beside(&made.value.id) };
             Ok(at.visitor.done(&beside.address(&database.id), &Notice::Created))
         }
@@ -57,7 +57,7 @@ pub(super) async fn save(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Ans
     let asked = Asked::read(form.text("back"));
     let is_cell = form.has("cell");
     if form.text("then") == "merge" {
-        // The form again with what was typed, and with the version that there is now.
+        // The form again with its input and the current version.
         return grid::again(&at, &asked.beside(&now.id), Told::of_record(None, &form)).await;
     }
     let values = values(&database, Some(&now), &form);
@@ -92,7 +92,7 @@ pub(super) async fn save(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Ans
     }
 }
 
-/// `POST /databases/{id}/records/{record}/check`: the form as it is, with what its values would do to the golden questions.
+/// `POST /databases/{id}/records/{record}/check`: the form with the golden questions' results for its values.
 pub(super) async fn check(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
@@ -113,7 +113,7 @@ pub(super) async fn check(PartOf { at, id }: PartOf<RecordId>, form: Form) -> An
     grid::again(&at, &asked.beside(&now.id), told).await
 }
 
-/// The values that the form changes, by property. Properties that it has no field of stay as they are.
+/// The changed values by property. Properties without a field in the form are kept.
 fn values(database: &Database, before: Option<&Record>, form: &Form) -> Map<String, Value> {
     let held = database.properties.iter().filter(|property| form.all("field").any(|id| id == property.id));
     held.filter_map(|property| {

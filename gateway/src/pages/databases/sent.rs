@@ -1,4 +1,4 @@
-//! A form with a table in it, as a file or as an earlier page had it.
+//! A form with a table, uploaded as a file or carried from an earlier page.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::error::Error;
 use crate::intake::Intake;
 use crate::multipart::{self, Incomplete};
 
-/// The field that has the table.
+/// The field with the table.
 pub(super) const CSV: &str = "csv";
 
-/// A form's fields, in their order; a file is a field too.
+/// The fields of the form in order; the file is a field, too.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     fields: Vec<(String, String)>,
-    /// Of the file, if one came.
+    /// The uploaded file's name, if any.
     file_name: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl FromRequest<App> for Sent {
             let name = part.name().to_owned();
             let file_name = Some(part.file_name().to_owned()).filter(|name| !name.is_empty());
             let text = String::from_utf8(part.bytes().await?.to_vec()).map_err(|_| no_text())?;
-            // The file wins over what an earlier page had.
+            // An uploaded file wins over the carried table.
             if name != CSV || !text.is_empty() {
                 sent.fields.push((name, text));
                 sent.file_name = file_name.or(sent.file_name);
@@ -47,22 +47,22 @@ fn no_text() -> Problem {
 }
 
 impl Sent {
-    /// The last value of a field; none where it did not come.
+    /// The last value of a field; `None` if absent.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().rev().find(|(of, _)| of == name).map(|(_, text)| text.as_str())
     }
 
-    /// The same; empty where it did not come.
+    /// The same; empty if absent.
     pub(super) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
-    /// The table as it came, but for the line ends that a browser makes of it.
+    /// The table, with normalized line endings.
     pub(super) fn table(&self) -> String {
         self.text(CSV).replace("\r\n", "\n")
     }
 
-    /// The values of fields such as `column-3`, with their numbers.
+    /// The values of numbered fields such as `column-3`.
     pub(super) fn numbered<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (u32, &'a str)> {
         self.fields.iter().filter_map(move |(of, text)| {
             let number = of.strip_prefix(name)?.strip_prefix('-')?.parse().ok()?;
@@ -70,7 +70,7 @@ impl Sent {
         })
     }
 
-    /// What the file is called, without what says that it is a table.
+    /// The file's name without extension.
     pub(super) fn file_stem(&self) -> Option<&str> {
         let name = self.file_name.as_deref()?.rsplit(['/', '\\']).next()?.trim();
         let stem = match name.rsplit_once('.') {

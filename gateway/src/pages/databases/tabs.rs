@@ -10,12 +10,12 @@ use crate::pages::parts as part;
 use crate::pages::popover::{Filled, Popovers, Refused};
 use crate::pages::visitor::Visitor;
 
-/// The form that saves what is looked at as a view.
+/// The form that saves the current filters as a view.
 pub(super) const SAVE: &str = "save-view";
-/// The form that changes the view that is looked through.
+/// The form that changes the current view.
 pub(super) const CHANGE: &str = "change-view";
 
-/// The tabs, and what can be done with the view that is looked through.
+/// The tabs, and the actions on the current view.
 pub(super) fn tabs(
     visitor: &Visitor,
     database: &Database,
@@ -35,7 +35,7 @@ pub(super) fn tabs(
                 a href=(asked.in_view(view).address(&database.id)) aria-current=[is_current(view).then_some("page")] { bdi { (view.name) } }
             }
         }
-        // With a record beside there is one form to think of, and one field of each name.
+        // Hidden while a record is open beside the grid, to keep one form and unique field names.
         @if visitor.may(Permission::Write) && asked.record.is_none() {
             (forms.open())
             div.buttons.views {
@@ -76,7 +76,7 @@ fn update(database: &Database, asked: &Asked, view: &View) -> Markup {
     }
 }
 
-/// Its name, and which columns it leaves out.
+/// Its name and hidden columns.
 fn change(database: &Database, asked: &Asked, view: &View, filled: Filled<'_>) -> Markup {
     let is_hidden = |id: &String| match filled.form() {
         Some(form) => form.all("hide").any(|hidden| hidden == id),

@@ -1,4 +1,4 @@
-//! What a page has to say about the form that led to it.
+//! The outcome of a form, as shown on the page that follows.
 
 use cairn_chassis::status::Problem;
 use maud::Markup;
@@ -6,20 +6,20 @@ use maud::Markup;
 use crate::pages::form::Form;
 use crate::pages::popover::Refused;
 
-/// What a form on the page leaves to say, and where on it.
+/// The outcome of a form, and where it is shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Told<'a> {
     pub(super) problem: Option<&'a Problem>,
-    /// What was typed, which nobody has to type again.
+    /// The rejected input.
     pub(super) form: Option<&'a Form>,
     pub(super) place: Place,
-    /// The form behind a button, where it is one.
+    /// The popover form, if it is one.
     pub(super) refused: Option<Refused<'a>>,
-    /// What the form of a record would do to the golden questions.
+    /// The golden questions' results for a record form.
     pub(super) checked: Option<&'a Markup>,
 }
 
-/// Where on the page.
+/// The location on the page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Place {
     #[default]

@@ -1,4 +1,4 @@
-//! What becomes of views: saved, changed, deleted.
+//! Saving, changing and deleting views.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::ids::ViewId;
@@ -16,7 +16,7 @@ use crate::pages::form::{self, Form};
 use crate::pages::notice::Notice;
 use crate::pages::popover::{Refused, is_of_a_form};
 
-/// `POST /databases/{id}/views`: what is looked at, under a name.
+/// `POST /databases/{id}/views`: saves the current filters and sorts under a name.
 pub(super) async fn create(at: At, form: Form) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
@@ -42,7 +42,8 @@ pub(super) async fn create(at: At, form: Form) -> Answer {
     }
 }
 
-/// `POST /databases/{id}/views/{view}`: another name and other columns, or the filters and the order that are looked at.
+/// `POST /databases/{id}/views/{view}`: changes its name and columns, or updates its filters and sorts to the
+/// current ones.
 pub(super) async fn update(PartOf { at, id }: PartOf<ViewId>, form: Form) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
@@ -79,7 +80,7 @@ pub(super) async fn delete(PartOf { at, id }: PartOf<ViewId>) -> Answer {
     }
 }
 
-/// All that decides which records are shown: the view's own conditions and those of the address.
+/// All effective conditions: the view's own and those of the URL.
 fn filters(database: &Database, asked: &Asked) -> Vec<Value> {
     let of_view = asked.view_of(database).map(of_view).unwrap_or_default();
     of_view
@@ -89,7 +90,7 @@ fn filters(database: &Database, asked: &Asked) -> Vec<Value> {
 }
 
 fn of_view(view: &View) -> Vec<Value> {
-    // One of a newer service has an operator that nobody here knows.
+    // A newer service may have operators unknown here.
     view.filters
         .iter()
         .filter(|filter| filter.operator.is_some())
@@ -97,7 +98,7 @@ fn of_view(view: &View) -> Vec<Value> {
         .collect()
 }
 
-/// The page again, with the form of it that was sent: which one, and its fields.
+/// The page again, with the rejected form: its id and fields.
 async fn refused(at: &At, asked: &Asked, sent: Option<(&str, &Form)>, problem: Problem) -> Answer {
     if !is_of_a_form(&problem) {
         return Err(problem.into());

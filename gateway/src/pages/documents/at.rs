@@ -1,4 +1,4 @@
-//! Which document an address names, in which of the visitor's workspaces.
+//! Resolves a document URL: the document and the visitor's workspace that has it.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use cairn_chassis::status::{Problem, Reason};
@@ -44,12 +44,12 @@ fn no_document() -> Problem {
 }
 
 impl At {
-    /// Whether a program sent it: such a document belongs here, and can be deleted here.
+    /// Whether it was ingested by a program or person: such a document can be deleted here.
     pub(super) fn is_ingested(&self) -> bool {
         self.kind == DocumentKind::Ingested
     }
 
-    /// The document with what is retained of it.
+    /// The document with its retained text.
     pub(super) async fn document(&self) -> Result<Document, Error> {
         let found = if self.is_ingested() {
             Document::ingested(&self.visitor.context()?, self.id).await

@@ -1,4 +1,4 @@
-//! `GET /w/{id}/documents`: what programs sent, and what sources have.
+//! `GET /w/{id}/documents`: ingested documents, and documents of sources.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::Permission;
@@ -21,35 +21,35 @@ use crate::schema::inputs;
 inputs!(Looking);
 
 const PAGE_SIZE: u32 = 50;
-/// In the query, beside the ids of sources.
+/// Values of the source filter, beside ids of sources.
 const INGESTED: &str = "ingested";
 const ALL_SOURCES: &str = "all";
 
-/// Which documents are looked at.
+/// The filters of the list.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Looking {
     status: Option<String>,
-    /// `ingested`, `all` sources, or the id of one; everything without it.
+    /// `ingested`, `all` sources, or the id of one; everything if absent.
     source: Option<String>,
     /// A part of the title.
     q: Option<String>,
-    /// The marks of the pages up to this one.
+    /// The page tokens up to this page.
     #[serde(default)]
     from: Vec<String>,
 }
 
-/// Which documents.
+/// The kinds of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Among {
-    /// All: the first of both lists.
+    /// All: the first page of both lists.
     Both,
     Ingested,
     Sources,
     Source(SourceId),
 }
 
-/// What is looked for, read.
+/// The parsed filters.
 #[derive(Debug)]
 struct Wanted {
     among: Among,
@@ -69,7 +69,7 @@ impl Wanted {
         Self { among, standing, title: title.map(ToOwned::to_owned) }
     }
 
-    /// As the query and the API name it.
+    /// The status as in the query and the API.
     fn status(&self) -> Option<&'static str> {
         let standing = self.standing?;
         Standing::ALL.into_iter().find(|(one, ..)| *one == standing).map(|(_, name, _)| name)
@@ -88,12 +88,12 @@ impl Wanted {
         self.among != Among::Both || self.standing.is_some() || self.title.is_some()
     }
 
-    /// What was sent is never in a catalog alone.
+    /// Ingested documents are never catalog-only.
     fn wants_ingested(&self) -> bool {
         matches!(self.among, Among::Both | Among::Ingested) && self.standing != Some(Standing::Catalog)
     }
 
-    /// The address of the list of one kind, from its beginning on.
+    /// The URL of the first page of the list of one kind.
     fn address(&self, path: &str, source: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("source", source);
@@ -107,7 +107,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     let here = visitor.here()?.id;
     let path = format!("/w/{here}/documents");
     let wanted = Wanted::of(&looking);
-    // Of both lists the first pages are shown.
+    // The combined list only shows first pages.
     let trail = if wanted.among == Among::Both { Vec::new() } else { looking.from };
     let found = tokio::try_join!(
         ingested(&visitor, &wanted, &trail),
@@ -116,7 +116,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     );
     let (ingested, of_sources, connected) = match found {
         Ok(found) => found,
-        // A mark of a list that has changed since, or a source that is gone: the list begins anew.
+        // A stale page token, or a removed source: start over.
         Err(problem) if is_of_the_address(&problem) && wanted.is_narrowed() => return Ok(see_other(&path)),
         Err(problem) => return Err(problem.into()),
     };
@@ -168,7 +168,7 @@ async fn connected(visitor: &Visitor) -> Result<Vec<Source>, Problem> {
     sources::list(&context).await.map(|page| page.items)
 }
 
-/// What there is of what is wanted.
+/// The documents found.
 #[derive(Debug)]
 struct Found {
     path: String,
@@ -271,7 +271,7 @@ impl Found {
         source.map_or("a source that is gone", |source| source.name.as_str())
     }
 
-    /// To the other pages of a list; of both lists' first pages to the whole of one.
+    /// The pagination links; from the combined list to the full list of one kind.
     fn ways<T>(&self, page: &Page<T>, kind: &str) -> Markup {
         if self.wanted.among == Among::Both {
             let all = words::count(page.total, "document", "documents");
@@ -295,7 +295,7 @@ fn standing(document: &SourceDocument) -> Standing {
     Standing::named(&document.index_status).unwrap_or(Standing::Pending)
 }
 
-/// How a document stands, with the reason in words where it failed.
+/// The badge of a status, with the reason of a failure.
 pub(super) fn stands(standing: Standing, error: Option<&str>) -> Markup {
     html! {
         (part::badge(standing.tone(), standing.word()))

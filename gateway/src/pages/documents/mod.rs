@@ -1,4 +1,5 @@
-//! Documents from outside: the list of a workspace, and one of them to read. What it says is changed where it comes from.
+//! Ingested and source documents: the list of a workspace, and a reader. They are read-only here, and edited at
+//! their origin.
 
 mod at;
 #[cfg(test)]

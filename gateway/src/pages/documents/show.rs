@@ -1,4 +1,4 @@
-//! `/documents/{id}`: the retained text with the cited lines marked, where it comes from, and how it stands.
+//! `/documents/{id}`: the retained text with cited lines highlighted, its origin, and its status.
 
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::{Problem, Reason};
@@ -24,17 +24,17 @@ use crate::schema::inputs;
 
 inputs!(Looking);
 
-/// What of a document is looked at.
+/// The view of a document.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Looking {
     view: Option<String>,
-    /// The cited lines, and the hash of the text that they were counted in.
+    /// The cited lines, and the hash of the text they refer to.
     lines: Option<String>,
     hash: Option<String>,
-    /// The words of then: only the text of now is kept.
+    /// The cited words: only the current text is kept.
     quote: Option<String>,
-    /// A line of the part that is wanted of a large text.
+    /// A line within the requested part of a large text.
     line: Option<String>,
 }
 
@@ -77,7 +77,7 @@ fn actions(at: &At, document: &Document) -> Markup {
     }
 }
 
-/// How it stands, and what can be done about that.
+/// The status, and its actions.
 fn state(at: &At, document: &Document) -> Markup {
     let standing = document.standing;
     html! {
@@ -102,7 +102,7 @@ fn state(at: &At, document: &Document) -> Markup {
     }
 }
 
-/// What a standing means for this document.
+/// The meaning of the status for this document.
 fn told(document: &Document) -> Markup {
     html! {
         @match document.standing {
@@ -173,12 +173,12 @@ fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Mark
     }
 }
 
-/// The hash of the text that is cited, when that is not the one that the document has now.
+/// The hash of the cited text, if it differs from the current one.
 fn stale_hash<'a>(text: &Text, looking: &'a Looking) -> Option<&'a str> {
     looking.hash.as_deref().filter(|hash| !hash.is_empty() && *hash != text.content_hash)
 }
 
-/// Of a document from outside one text is kept here: the one that it has now.
+/// The link to the origin: only the current text is kept here.
 fn at_its_origin(document: &Document) -> Markup {
     html! {
         @if let Some(url) = document.url.as_deref().and_then(web) {
@@ -187,7 +187,7 @@ fn at_its_origin(document: &Document) -> Markup {
     }
 }
 
-/// `GET /documents/{id}/download`: the retained text as it is.
+/// `GET /documents/{id}/download`: the raw retained text.
 pub(super) async fn download(at: At) -> Answer {
     let document = at.document().await?;
     let text = document.text.ok_or_else(|| Problem::not_found("no text of this document is retained"))?;
@@ -204,7 +204,7 @@ pub(super) async fn download(at: At) -> Answer {
     Ok(response)
 }
 
-/// `POST /documents/{id}/read`: the text as its provider has it just now. It is shown once and kept nowhere.
+/// `POST /documents/{id}/read`: the provider's current text, shown once and not stored.
 pub(super) async fn read_now(at: At) -> Answer {
     let document = at.document().await?;
     let Some(source) = &document.source else {
@@ -246,7 +246,7 @@ pub(super) async fn read_now(at: At) -> Answer {
     page(&at, &document, &body, status)
 }
 
-/// `POST /documents/{id}/retry`: a document of a source that failed is tried again at once.
+/// `POST /documents/{id}/retry`: retries a failed document of a source at once.
 pub(super) async fn retry(at: At) -> Answer {
     if at.is_ingested() {
         let message =
@@ -268,7 +268,7 @@ pub(super) async fn retry(at: At) -> Answer {
     }
 }
 
-/// What a text is written in, by the ending of its name.
+/// The language by file extension.
 fn by_name(path: &str) -> Language {
     match path.rsplit_once('.').map(|(_, ending)| ending) {
         Some("md" | "markdown") => Language::Markdown,
@@ -278,7 +278,7 @@ fn by_name(path: &str) -> Language {
     }
 }
 
-/// `POST /documents/{id}/delete`: for good, its key is free again.
+/// `POST /documents/{id}/delete`: permanently; its key can be used again.
 pub(super) async fn delete(at: At) -> Answer {
     if !at.is_ingested() {
         let message = "this document is its source's: delete it there, and the next run removes it here";

@@ -1,4 +1,4 @@
-//! The versions of a file, the latest first.
+//! The versions of a file, newest first.
 
 use cairn_proto::ids::FileId;
 use maud::{Markup, html};
@@ -47,7 +47,7 @@ fn row(at: &At, file: &File, version: &FileVersion) -> Markup {
     }
 }
 
-/// Who gave a file this text.
+/// The author of a version.
 pub(in crate::pages) fn who(version: &FileVersion) -> Markup {
     html! {
         @match &version.created_by {

@@ -1,4 +1,4 @@
-//! The page of a file: to read, its source, its changes, its uses; and what can be done with it.
+//! The pages of a file: text, source, versions, uses; and its actions.
 
 mod at;
 mod changes;
@@ -59,7 +59,7 @@ pub(super) fn routes() -> Routes {
         .post(PERSON, "/file/{id}/versions/{version}/restore", version::restore)
 }
 
-/// The views of a file, as the query names them.
+/// The views of a file, by their query value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum View {
     Read,
@@ -98,7 +98,7 @@ fn page<'a>(at: &At, file: &'a File, tree: &folders::Tree) -> Result<Page<'a>, E
     Ok(Page::new(&file.name).heading(html! { bdi { (file.name) } }).crumbs(crumbs))
 }
 
-/// The forms behind buttons, as far as the visitor's role goes.
+/// The forms of the actions that the visitor's role allows.
 fn forms<'a>(
     visitor: &Visitor,
     file: &'a File,
@@ -139,7 +139,7 @@ fn forms<'a>(
     forms
 }
 
-/// What can be done with a file, as far as the visitor's role goes.
+/// The buttons of the actions that the visitor's role allows.
 fn actions(visitor: &Visitor, file: &File, forms: &Popovers<'_>, ask: Option<&AskAgain>) -> Markup {
     let base = address(&file.id);
     let edit = asking::carried(&format!("{base}/edit"), ask);
@@ -154,7 +154,7 @@ fn actions(visitor: &Visitor, file: &File, forms: &Popovers<'_>, ask: Option<&As
     }
 }
 
-/// How the lines of a file are coloured.
+/// The language for syntax highlighting.
 fn language(file: &File) -> Language {
     match FileType::from_number(file.file_type).unwrap_or_default() {
         FileType::Markdown => Language::Markdown,
@@ -168,7 +168,7 @@ fn is_markdown(file: &File) -> bool {
     FileType::from_number(file.file_type) == Some(FileType::Markdown)
 }
 
-/// `GET /file/{id}/download`: the text as it is.
+/// `GET /file/{id}/download`: the raw text.
 async fn download(at: At) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
@@ -203,7 +203,7 @@ async fn tag(at: At, form: Form) -> Answer {
     change(at, ("tag", &form), json!({"tags": folders::tags(form.text("tags"))}), &Notice::Saved).await
 }
 
-/// Changes the file as a form says: which one of the page, and its fields.
+/// Applies a form's change to the file.
 async fn change(at: At, (of, form): (&str, &Form), fields: serde_json::Value, notice: &Notice) -> Answer {
     let context = at.visitor.context()?;
     let changed = match form::input::<UpdateFile>(fields) {
@@ -220,7 +220,7 @@ async fn change(at: At, (of, form): (&str, &Form), fields: serde_json::Value, no
     }
 }
 
-/// `POST /file/{id}/delete`: into the trash, with Undo on the page that follows.
+/// `POST /file/{id}/delete`: moves to trash, with Undo on the next page.
 async fn delete(at: At) -> Answer {
     let context = at.visitor.context()?;
     let file = files::get(&context, at.id).await?;

@@ -1,4 +1,4 @@
-//! `GET /file/{id}`: the text rendered or as it was typed, and the other views.
+//! `GET /file/{id}`: the text, rendered or as source, and the other views.
 
 use cairn_proto::domain::Permission;
 use maud::{Markup, html};
@@ -21,21 +21,21 @@ use crate::schema::inputs;
 
 inputs!(Looking);
 
-/// What of a file is looked at.
+/// The view of a file.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Looking {
     view: Option<String>,
-    /// The cited lines, and the hash of the text that they were counted in.
+    /// The cited lines, and the hash of the text they refer to.
     lines: Option<String>,
     hash: Option<String>,
-    /// What is to be asked again once the text is mended.
+    /// What to ask again once the text is saved.
     ask: Option<String>,
-    /// The words of then, for when no version with them is kept.
+    /// The cited words, in case no version with them is kept.
     quote: Option<String>,
-    /// A line of the part that is wanted of a large text.
+    /// A line within the requested part of a large text.
     line: Option<String>,
-    /// The marks of the pages of a list up to this one.
+    /// The page tokens of a list up to this page.
     #[serde(default)]
     from: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
     }
 }
 
-/// The page again, with what was wrong with a form on it.
+/// The page again, with the error of a form.
 pub(super) async fn failed(at: &At, refused: Refused<'_>) -> Answer {
     match at.file().await? {
         Found::Live(file) => shown(at, &file, Looking::default(), Some(refused)).await,
@@ -72,7 +72,7 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
     };
     let labels = [("name", "Name"), ("tags", "Tags"), ("folder", "Folder")];
     let forms = forms(&at.visitor, file, &tree, refused);
-    // It follows its own changes, and the index, which says when they can be found.
+    // The page is live-updated by changes of the file, and by the index status.
     let follows = format!("change:{} changes index", file.id);
     let body = html! {
         (part::summary(refused.map(|refused| refused.problem), &labels))
@@ -91,7 +91,7 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
     Ok(page.show(&at.visitor, &body))
 }
 
-/// What programs stumble over in the text, for those who may mend it.
+/// The warning about a syntax error, for those who may edit.
 fn warning(at: &At, file: &File) -> Markup {
     let told = at.visitor.may(Permission::Write).then_some(file.content.as_deref()).flatten();
     let told = told.and_then(|text| edit::warning(file, text));

@@ -1,5 +1,4 @@
-//! `POST /file/{id}/edit`: stores a text as it was typed. When somebody else was faster, nothing is stored, and both texts are
-//! shown.
+//! `POST /file/{id}/edit`: saves a text. On a conflict nothing is saved, and both texts are shown.
 
 use cairn_chassis::status::{Problem, Reason};
 use http::StatusCode;
@@ -63,7 +62,7 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
     }
 }
 
-/// `POST /file/{id}/check`: the editor as it is, with what the text in it would do to the golden questions beside it.
+/// `POST /file/{id}/check`: the editor, with the golden questions' results for its text beside it.
 pub(super) async fn check(at: At, form: Form) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
@@ -83,12 +82,12 @@ pub(super) async fn check(at: At, form: Form) -> Answer {
     edit::show_draft(&at, &file, draft, Status::Fine).await
 }
 
-/// What led to the file, and can be asked again.
+/// What led to the file and can be asked again.
 fn asked(form: &Form) -> Option<AskAgain> {
     AskAgain::parse(form.text(asking::NAME))
 }
 
-/// Where the page goes on.
+/// The next page.
 fn to(at: &At, lines: Option<Lines>, ask: Option<&AskAgain>) -> String {
     let page = match lines {
         Some(lines) => format!("{}?line={}", address(at.id), lines.first),
@@ -97,7 +96,7 @@ fn to(at: &At, lines: Option<Lines>, ask: Option<&AskAgain>) -> String {
     asking::carried(&page, ask)
 }
 
-/// The whole text as it was typed, with the ends of lines that it had.
+/// The whole text as typed, with its original line endings.
 fn typed(before: &str, typed: &str, lines: Option<Lines>) -> String {
     match lines {
         None => endings::kept(before, typed),
@@ -109,19 +108,19 @@ fn typed(before: &str, typed: &str, lines: Option<Lines>) -> String {
     }
 }
 
-/// What the visitor wants the text to be, who began with another one than there is now.
+/// The visitor's text, when it is based on an older one than the current.
 async fn mine_of(at: &At, now: &str, form: &Form, lines: Option<Lines>) -> Result<String, Error> {
     let context = at.visitor.context()?;
     let begun = cited::version_of(&context, at.id, form.text("hash")).await?;
     Ok(match (begun, lines) {
         (Some((_, begun)), lines) => typed(&begun, form.text("content"), lines),
         (None, None) => typed(now, form.text("content"), None),
-        // Nobody knows what was around it.
+        // The context of the edited lines is unknown.
         (None, Some(_)) => endings::plain(form.text("content")),
     })
 }
 
-/// Both texts, and the three ways out.
+/// The conflict page: both texts, and the three resolutions.
 async fn conflict(at: &At, file: &File, mine: &str, form: &Form) -> Answer {
     let tree = folders::Tree::of(&at.visitor.context()?).await?;
     let theirs = file.content.as_deref().unwrap_or_default();
@@ -149,7 +148,7 @@ async fn conflict(at: &At, file: &File, mine: &str, form: &Form) -> Answer {
     Ok(page.show(&at.visitor, &body))
 }
 
-/// The editor with both texts in it.
+/// The editor with both texts merged.
 async fn edit_both(at: &At, file: &File, form: &Form) -> Answer {
     let theirs = endings::plain(file.content.as_deref().unwrap_or_default());
     let text = merge::merged(&theirs, &endings::plain(form.text("content")));
@@ -160,7 +159,7 @@ async fn edit_both(at: &At, file: &File, form: &Form) -> Answer {
     edit::show_draft(at, file, draft, Status::Fine).await
 }
 
-/// The editor again, with why nothing was stored.
+/// The editor again, with the reason why nothing was saved.
 async fn refused(at: &At, file: &File, form: &Form, lines: Option<Lines>, problem: &Problem) -> Answer {
     let told = part::summary(Some(problem), &[("content", "Text")]);
     let typed = endings::plain(form.text("content"));

@@ -1,4 +1,4 @@
-//! `/file/{id}/versions/{version}`: what a version changed, its text, and making it the text again.
+//! `/file/{id}/versions/{version}`: the diff of a version, its text, and restoring it.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use cairn_chassis::status::{Problem, Reason};
@@ -22,16 +22,16 @@ use crate::schema::inputs;
 
 inputs!(Looking);
 
-/// What of a version is looked at.
+/// The view of a version.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Looking {
-    /// `now`: what has changed since; `text`: the text; else what changed with it.
+    /// `now`: the diff to the current text; `text`: the text; else the diff to the previous version.
     show: Option<String>,
     lines: Option<String>,
 }
 
-/// The number of a version in the path.
+/// The version number in the path.
 pub(super) struct Number(u64);
 
 impl FromRequestParts<App> for Number {
@@ -96,7 +96,7 @@ pub(super) async fn show(at: At, Number(number): Number, Query(looking): Query<L
     Ok(page(&at, &file, &tree)?.show(&at.visitor, &body))
 }
 
-/// The versions before and after one.
+/// The previous and the next version.
 #[derive(Debug, Default)]
 struct Neighbours {
     older: Option<u64>,
@@ -123,7 +123,7 @@ async fn neighbours(at: &At, number: u64) -> Result<Neighbours, Error> {
     }
 }
 
-/// `POST /file/{id}/versions/{version}/restore`, unless the file has another text by now than the page showed.
+/// `POST /file/{id}/versions/{version}/restore`, unless the file has changed since the page was shown.
 pub(super) async fn restore(at: At, Number(number): Number, form: crate::pages::form::Form) -> Answer {
     let context = at.visitor.context()?;
     let hash = form.trimmed("hash");

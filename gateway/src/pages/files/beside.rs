@@ -1,4 +1,4 @@
-//! What a list of files tells beside each of them: who wrote its text last, and whether searches find it as it is.
+//! Additional columns of a file list: the last author, and the index status.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::answers::{File, FileVersion};
 use crate::operations::{Context, document_status, file_versions};
 use crate::pages::{file, parts as part};
 
-/// The list does not wait longer for what stands beside it.
+/// The list does not wait longer for these columns.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is known of the files of a list; nothing of what a service did not tell in time.
+/// The columns by file; missing if a service did not answer in time.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     versions: Option<HashMap<String, FileVersion>>,
@@ -23,7 +23,7 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Asks each service once for all of them.
+    /// Loads the columns, with one request per service.
     pub(super) async fn of(context: &Context, files: &[File]) -> Self {
         let ids: Vec<String> = files.iter().take(BESIDE_A_LIST).map(|file| file.id.clone()).collect();
         if ids.is_empty() {
@@ -40,13 +40,13 @@ impl Beside {
         Self { versions: versions.map(by_file), states: states.ok().and_then(Result::ok) }
     }
 
-    /// Who wrote the text last.
+    /// The author of the current version.
     pub(super) fn author(&self, file: &File) -> Markup {
         let Some(versions) = &self.versions else { return unknown() };
         html! { @if let Some(version) = versions.get(&file.id) { (file::who(version)) } }
     }
 
-    /// Whether searches find it; its page says why not.
+    /// The index status, linked to its explanation.
     pub(super) fn searchable(&self, file: &File) -> Markup {
         let Some(states) = &self.states else { return unknown() };
         let Some(state) = states.get(&file.id) else { return html! {} };

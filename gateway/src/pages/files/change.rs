@@ -1,4 +1,4 @@
-//! What is done with files and folders from their list.
+//! Actions on files and folders of a list.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{FileType, TrashKind};
@@ -16,7 +16,7 @@ use crate::pages::popover::{Refused, is_of_a_form};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, file, folders};
 
-/// What a file is, by the end of its name.
+/// The file type by extension.
 pub(super) fn type_of(name: &str) -> FileType {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     match ending.as_str() {
@@ -102,7 +102,7 @@ fn no_folder() -> Problem {
     Problem::not_found("there is no such folder here")
 }
 
-/// A form that was sent: which one of the page, and its fields.
+/// A submitted form: its id on the page, and its fields.
 type Sent<'a> = (&'a str, &'a Form);
 
 pub(super) async fn refused(

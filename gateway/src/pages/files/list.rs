@@ -28,11 +28,11 @@ use crate::schema::inputs;
 inputs!(Looking);
 
 const PAGE: u32 = 50;
-/// The fields of the forms, with what they are called.
+/// The labels of form fields.
 const LABELS: [(&str, &str); 4] =
     [("name", "Name"), ("parent", "Folder"), ("to", "Folder"), ("tag-selected", "Tag")];
 
-/// What of the files is looked at.
+/// The filters of the list.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Looking {
@@ -41,20 +41,20 @@ pub(super) struct Looking {
     /// A part of a name, in the folder and below it.
     q: Option<String>,
     tag: Option<String>,
-    /// The id of a token: the list is what that one sees.
+    /// The id of a token to view the list as.
     #[serde(rename = "as")]
     seen_as: Option<String>,
-    /// The marks of the pages up to this one.
+    /// The page tokens up to this page.
     #[serde(default)]
     from: Vec<String>,
 }
 
-/// What a form that could not do everything leaves to say.
+/// The outcome of a form that could not do everything.
 #[derive(Debug, Default)]
 pub(super) struct Told<'a> {
     pub(super) problem: Option<&'a Problem>,
     pub(super) more: Markup,
-    /// The form, where it can be put right.
+    /// The form, if it can be corrected.
     pub(super) refused: Option<Refused<'a>>,
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     shown(&seeing, &looking, Told::default()).await
 }
 
-/// The list again, with what became of a form.
+/// The list again, with the outcome of a form.
 pub(super) async fn again(visitor: &Visitor, narrowed: Narrowed<'_>, told: Told<'_>) -> Answer {
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
     let looking = Looking {
@@ -115,7 +115,7 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
     };
     let title = here.as_ref().map_or("Files", |folder| folder.name.as_str());
     let mut crumbs = tree.crumbs(workspace, current);
-    // The page itself is the last of them by its title.
+    // The page's title is the last crumb.
     crumbs.pop();
     let page = frame::Page::new(title).heading(html! { bdi { (title) } }).crumbs(crumbs).actions(actions(
         visitor,
@@ -131,7 +131,7 @@ enum Place {
     Elsewhere(Response),
 }
 
-/// The folder that the query names; of one in trash the page that says so.
+/// The folder of the query; for a trashed one the page that says so.
 async fn folder(
     visitor: &Visitor,
     context: &Context,
@@ -153,7 +153,7 @@ async fn folder(
     }
 }
 
-/// The files that a list shows, from that mark on.
+/// A page of the listed files.
 pub(super) async fn found(
     context: &Context,
     narrowed: &Narrowed<'_>,
@@ -169,7 +169,7 @@ pub(super) async fn found(
     }
     let folder = folder.unwrap_or(crate::operations::ROOT).to_owned();
     let selection = match tag {
-        // Tags are looked for everywhere below.
+        // Tags are searched in all subfolders.
         Some(_) if folder == crate::operations::ROOT => Selection::default(),
         Some(_) => Selection::of_folder(folder, true),
         None => Selection::of_filter(Some(folder))?,
@@ -197,7 +197,7 @@ fn filter(seeing: &Seeing, looking: &Looking, folder: Option<&str>) -> Markup {
     }
 }
 
-/// What stands in the list.
+/// The contents of the list.
 struct Listed<'a> {
     below: &'a [&'a Folder],
     files: &'a Page<File>,
@@ -255,7 +255,7 @@ fn table(
     })
 }
 
-/// The forms behind buttons, as far as the visitor's role goes.
+/// The forms of the actions that the visitor's role allows.
 fn forms<'a>(
     visitor: &Visitor,
     tree: &'a folders::Tree,
@@ -329,7 +329,7 @@ fn actions(visitor: &Visitor, here: Option<&Folder>, forms: &Popovers<'_>) -> Ma
     }
 }
 
-/// Names, as many as people read at once.
+/// A readable number of names.
 pub(super) fn some(names: &[String]) -> Markup {
     const SHOWN: usize = 20;
     html! {

@@ -1,5 +1,5 @@
-//! Many files and folders at once: those that are selected, or all that match. What nobody sees whole is shown before it is
-//! done; the rest is done at once and can be taken back.
+//! Bulk actions on selected items, or on all that match. The latter are previewed first, because nobody sees all of
+//! them; the rest is done at once and can be undone.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::domain::TrashKind;
@@ -22,11 +22,11 @@ use crate::pages::popover::is_of_a_form;
 use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, folders, words};
 
-/// How many of those that match are named before it is done, and how many of those that were left.
+/// How many matching items a preview names, and how many skipped ones a result names.
 const NAMED: usize = 10;
 const MOST_LEFT: usize = 19;
 
-/// Does to those that are selected what the form says. All that match are shown first.
+/// Applies the form's action to the selected items. All that match are previewed first.
 pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     let narrowed = Narrowed::read(&form);
     let action = action(&form)?;
@@ -47,7 +47,7 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
             Ok(visitor.done(&to, &notice(&action, &done.value)))
         }
         Ok(done) => done_in_part(&visitor, &context, &narrowed, &done.value).await,
-        // Shown again, as it is now.
+        // The preview again, updated.
         Err(problem) if is_all && is_of_a_form(&problem) => {
             Ok(see_other(&planned_at(visitor.here()?.id, &form)))
         }
@@ -55,7 +55,7 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// What would become of all that match.
+/// The preview of an action on all that match.
 pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
     let form = Form::read(parts.uri.query().unwrap_or_default().as_bytes());
     let narrowed = Narrowed::read(&form);
@@ -116,7 +116,7 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
     Ok(Page::new(&title).crumbs(crumbs).show(&visitor, &body))
 }
 
-/// The list again, with what was left and why; what was done can be taken back from here, too.
+/// The list again, with the skipped items and reasons; the rest can be undone from here, too.
 async fn done_in_part(
     visitor: &Visitor,
     context: &Context,
@@ -138,7 +138,7 @@ async fn done_in_part(
     list::again(visitor, *narrowed, Told { problem: Some(&problem), more, refused: None }).await
 }
 
-/// Those that were left by their names, as far as the page has any business to name them, and why.
+/// The skipped items by name, as far as the page can name them, and why.
 async fn named(context: &Context, tree: &folders::Tree, done: &ChangedItems) -> Result<Vec<String>, Problem> {
     let some = || done.skipped.iter().take(MOST_LEFT);
     let ids: Vec<String> =
@@ -190,7 +190,7 @@ fn items(form: &Form) -> Vec<ChosenItem> {
     form.all("item").filter_map(item).collect()
 }
 
-/// `file:` or `folder:`, and an id.
+/// Parses `file:` or `folder:` with an id.
 fn item(text: &str) -> Option<ChosenItem> {
     let (kind, id) = text.split_once(':')?;
     let kind = match kind {
@@ -201,7 +201,7 @@ fn item(text: &str) -> Option<ChosenItem> {
     Some(ChosenItem { kind, id: id.parse::<FileId>().ok()?.to_string() })
 }
 
-/// What a form about all that match says, without what is selected beside it.
+/// The fields of an action on all that match, without the selection.
 fn kept(form: &Form) -> Vec<(&'static str, &str)> {
     let names = ["do", "in", "q", "tag", "to", "tag-selected", "all"];
     names.into_iter().map(|name| (name, form.text(name))).filter(|(_, value)| !value.is_empty()).collect()
@@ -213,7 +213,7 @@ fn planned_at(workspace: WorkspaceId, form: &Form) -> String {
     format!("{}/all?{}", folders::address(workspace, None), query.finish())
 }
 
-/// What is done, as a button has it.
+/// The label of the action's button.
 fn doing(action: &BulkAction, what: &str) -> String {
     match action {
         BulkAction::Move(_) => format!("Move {what}"),

@@ -1,4 +1,4 @@
-//! `/w/{id}/files`: the folders as a tree, one of them as a list, and what can be done with many at once.
+//! `/w/{id}/files`: the folder tree, the list of a folder, and bulk actions.
 
 mod beside;
 mod change;

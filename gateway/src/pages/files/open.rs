@@ -1,4 +1,4 @@
-//! `/w/{id}/open`: where a link within a text leads, which names a file by its path, or as people call it.
+//! `/w/{id}/open`: resolves links within texts, which name a file by path or by name.
 
 use cairn_chassis::status::Problem;
 use maud::html;
@@ -16,7 +16,7 @@ use crate::schema::inputs;
 
 inputs!(Wanted);
 
-/// What is to be opened.
+/// The link to resolve.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Wanted {
@@ -50,7 +50,7 @@ pub(super) async fn open(visitor: Visitor, Query(wanted): Query<Wanted>) -> Answ
     Ok(Page::new("No such file").with_error(http::StatusCode::NOT_FOUND).show(&visitor, &body))
 }
 
-/// The file at that path; without a path, the one of that name, with the ending of Markdown or without.
+/// The file at that path; without a path, the one of that name, with or without the Markdown extension.
 fn best<'a>(found: &'a [File], path: &str, name: &str) -> Option<&'a File> {
     if !path.is_empty() {
         return found.iter().find(|file| file.path == path);

@@ -1,4 +1,4 @@
-//! The bar of the list: what can be done with those that are selected.
+//! The bar with the bulk actions on selected items.
 
 use cairn_proto::domain::Permission;
 use maud::{Markup, html};
@@ -10,13 +10,13 @@ use crate::pages::popover::Filled;
 use crate::pages::visitor::Visitor;
 use crate::pages::{folders, words};
 
-/// The form about what is selected.
+/// The id of the bulk form.
 pub(super) const MANY: &str = "many";
-/// The fields of the form by the names that the service has for them.
+/// The form's fields by the service's names.
 pub(super) const FIELDS: [(&str, &str); 3] =
     [("add", "tag-selected"), ("remove", "tag-selected"), ("items", "item")];
 
-/// What can be done with those that are selected.
+/// The bar of the actions.
 pub(super) fn bar(
     visitor: &Visitor,
     tree: &folders::Tree,

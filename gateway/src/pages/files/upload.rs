@@ -1,4 +1,4 @@
-//! Files that a form brings: each text becomes a file; what is none, or is refused, is named.
+//! Uploads by form: each text becomes a file; rejected ones are reported.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, form, words};
 
 const FILES: &str = "files";
-/// More in one form are left out.
+/// Files beyond this in one form are skipped.
 const MOST_FILES: usize = 200;
 
-/// What a form with files has.
+/// A submitted upload form.
 #[derive(Debug, Default)]
 pub(super) struct Upload {
     folder: String,
@@ -45,7 +45,7 @@ impl FromRequest<App> for Upload {
                 upload.folder = part.text().await?.trim().to_owned();
                 continue;
             }
-            // Some browsers send the way to the file with it.
+            // Some browsers send the file's path.
             let file_name = part.file_name().rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
             let bytes = part.bytes().await?;
             if name != FILES || file_name.is_empty() {

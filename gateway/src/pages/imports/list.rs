@@ -1,4 +1,4 @@
-//! The place where an archive is put, and the imports so far.
+//! The upload form of archives, and the imports so far.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::pages::{Answer, folders, is_stale, marks, runs, words};
 
 const PAGE_SIZE: u32 = 50;
 
-/// What a form that was refused leaves.
+/// A rejected form.
 struct Refused<'a> {
     problem: &'a Problem,
-    /// What it said beside the archive.
+    /// Its fields beside the archive.
     fields: &'a Map<String, Value>,
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     list(&visitor, &marks(&parts), None).await
 }
 
-/// Takes the archive as it comes, and leads to what would become of it.
+/// Streams the archive to the service, and redirects to the preview.
 pub(super) async fn upload(
     State(authenticator): State<Arc<Authenticator>>,
     headers: HeaderMap,
@@ -60,7 +60,7 @@ async fn list(visitor: &Visitor, trail: &[String], refused: Option<Refused<'_>>)
     let context = visitor.context()?;
     let (listed, tree) = tokio::join!(imports::list(&visitor.person, paging), folders::Tree::of(&context));
     let listed = match listed {
-        // A mark of a list that has changed since: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if is_stale(&problem, trail) => {
             return Ok(see_other(&path));
         }
@@ -102,7 +102,7 @@ fn form_of(path: &str, tree: &folders::Tree, refused: Option<&Refused<'_>>) -> M
     html! {
         p { "You see what becomes of everything in the archive before anything is written." }
         form.fields.card data-archive method="post" action=(path) enctype="multipart/form-data" {
-            // What stands before the archive is known before it comes: what is too large is then refused at once.
+            // Fields before the archive are known when it arrives, so that an oversized one is rejected at once.
             (part::choices("provider", "From", ImportProvider::ALL.map(provider)))
             (tree.choice("folderId", typed("folderId").filter(|id| !id.is_empty()), None))
             (part::choices("conflictPolicy", "What an earlier import wrote and the archive has otherwise", ConflictPolicy::ALL.map(policy)))

@@ -1,4 +1,4 @@
-//! `/w/{id}/import`: archives of other tools that become content of the workspace, each told before anything is written.
+//! `/w/{id}/import`: imports of other tools' archives, previewed before anything is written.
 
 mod list;
 mod run;

@@ -1,4 +1,4 @@
-//! An import: what becomes of the archive before it is started, how far it is, what became of it.
+//! An import: its preview, its progress, and its outcome.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::ReportPart;
@@ -20,17 +20,17 @@ use crate::pages::{Answer, folders, marks, places, words};
 
 const PAGE_SIZE: u32 = 50;
 
-/// Which list of the report is looked at.
+/// The selected list of the report.
 #[derive(Debug, Default)]
 struct Looking {
     part: ReportPart,
-    /// Of the items.
+    /// The action filter of the items.
     action: String,
     trail: Vec<String>,
 }
 
 impl Looking {
-    /// What an address asks for; what cannot be is as if it was not asked.
+    /// The list in the URL; unknown ones select the default.
     fn of(parts: &Parts) -> Self {
         let part = runs::asked(parts, "part").parse().unwrap_or_default();
         Self { part, action: runs::asked(parts, "action"), trail: marks(parts) }
@@ -45,7 +45,7 @@ impl Looking {
         }
     }
 
-    /// The query of the list, without the place in it.
+    /// The query of the list, without the page token.
     fn query(&self) -> Vec<(&str, &str)> {
         let part = Some(("part", self.part.as_str())).filter(|_| self.part != ReportPart::Items);
         let action = Some(("action", self.action.as_str())).filter(|(_, action)| !action.is_empty());
@@ -93,13 +93,13 @@ async fn page(visitor: &Visitor, id: SyncRunId, looking: Looking, problem: Optio
     let here = visitor.here()?.id;
     let path = format!("{}/{id}", address(here));
     let report = match imports::entries(&visitor.person, id, looking.asked()).await {
-        // A list that there is not, or a mark of one that has changed since.
+        // An unknown list, or a stale page token.
         Err(problem) if problem.reason == Reason::ValidationError => return Ok(see_other(&path)),
         report => report?,
     };
     let run = &report.run;
     let standing = standing(&path, &report);
-    // The address of a form is none to ask again.
+    // The URL of a POST form cannot be polled.
     let poll = if problem.is_some() { path.as_str() } else { visitor.address.as_str() };
     let pages = Pages {
         path: &path,
@@ -140,7 +140,7 @@ async fn page(visitor: &Visitor, id: SyncRunId, looking: Looking, problem: Optio
     Ok(runs::with_problem(page, problem).show(visitor, &body))
 }
 
-/// Whether the report says what would be done.
+/// Whether the report is a plan.
 fn is_planned(report: &ImportReport) -> bool {
     report.phase == "dry_run"
 }
@@ -176,7 +176,7 @@ fn rollback_told(report: &ImportReport) -> Markup {
     }
 }
 
-/// How much there is in the archive.
+/// The contents of the archive.
 fn counts(counts: &ReportCounts) -> Markup {
     html! {
         dl.facts {
@@ -202,7 +202,7 @@ fn counts(counts: &ReportCounts) -> Markup {
     }
 }
 
-/// What comes of it in numbers: as the preview found it, or as it was done.
+/// The planned or actual totals.
 fn totals(report: &ImportReport) -> Markup {
     let run = &report.run;
     let is_planned = is_planned(report);
@@ -229,7 +229,7 @@ fn totals(report: &ImportReport) -> Markup {
     }
 }
 
-/// What is imported otherwise than it was, or not at all: each kind once, with how often it comes.
+/// What is imported with losses or not at all: each reason once, with its count.
 fn lost(report: &ImportReport) -> Markup {
     html! {
         @if !report.warnings.is_empty() {
@@ -316,7 +316,7 @@ fn row(here: WorkspaceId, report: &ImportReport, which: ReportPart, entry: &Repo
     }
 }
 
-/// Where the object is, when it is there.
+/// The page of the object, if it exists.
 fn place(here: WorkspaceId, entry: &ReportEntry) -> Option<String> {
     let id = entry.id.as_deref()?;
     if entry.action.as_deref() == Some("removed") {

@@ -1,4 +1,4 @@
-//! What is done with a memory from its page.
+//! Actions on a memory from its page.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::{MemberKind, TrashKind};
@@ -47,7 +47,7 @@ fn nothing_chosen() -> Problem {
 pub(super) async fn move_member(at: At, form: Form) -> Answer {
     let member = named(&form)?;
     let context = at.visitor.context()?;
-    // What is no number stays a text, which the schema refuses.
+    // A non-numeric position is passed on as text, for the schema to reject.
     let position = form.trimmed("position");
     let position = position.parse::<u32>().map_or_else(|_| json!(position), |position| json!(position));
     let moved = match form::input::<MoveMember>(json!({"position": position})) {
@@ -80,7 +80,7 @@ pub(super) async fn unpublish(at: At) -> Answer {
     show_to(&at, false).await
 }
 
-/// `POST /memories/{id}/list`: search engines may list the public page from now on.
+/// `POST /memories/{id}/list`: allows search engines to list the public page.
 pub(super) async fn list(at: At) -> Answer {
     change(&at, json!({"isListed": true})).await
 }
@@ -101,7 +101,7 @@ async fn change(at: &At, fields: Value) -> Answer {
     answer(at, changed.map(drop), &Notice::Saved).await
 }
 
-/// `POST /memories/{id}/delete`: into the trash, with Undo on the page that follows.
+/// `POST /memories/{id}/delete`: moves to trash, with Undo on the next page.
 pub(super) async fn delete(at: At) -> Answer {
     memories::delete(&at.visitor.context()?, at.id).await?;
     let to = format!("/w/{}/memories", at.visitor.here()?.id);

@@ -1,4 +1,4 @@
-//! A new memory, and what one says of itself.
+//! Creating a memory, and editing its name and descriptions.
 
 use cairn_chassis::status::Problem;
 use maud::{Markup, html};
@@ -19,7 +19,7 @@ use crate::pages::visitor::Visitor;
 const LABELS: [(&str, &str); 4] =
     [("name", "Name"), ("useWhen", "When to use it"), ("description", "Description"), ("slug", "Short name")];
 
-/// What was typed.
+/// The values of the form.
 #[derive(Debug, Default)]
 struct Typed {
     name: String,
@@ -48,7 +48,7 @@ impl Typed {
         }
     }
 
-    /// The fields of the input; what is left empty is null.
+    /// The fields of the input; empty ones are null.
     fn fields(&self) -> Map<String, Value> {
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         Map::from_iter([

@@ -23,7 +23,7 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let trail = marks(&parts);
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
     let listed = match memories::list(&visitor.context()?, paging).await {
-        // A mark of a list that has changed since: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if is_stale(&problem, &trail) => {
             return Ok(see_other(&visitor.onward(path)));
         }

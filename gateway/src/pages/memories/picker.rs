@@ -1,4 +1,4 @@
-//! What can be added to a memory, found by its name. A part that fails leaves the others.
+//! Finds items to add to a memory, by name. A part that fails does not affect the others.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::MemberKind;
@@ -14,18 +14,18 @@ use crate::pages::parts as part;
 use crate::pages::visitor::Visitor;
 use crate::pages::{form, words};
 
-/// So many of each kind are offered.
+/// Limit per kind.
 const MOST: usize = 20;
 
-/// Something that could be a member.
+/// A candidate member.
 struct Offer {
     kind: MemberKind,
     id: String,
-    /// Its path, or its name where it has none.
+    /// Its path, or its name if it has none.
     name: String,
 }
 
-/// The search, and what it found; nothing is looked for when nothing was typed.
+/// The search form with its results; empty without a query.
 pub(super) async fn show(
     visitor: &Visitor,
     memory: &ResolvedMemory,
@@ -79,7 +79,7 @@ async fn offers(context: &Context, name: &str) -> (Vec<Offer>, Vec<Problem>) {
             Err(problem) => problems.push(problem),
         }
     }
-    // What is wrong with the words is wrong for each of them.
+    // An invalid query fails in every part.
     problems.dedup();
     (offers, problems)
 }
@@ -108,7 +108,7 @@ async fn of_databases(context: &Context, name: &str) -> Result<Vec<Offer>, Probl
         .collect())
 }
 
-/// Whether a name holds the words, whatever the case.
+/// Case-insensitive substring match.
 fn has(name: &str, words: &str) -> bool {
     name.to_lowercase().contains(&words.to_lowercase())
 }

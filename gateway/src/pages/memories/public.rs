@@ -1,4 +1,4 @@
-//! `GET /m/{id}`: a public memory for people. No script, nobody's session, and what is on the way may keep it for a while.
+//! `GET /m/{id}`: the public page of a memory. No scripts, no session, and publicly cacheable for a while.
 
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ use crate::upstreams::Upstreams;
 
 inputs!(Looking);
 
-/// A memory that is private again is gone from everywhere within it.
+/// Bounds how long caches serve a memory that was made private again.
 const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=60");
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
-/// So much text stands on the page; what is more has pages of its own.
+/// Limit of text on the page; longer contents have pages of their own.
 const MOST_BYTES: usize = 256 * 1024;
 
-/// Somebody, whoever it is: a session or a token that comes along is not looked at.
+/// An anonymous visitor: sessions and tokens are ignored.
 #[derive(Debug)]
 pub(super) struct Anybody {
     upstreams: Arc<Upstreams>,
@@ -52,12 +52,12 @@ impl FromRequestParts<App> for Anybody {
     }
 }
 
-/// Which part is read.
+/// The requested part.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub(super) struct Looking {
     /// The number of a text, from 1; all of them without one.
     text: Option<String>,
-    /// A line of the part that is wanted of it.
+    /// A line within the requested part.
     line: Option<String>,
 }
 
@@ -86,7 +86,7 @@ fn page(memory: &ResolvedMemory, body: &Markup) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, document::READING);
     headers.insert(header::CACHE_CONTROL, KEPT);
-    // Who has the link reads it; nobody finds it by looking around, unless whoever shares it wants that.
+    // Only people with the link read it, unless whoever shares it allows search engines.
     if !memory.is_listed {
         headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
     }
@@ -97,7 +97,7 @@ fn entries(memory: &ResolvedMemory) -> impl Iterator<Item = &Entry> {
     memory.members.iter().flat_map(|member| &member.entries)
 }
 
-/// Everything, as far as it fits.
+/// All contents, as far as they fit.
 fn whole(memory: &ResolvedMemory) -> Markup {
     let mut left = MOST_BYTES;
     let mut texts = Vec::new();
@@ -137,7 +137,7 @@ fn to(memory: &str, number: usize, is_here: bool) -> String {
     if is_here { format!("#text-{number}") } else { format!("/m/{memory}?text={number}") }
 }
 
-/// One text, the part of it in which that line is.
+/// One text, the part that contains the line.
 fn alone(memory: &ResolvedMemory, number: usize, line: usize) -> Markup {
     let own = format!("/m/{}", memory.id);
     let entry = number.checked_sub(1).and_then(|at| entries(memory).nth(at));
@@ -158,7 +158,7 @@ fn alone(memory: &ResolvedMemory, number: usize, line: usize) -> Markup {
     }
 }
 
-/// The way through a text that has several parts.
+/// The navigation between the parts of a text.
 fn ways(own: &str, number: usize, part: &Part<'_>) -> Markup {
     if part.is_all() {
         return html! {};
@@ -173,10 +173,10 @@ fn ways(own: &str, number: usize, part: &Part<'_>) -> Markup {
     }
 }
 
-/// A text as it is to be read. What its links name is not open to whoever reads here.
+/// A rendered text. Its relative links are not open to anonymous readers.
 fn shown(entry: &Entry, number: usize, part: &Part<'_>, top_level: u8) -> Markup {
     let language = match entry.file_type {
-        // Records and documents from outside are written in it, too.
+        // Records and ingested documents are written in Markdown, too.
         None | Some(FileType::Markdown) => {
             let ids = format!("t{number}-");
             let style = Style {

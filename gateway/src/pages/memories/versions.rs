@@ -1,4 +1,4 @@
-//! `/memories/{id}/versions`: what a memory was, what each version changed, and the way back.
+//! `/memories/{id}/versions`: the versions of a memory with their diffs, and restoring them.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::Author;
@@ -28,14 +28,14 @@ inputs!(Looking);
 
 const PAGE_SIZE: u32 = 50;
 
-/// What of a version is looked at.
+/// The view of a version.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub(super) struct Looking {
-    /// Nothing: what it changed; `now`: what has changed since; `text`: what the memory was.
+    /// Nothing: its diff; `now`: the diff to the current state; `text`: its contents.
     show: Option<String>,
 }
 
-/// `GET /memories/{id}/versions`, the newest first.
+/// `GET /memories/{id}/versions`, newest first.
 pub(super) async fn list(at: At, parts: Parts) -> Answer {
     let memory = match at.memory().await? {
         Found::Live(memory) => memory,
@@ -45,7 +45,7 @@ pub(super) async fn list(at: At, parts: Parts) -> Answer {
     let (path, trail) = (format!("{}/versions", address(at.id)), marks(&parts));
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
     let listed = match memory_versions::list(&visitor.context()?, at.id, paging).await {
-        // A mark of a list that has changed since: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
             return Ok(see_other(&visitor.onward(path)));
         }
@@ -168,7 +168,7 @@ async fn newest(context: &Context, id: MemoryId) -> Result<Option<u64>, Problem>
     Ok(listed.items.first().map(|version| version.version))
 }
 
-/// A version, unless there was none of that number or it is kept no more.
+/// A version; `None` if it does not exist or is no longer kept.
 async fn kept(context: &Context, id: MemoryId, number: u64) -> Result<Option<MemoryVersion>, Problem> {
     match memory_versions::get(context, id, number).await {
         Ok(version) => Ok(Some(version)),
@@ -186,7 +186,7 @@ fn who(author: Option<&Author>) -> Markup {
     }
 }
 
-/// A memory as a text whose lines can be compared.
+/// A memory as text lines, for the diff.
 fn written(version: &MemoryVersion) -> String {
     version.memory.as_ref().map(lines).unwrap_or_default()
 }

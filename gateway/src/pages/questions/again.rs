@@ -1,4 +1,4 @@
-//! The same question, asked again now: what is answered, and what moved.
+//! Asking a question again, with the diff of its results.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::retrieval::v1::FeedPosition;
@@ -11,8 +11,8 @@ use crate::pages::parts::{self, Tone};
 use crate::pages::search::{bar, chip_of, heading, number};
 use crate::pages::words;
 
-/// The button that asks, and the answer when it was asked. The form is one of GET, so that the answer has an address; it is no
-/// link, which browsers would fetch ahead, and ask. `after` is what the answer has waited for.
+/// The button, and the new results after it. The form uses GET, so that the results have a URL; it is no link, which
+/// browsers could prefetch. `after` is the write that the search has waited for.
 pub(super) fn show(
     page: &str,
     then: &QuestionReplay,
@@ -75,7 +75,7 @@ fn place(rank: Option<u32>) -> Markup {
     html! { @match rank { Some(rank) => (rank), None => span.quiet { "–" } } }
 }
 
-/// The passage as it is answered now; as it was answered then when it is gone.
+/// The passage in the new results; in the old ones if it is gone.
 fn passage(
     then: &QuestionReplay,
     now: &AskedAgain,

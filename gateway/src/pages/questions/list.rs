@@ -1,4 +1,4 @@
-//! The list of questions, and what stands there while none is kept.
+//! The list of questions, and the page shown while the log is off.
 
 use cairn_proto::domain::Role;
 use http::request::Parts;
@@ -23,18 +23,18 @@ inputs!(Asked);
 
 const PAGE_SIZE: u32 = 50;
 
-/// What of the log is looked at.
+/// The filters of the list.
 #[derive(Debug, Default, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Asked {
     /// A token, app or person, by its id.
     who: Option<String>,
-    /// `yes`: only what was not answered well.
+    /// `yes`: only questions that were not answered well.
     unanswered: Option<String>,
     /// A day.
     since: Option<String>,
     text: Option<String>,
-    /// `groups` or `gaps`; else the questions one by one.
+    /// `groups` or `gaps`; else the individual questions.
     view: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Asked {
             || [&self.who, &self.since, &self.text].iter().any(|value| given(value.as_ref()).is_some())
     }
 
-    /// The query of an address that looks at the same, but for who asked.
+    /// The query with the same filters, except for the asker.
     fn query(&self) -> Vec<(&str, &str)> {
         let unanswered = self.is_unanswered().then_some("yes");
         [
@@ -154,7 +154,7 @@ fn table(here: &Here, asked: &Asked, listed: &Listed<Question>, trail: Vec<Strin
     }
 }
 
-/// Who asked, with the way to all that they asked.
+/// The asker, linked to all of their questions.
 fn who(here: &Here, asked: &Asked, question: &Question) -> Markup {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(asked.query()).append_pair("who", &question.asked_by.id);
@@ -169,7 +169,7 @@ fn who(here: &Here, asked: &Asked, question: &Question) -> Markup {
     }
 }
 
-/// What stands here while nothing is kept: what would be, and who decides that.
+/// The page while the log is off: what it would show, and who can switch it on.
 async fn off(visitor: &Visitor) -> Answer {
     let here = visitor.here()?;
     let members = members::list(&visitor.person, here.id).await?;

@@ -1,4 +1,4 @@
-//! `/w/{id}/questions`: what agents and people asked, where the owner keeps it, and what they were answered.
+//! `/w/{id}/questions`: the question log of agents and people, if the owner has it on, with the answers.
 
 mod again;
 mod groups;

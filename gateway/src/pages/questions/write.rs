@@ -19,23 +19,23 @@ use crate::pages::parts::{self as part, Field};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, places};
 
-/// Questions that an outline takes.
+/// Limit of questions in an outline.
 const MOST_QUESTIONS: usize = 20;
-/// Words of a question that a name is made of.
+/// Words of a question in a suggested name.
 const WORDS_OF_NAME: usize = 6;
-/// A suggested name is no longer, in characters.
+/// Limit of a suggested name, in characters.
 const LENGTH_OF_NAME: usize = 60;
 
-/// What is typed in.
+/// The values of the form.
 struct Draft {
     name: String,
     folder: Option<String>,
     content: String,
-    /// The first of the questions, which can be asked again once the file is there.
+    /// The first question, which can be asked again once the file exists.
     ask: Option<AskAgain>,
 }
 
-/// The form, with the questions that the address names (`q`, once for each).
+/// The form, with the questions in the URL (`q`, repeated).
 pub(super) async fn ask(visitor: Visitor, parts: Parts) -> Answer {
     let asked = asked(&visitor, &parts).await?;
     let ask = asked.first().and_then(|question| AskAgain::parse(&question.id));
@@ -43,7 +43,7 @@ pub(super) async fn ask(visitor: Visitor, parts: Parts) -> Answer {
     show(&visitor, &draft, None).await
 }
 
-/// Makes the file; when that fails, every word is kept.
+/// Creates the file; on failure the form keeps its input.
 pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
     let folder = Some(form.trimmed("folder")).filter(|id| !id.is_empty()).map(ToOwned::to_owned);
     let content = form.text("content").replace("\r\n", "\n");
@@ -70,7 +70,7 @@ pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// The questions that are there, of those that are named.
+/// The existing questions among the given ids.
 async fn asked(visitor: &Visitor, parts: &Parts) -> Result<Vec<Question>, Problem> {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let named = query.filter(|(name, _)| name == "q").filter_map(|(_, id)| id.parse::<QuestionId>().ok());
@@ -122,7 +122,7 @@ fn after() -> Markup {
     html! { p.hint { "Then ask the question again, from its page: the gap closes when it finds what you wrote." } }
 }
 
-/// A name out of the first question.
+/// A name derived from the first question.
 fn name(asked: &[Question]) -> String {
     let first = asked.first().map(|question| question.query.to_lowercase()).unwrap_or_default();
     let words = first.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -131,7 +131,7 @@ fn name(asked: &[Question]) -> String {
     if name.is_empty() { "answers.md".to_owned() } else { format!("{name}.md") }
 }
 
-/// A heading for each question, in one line.
+/// A one-line heading per question.
 fn outline(asked: &[Question]) -> String {
     let mut text = String::new();
     for question in asked {

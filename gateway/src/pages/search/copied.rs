@@ -1,5 +1,5 @@
-//! The search as a program would ask it: for a terminal, and as a call of the tool. No secret stands in it; the command
-//! takes the token from the environment.
+//! The search as a command line and as a tool call, for copying. No secret is included; the command reads the token
+//! from the environment.
 
 use maud::{Markup, html};
 use serde_json::{Value, json};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::{Asked, fields};
 use crate::pages::parts as part;
 
-/// The tool that searches.
+/// The search tool.
 const TOOL: &str = "search_context";
-/// Where the address of the server is not known, the environment has it, as for the commands of `cairn`.
+/// The environment variable of the server's URL if that is unknown, as in the `cairn` CLI.
 const ADDRESS: &str = "CAIRN_URL";
 
-/// The blocks, behind a line that opens them.
+/// The blocks, in a disclosure element.
 pub(super) fn ways(asked: &Asked, base: Option<&str>) -> Markup {
     html! {
         details {
@@ -42,7 +42,7 @@ fn curl(asked: &Asked, base: Option<&str>) -> String {
     )
 }
 
-/// The command, where it can say all that is asked.
+/// The command, if it supports all parameters.
 fn command(asked: &Asked) -> Option<String> {
     let is_usual = |value: &Option<String>, usual: &str| {
         value.as_deref().is_none_or(|value| value.is_empty() || value == usual)
@@ -67,7 +67,7 @@ fn call(asked: &Asked) -> String {
     serde_json::to_string_pretty(&call).unwrap_or_default()
 }
 
-/// A text as one word of a shell.
+/// Quotes a text as a single shell word.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

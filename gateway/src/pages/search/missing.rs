@@ -1,4 +1,4 @@
-//! `/w/{id}/search/absence`: why a search does not return a file. The file is picked by its name, its link or its id.
+//! `/w/{id}/search/absence`: why a search does not return a document, picked by name, link or id.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{DocumentKind, TrashKind, Verdict};
@@ -23,17 +23,17 @@ use crate::schema::inputs;
 
 inputs!(Looking);
 
-/// What the fields of the input are called here.
+/// The labels of input fields.
 const NAMES: [(&str, &str); 4] =
     [("query", "q"), ("folderId", "folder"), ("sourceIds", "source"), ("documentId", "find")];
-/// Files that are offered for a name.
+/// Files offered for a name.
 const MOST_OFFERED: usize = 20;
-/// Files of a name that are looked through for a path.
+/// Files of a name that are matched against a path.
 const MOST_LOOKED_THROUGH: usize = 100;
-/// What is in trash is looked through so far.
+/// Trashed items that are searched.
 const MOST_TRASHED: u32 = 200;
 
-/// The search, and which file is missing.
+/// The search, and the missing file.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Looking {
@@ -44,7 +44,7 @@ pub(super) struct Looking {
     source: Option<String>,
     /// A part of the file's name, its link, or its id.
     find: Option<String>,
-    /// The id of the file that was picked.
+    /// The id of the picked file.
     document: Option<String>,
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
         _ => None,
     };
     let base = format!("{search}/absence");
-    // A file is picked by its path from then on, anything else by its id.
+    // From now on a file is identified by its path, anything else by its id.
     let known = told.as_ref().and_then(|told| told.as_ref().ok()?.document.as_ref());
     let known = known.filter(|known| known.kind == DocumentKind::File);
     let picked_name = known.map(|known| known.path.clone()).or_else(|| document.clone());
@@ -108,7 +108,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     Ok(Page::new("Something missing?").crumbs(crumbs).show(&visitor, &body))
 }
 
-/// Where a search of a workspace asks what is missing: a form in its results.
+/// The form in search results that asks why something is missing.
 pub(super) fn door(base: &str, asked: &Asked, is_open: bool) -> Markup {
     html! {
         details open[is_open] {
@@ -133,7 +133,7 @@ async fn explained(context: &Context, asked: &Asked, document: &str) -> Result<A
     absence::explain(context, input, Freshness::default()).await
 }
 
-/// The id in a link or a text; of a record its own, not its database's.
+/// The id in a link or a text; for a record its own, not its database's.
 fn named(text: &str) -> Option<String> {
     let ids = |text: &str| -> Option<String> {
         let starts = text.char_indices().map(|(at, _)| at);
@@ -147,7 +147,7 @@ fn named(text: &str) -> Option<String> {
     record.or_else(|| ids(text.split(['?', '#']).next().unwrap_or(text)))
 }
 
-/// What was chosen for the search, as fields of a form.
+/// The parameters of the search, as form fields.
 pub(super) fn chosen(asked: &Asked) -> impl Iterator<Item = (&'static str, &str)> {
     let all = [
         ("q", &asked.q),
@@ -161,7 +161,7 @@ pub(super) fn chosen(asked: &Asked) -> impl Iterator<Item = (&'static str, &str)
     })
 }
 
-/// The same as a query, with the file that is picked.
+/// The parameters as a query string, with the picked file.
 fn query_of(asked: &Asked, document: Option<&str>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(chosen(asked));
@@ -172,14 +172,15 @@ fn query_of(asked: &Asked, document: Option<&str>) -> String {
     if query.is_empty() { query } else { format!("?{query}") }
 }
 
-/// Something that a name could mean.
+/// A candidate for a name.
 struct Offer {
     id: String,
     path: String,
     is_trashed: bool,
 }
 
-/// Files of that name, or whose path holds it when it has folders in it, live ones first. A part that fails leaves the other.
+/// Files whose name, or path if it has folders, matches, live ones first. A part that fails does not affect the
+/// other.
 async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer>, Vec<Problem>) {
     let paging = Paging { limit: Some(MOST_TRASHED), cursor: None };
     let name = typed.rsplit('/').next().unwrap_or(typed);
@@ -263,7 +264,7 @@ fn name(document: &MissedDocument) -> Markup {
     }
 }
 
-/// What a check is about.
+/// The label of a check.
 fn label(code: &str) -> &str {
     match code {
         "exists" => "It exists",

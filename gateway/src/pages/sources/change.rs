@@ -1,4 +1,4 @@
-//! `/w/{id}/sources/{source}/change` and `…/credentials`: what a source is, changed by a form.
+//! `/w/{id}/sources/{source}/change` and `…/credentials`: the forms that change a source.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::SourceMode;
@@ -47,7 +47,7 @@ pub(super) async fn ask(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, S
     show(&visitor, id, &at, None, None).await
 }
 
-/// `POST /w/{id}/sources/{source}/change`: only what is other than it was is sent on.
+/// `POST /w/{id}/sources/{source}/change`: only changed fields are sent to the service.
 pub(super) async fn save(
     visitor: Visitor,
     PathIds(_, id): PathIds<WorkspaceId, SourceId>,
@@ -68,7 +68,7 @@ pub(super) async fn save(
     Ok(visitor.done(&address(visitor.here()?.id, id), &Notice::Saved))
 }
 
-/// What of the form is other than what is so.
+/// The fields of the form that differ from the current values.
 fn changes(at: &At, form: &Form) -> Map<String, Value> {
     let was = &at.connected;
     let mut fields = Map::new();
@@ -85,7 +85,7 @@ fn changes(at: &At, form: &Form) -> Map<String, Value> {
     let mode = form.trimmed("mode");
     put("mode", json!(mode), !mode.is_empty() && mode != at.mode.as_str());
     let every = form.trimmed("every");
-    // Null: what is usual.
+    // Null restores the default.
     let wanted = if every.is_empty() { Value::Null } else { json!(every) };
     put("every", wanted, every != was.every);
     let budget = form.trimmed("dailyBudget");
@@ -156,7 +156,7 @@ pub(super) async fn ask_credentials(
     show_credentials(&visitor, id, &at, None, None)
 }
 
-/// `POST /w/{id}/sources/{source}/credentials`: they are checked by the run that follows.
+/// `POST /w/{id}/sources/{source}/credentials`: the next run verifies them.
 pub(super) async fn replace_credentials(
     visitor: Visitor,
     PathIds(_, id): PathIds<WorkspaceId, SourceId>,

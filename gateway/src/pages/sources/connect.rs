@@ -1,4 +1,4 @@
-//! `/w/{id}/sources/new`: a provider, what it asks for, what it costs, and only then how much of it is kept.
+//! `/w/{id}/sources/new`: choose a provider, fill in its fields, see the costs, and choose a mode.
 
 use axum::response::Response;
 use cairn_chassis::status::Problem;
@@ -27,19 +27,19 @@ use crate::schema::inputs;
 
 inputs!(Looking);
 
-/// Which provider is asked about; all of them without one.
+/// The provider; all of them without one.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Looking {
     provider: Option<String>,
 }
 
-/// What the form has besides what is typed into it.
+/// The state of the form beside its input.
 #[derive(Debug, Default)]
 struct Told<'a> {
     form: Option<&'a Form>,
     problem: Option<&'a Problem>,
-    /// What the provider says; then the problem is the check's, too.
+    /// The provider's answer to a check; then the problem is the check's, too.
     checked: Option<&'a CheckedSource>,
     was_check: bool,
 }
@@ -75,7 +75,7 @@ fn choose(visitor: &Visitor) -> Answer {
     Ok(Page::new("Connect a source").crumbs(above).show(visitor, &body))
 }
 
-/// `POST /w/{id}/sources/new`: asks the provider, or connects.
+/// `POST /w/{id}/sources/new`: checks the settings, or connects.
 pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
     require_manager(&visitor)?;
     let provider = providers::named(form.trimmed("provider")).ok_or_else(no_provider)?;
@@ -100,7 +100,7 @@ pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// What the person can put right stays on the page; the rest is an error of its own.
+/// Errors that the person can correct stay on the page; others are pages of their own.
 pub(super) fn told_here(problem: Problem) -> Result<Problem, Error> {
     let error = Error::from(problem.clone());
     if error.status.is_client_error() && error.status != StatusCode::FORBIDDEN {
@@ -134,7 +134,7 @@ async fn check(
     }
 }
 
-/// The form as the API takes it.
+/// The form as the API's input.
 fn fields_of(provider: &Provider, form: &Form) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
@@ -204,7 +204,7 @@ async fn show(visitor: &Visitor, provider: &Provider, told: Told<'_>) -> Result<
     let page = Page::new(&title).crumbs(above);
     let page = match problem {
         None => page,
-        // What was asked is answered: browsers note every other status of what a script fetches as an error.
+        // A completed check is 200: browsers log any other status of a script's fetch as an error.
         Some(_) if told.was_check => page.with_error(StatusCode::OK),
         Some(_) => page.failed(),
     };
@@ -225,7 +225,7 @@ fn credentials(provider: &Provider, told: &Told<'_>) -> Markup {
     }
 }
 
-/// What the provider says to what was typed, at the button that asked.
+/// The result of the check, at its button.
 fn tested(provider: &Provider, told: &Told<'_>) -> Markup {
     html! {
         div #tested role="status" {

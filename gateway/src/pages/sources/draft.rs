@@ -1,4 +1,4 @@
-//! What people type about a source: fields that its provider asks for, and what becomes of them as the API's input.
+//! The form fields of a source, as its provider defines them, and their conversion to the API's input.
 
 use cairn_chassis::status::{Problem, Violation};
 use maud::{Markup, html};
@@ -13,12 +13,12 @@ use crate::pages::words;
 pub(super) const SETTINGS: &str = "settings";
 pub(super) const CREDENTIALS: &str = "credentials";
 
-/// The name of a provider's field in a form.
+/// The form name of a provider's field.
 fn name_of(group: &str, input: &Input) -> String {
     format!("{group}-{}", input.name)
 }
 
-/// What stands in the fields: what was typed, else what is so already.
+/// The values of the fields: the input, else the current values.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Typed<'a> {
     pub(super) form: Option<&'a Form>,
@@ -32,7 +32,7 @@ impl Typed<'_> {
 
     fn text(&self, group: &str, input: &Input) -> String {
         if let Some(form) = self.form {
-            // Forms send other ends of lines than were typed.
+            // Forms submit CR LF line endings.
             return form.text(&name_of(group, input)).replace("\r\n", "\n");
         }
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
@@ -52,7 +52,7 @@ impl Typed<'_> {
     }
 }
 
-/// The fields of a group. Secrets are never written back.
+/// The fields of a group. Secrets are never rendered back.
 pub(super) fn fields(group: &str, inputs: &[Input], typed: Typed<'_>, problem: Option<&Problem>) -> Markup {
     html! { @for input in inputs { (field(group, input, typed, problem)) } }
 }
@@ -91,7 +91,7 @@ fn field(group: &str, input: &Input, typed: Typed<'_>, problem: Option<&Problem>
     }
 }
 
-/// The group as the API takes it; what was left empty is left out.
+/// The group as the API's input, without empty fields.
 pub(super) fn read(group: &str, inputs: &[Input], form: &Form) -> Map<String, Value> {
     let mut read = Map::new();
     for input in inputs {
@@ -106,7 +106,7 @@ pub(super) fn read(group: &str, inputs: &[Input], form: &Form) -> Map<String, Va
                 let lines: Vec<&str> = lines.collect();
                 if lines.is_empty() { continue } else { json!(lines) }
             }
-            // What is no number stays a text, which the service refuses.
+            // A non-numeric input is passed on as text, for the service to reject.
             Kind::Number if !form.trimmed(&name).is_empty() => number(form.trimmed(&name)),
             Kind::Line | Kind::Number | Kind::One(_) | Kind::Secret => match form.trimmed(&name) {
                 "" => continue,
@@ -118,12 +118,12 @@ pub(super) fn read(group: &str, inputs: &[Input], form: &Form) -> Map<String, Va
     read
 }
 
-/// A number, or what was typed instead of one.
+/// A number, or the input if it is none.
 pub(super) fn number(text: &str) -> Value {
     text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number))
 }
 
-/// A problem whose paths are the names of the form's fields: `settings.url` is `settings-url` there.
+/// Renames violation paths to the form's field names: `settings.url` is `settings-url`.
 pub(super) fn of_form(problem: Problem) -> Problem {
     let rename = |violation: Violation| {
         let groups = [SETTINGS, CREDENTIALS];
@@ -136,7 +136,7 @@ pub(super) fn of_form(problem: Problem) -> Problem {
     Problem { violations: problem.violations.into_iter().map(rename).collect(), ..problem }
 }
 
-/// How much of it is kept, in each way that the provider can do, with what that costs.
+/// The modes of the provider, with their costs.
 pub(super) fn modes(provider: &Provider, chosen: &str) -> Markup {
     html! {
         fieldset #f-mode {
@@ -152,7 +152,7 @@ pub(super) fn modes(provider: &Provider, chosen: &str) -> Markup {
     }
 }
 
-/// What is wrong, with a link to each field.
+/// The error summary with links to the fields.
 pub(super) fn summary(provider: &Provider, problem: Option<&Problem>) -> Markup {
     let groups = [(SETTINGS, provider.settings), (CREDENTIALS, provider.credentials)];
     let fields = groups

@@ -1,4 +1,4 @@
-//! Connected sources: what a workspace reads outside, how it goes, and what can be done about it.
+//! Connected sources: their settings, state and actions.
 
 mod change;
 #[cfg(test)]

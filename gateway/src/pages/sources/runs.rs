@@ -1,4 +1,4 @@
-//! Runs of a source: all of them in pages, and one with its counters and warnings.
+//! Runs of a source: the list, and one with its counters and warnings.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use cairn_chassis::status::{Problem, Reason};
@@ -21,7 +21,7 @@ use crate::pages::{Answer, is_stale, marks, words};
 
 const PAGE_SIZE: u32 = 50;
 
-/// A run of the path `/w/{id}/sources/{source}/runs/{run}…`.
+/// A run in the path `/w/{id}/sources/{source}/runs/{run}…`.
 #[derive(Debug)]
 pub(super) struct Named {
     source: SourceId,
@@ -55,7 +55,7 @@ pub(super) async fn list(
     let found =
         tokio::try_join!(sources::get(&visitor.person, id), sources::runs(&visitor.person, id, paging),);
     let (connected, listed) = match found {
-        // A mark of another list: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if is_stale(&problem, &trail) => {
             return Ok(see_other(&path));
         }
@@ -126,7 +126,8 @@ async fn shown(visitor: &Visitor, named: &Named, problem: Option<&Problem>) -> A
     Ok(page.show(visitor, &body))
 }
 
-/// `POST /w/{id}/sources/{source}/runs/{run}/cancel`: it ends soon, and the next run goes on where it stopped.
+/// `POST /w/{id}/sources/{source}/runs/{run}/cancel`: the run ends soon, and the next one continues where it
+/// stopped.
 pub(super) async fn cancel(visitor: Visitor, named: Named) -> Answer {
     match sources::cancel(&visitor.person, named.source, named.run).await {
         Ok(_) => {
@@ -138,7 +139,7 @@ pub(super) async fn cancel(visitor: Visitor, named: Named) -> Answer {
     }
 }
 
-/// Whether what was asked for does not go with what the source does just now.
+/// Whether the source's current state does not allow the action.
 pub(super) fn is_of_its_state(problem: &Problem) -> bool {
     matches!(problem.reason, Reason::RunBusy | Reason::RunNotStartable | Reason::RunNotCancellable)
 }
@@ -194,7 +195,7 @@ fn standing(status: SourceRunStatus) -> Markup {
     part::badge(tone, word)
 }
 
-/// What a run reads.
+/// The kind of a run.
 const fn kind(kind: SourceRunKind) -> &'static str {
     match kind {
         SourceRunKind::Full => "Reads everything",

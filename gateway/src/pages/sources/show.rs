@@ -1,4 +1,4 @@
-//! `GET /w/{id}/sources/{source}`: how a source stands, its run that is under way and its last one that is over, and what
+//! `GET /w/{id}/sources/{source}`: the state of a source, its current and its last completed run, and documents that
 //! could not be read.
 
 use axum::response::Response;
@@ -25,7 +25,7 @@ pub(super) async fn show(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, 
     shown(&visitor, id, None).await
 }
 
-/// The page again, with what became of a form on it.
+/// The page again, with the outcome of a form.
 pub(super) async fn shown(visitor: &Visitor, id: SourceId, problem: Option<&Problem>) -> Answer {
     let person = &visitor.person;
     let newest = Paging { limit: Some(2), cursor: None };
@@ -93,7 +93,7 @@ fn actions(own: &str, connected: &ConnectedSource) -> Markup {
     }
 }
 
-/// How it stands, in sentences.
+/// The state in sentences.
 fn state(visitor: &Visitor, own: &str, connected: &ConnectedSource) -> Markup {
     let source = &connected.source;
     html! {
@@ -150,7 +150,7 @@ fn facts(workspace: WorkspaceId, connected: &ConnectedSource) -> Markup {
     }
 }
 
-/// The run that is not over, and the last one that is: apart, so that the one does not hide how the other ended.
+/// The current run and the last completed one, separately, so that the former does not hide how the latter ended.
 fn under_way_and_over(own: &str, newest: &[SourceRun]) -> Markup {
     let open = newest.iter().find(|run| !run.status.is_over());
     let over = newest.iter().find(|run| run.status.is_over());

@@ -1,4 +1,5 @@
-//! `/w/{id}/sync`: the runs of directory syncs, and what each would do or did. Programs preview them, from the directory.
+//! `/w/{id}/sync`: the runs of directory syncs, and what each did or would do. Programs create the previews, from
+//! the directory.
 
 mod list;
 mod run;

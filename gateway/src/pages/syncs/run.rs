@@ -1,4 +1,4 @@
-//! A sync run: what it would do to each document, how far it is, what became of each.
+//! A sync run: its plan per document, its progress, and its outcome.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{ConflictPolicy, Permission, RunStatus, SyncAction};
@@ -24,9 +24,9 @@ type Path = PathIds<WorkspaceId, SyncRunId>;
 /// One of the lists of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum List {
-    /// What would become of documents, or what became of them; all when no action is named.
+    /// Documents with their planned or actual action; optionally of one action only.
     Documents(Option<SyncAction>),
-    /// What earlier runs wrote and the directory lacks.
+    /// Files of earlier runs that are missing in the directory.
     Prunable,
     Warnings,
 }
@@ -41,7 +41,7 @@ impl List {
         }
     }
 
-    /// What an address asks for; what cannot be is as if it was not asked.
+    /// The list in the URL; unknown ones select the default.
     fn of(name: &str) -> Self {
         match name {
             "prune" => Self::Prunable,
@@ -51,7 +51,7 @@ impl List {
     }
 }
 
-/// An entry of a list: a path, where it leads to, and what there is to say.
+/// An entry of a list: a path, its link, and a note.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry<'a> {
     path: &'a str,
@@ -132,7 +132,7 @@ async fn page(
         page_size: PAGE_SIZE as u64,
         shown: shown.len(),
     };
-    // The address of a form is none to ask again.
+    // The URL of a POST form cannot be polled.
     let poll = if problem.is_some() { path.as_str() } else { visitor.address.as_str() };
     let body = html! {
         div #run data-live="run" data-poll=[standing.is_busy().then_some(poll)] {
@@ -157,12 +157,12 @@ async fn page(
     Ok(runs::with_problem(page, problem).show(visitor, &body))
 }
 
-/// Whether it never began: then the lists say what would be done.
+/// Whether it was never started, so that the lists are a plan.
 const fn is_planned(run: &SyncRun) -> bool {
     run.started_at.is_none()
 }
 
-/// Half a sync is not rolled back: the next one mends it.
+/// A partial sync cannot be rolled back: the next sync repairs it.
 const fn is_revertible(run: &SyncRun) -> bool {
     matches!(run.status, RunStatus::Completed | RunStatus::CompletedWithWarnings)
 }
@@ -184,7 +184,7 @@ fn standing<'a>(path: &'a str, run: &'a SyncRun) -> Standing<'a> {
     }
 }
 
-/// How the run was asked to go about it.
+/// The options of the run.
 fn rules(here: WorkspaceId, run: &SyncRun) -> Markup {
     let changed = match run.conflict_policy {
         ConflictPolicy::Update => "are updated, unless they were edited here",
@@ -287,7 +287,7 @@ fn tabs(path: &str, run: &SyncRun, shown: List) -> Vec<Tab> {
     let all = (run.changes.len() + run.results.len()) as u64;
     let mut tabs = vec![tab(List::Documents(None), "Everything", all)];
     for action in SyncAction::ALL {
-        // Of a plan, the lists are there also when they are empty: that nothing is in conflict is worth knowing.
+        // A plan shows these lists even if empty: that there are no conflicts is worth knowing.
         let is_of_plans = matches!(action, SyncAction::Created | SyncAction::Updated | SyncAction::Conflict);
         let is_shown = shown == List::Documents(Some(action));
         if count(action) > 0 || (is_planned && is_of_plans) || is_shown {

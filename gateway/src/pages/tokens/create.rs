@@ -1,4 +1,4 @@
-//! Making a token: the form, what it would reach, and the secret, this once.
+//! Creating a token: the form, a preview of its reach, and the secret, which is shown once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,21 +31,21 @@ use crate::schema::inputs;
 inputs!(Wanted);
 
 const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
-/// So many folders can be chosen from.
+/// Folders offered in the form.
 const MOST_FOLDERS: u32 = 200;
-/// What the field of further folders is called.
+/// The label of the field for further folders.
 const BY_PATH: &str = "Folders by their paths";
-/// The number of a form: when it was shown.
+/// The idempotency field of a form: when it was rendered.
 pub(super) const NUMBER: &str = "number";
 
-/// What was typed into the form, or stands in a new one.
+/// The values of the form.
 pub(super) struct Typed {
     pub(super) name: String,
     permissions: Vec<Permission>,
     folders: Vec<String>,
-    /// Further folders by their paths, one a line.
+    /// Further folders by path, one per line.
     paths: String,
-    /// The ids of these, once they are known.
+    /// Their ids, once resolved.
     named: Vec<String>,
     end: String,
     number: i64,
@@ -80,7 +80,7 @@ impl Typed {
         }
     }
 
-    /// What makes a token like that one.
+    /// A form that copies a token.
     pub(super) fn like(token: &Token, form: &Form, visitor: &Visitor) -> Self {
         let end = token.expires_at.as_deref().and_then(|end| end.get(..10));
         Self {
@@ -94,19 +94,19 @@ impl Typed {
         }
     }
 
-    /// Finds the folders that are named by their paths.
+    /// Resolves the folders given by path.
     async fn find(&mut self, context: &Context) -> Result<(), Problem> {
         self.named = paths::ids(context, &self.paths).await?;
         Ok(())
     }
 
-    /// The ids of the folders, however they were chosen.
+    /// The ids of all selected folders.
     fn scope(&self) -> Vec<&str> {
         let named = self.named.iter().filter(|id| !self.folders.contains(id));
         self.folders.iter().chain(named).map(String::as_str).collect()
     }
 
-    /// The same input as the API takes. A day ends with its last second, UTC.
+    /// The form as the API's input. A day ends with its last second, UTC.
     pub(super) fn input(&self) -> Result<CreateToken, Problem> {
         let permissions: Vec<_> = self.permissions.iter().map(|one| one.as_str()).collect();
         let mut fields = json!({"name": self.name, "permissions": permissions});
@@ -124,7 +124,7 @@ impl Typed {
 }
 
 impl Typed {
-    /// What of it says what the token would reach. Without a permission yet: what it would read.
+    /// The part that determines the reach. Without a permission yet: that of reading.
     fn wished(&self) -> Result<WishedToken, Problem> {
         let mut permissions: Vec<_> = self.permissions.iter().map(|one| one.as_str()).collect();
         if permissions.is_empty() {
@@ -139,7 +139,7 @@ impl Typed {
     }
 }
 
-/// Whom the token is for, when the page of a client led here.
+/// The client the token is for, when its setup page led here.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub(super) struct Wanted {
     name: Option<String>,
@@ -150,7 +150,7 @@ pub(super) async fn ask(visitor: Visitor, Query(wanted): Query<Wanted>) -> Answe
     form_page(&visitor, &typed, None, None).await
 }
 
-/// Makes a token and shows it. The same form sent again makes nothing: a reload of the page with the secret sends it.
+/// Creates a token and shows it. Resubmitting the same form, as a reload does, creates nothing.
 pub(super) async fn create(
     State(origins): State<Arc<Origins>>,
     headers: HeaderMap,
@@ -178,7 +178,7 @@ pub(super) async fn create(
     }
 }
 
-/// Whether the visitor has made a token of that name since the form was shown, besides one that was there.
+/// Whether the visitor has created a token of that name since the form was rendered, besides the given one.
 pub(super) async fn is_made(
     visitor: &Visitor,
     here: &Here,
@@ -195,7 +195,7 @@ pub(super) async fn is_made(
     }))
 }
 
-/// Tells what the token would reach, before it is made.
+/// Previews the reach of the token.
 pub(super) async fn preview(visitor: Visitor, form: Form) -> Answer {
     let context = visitor.context()?;
     let mut typed = Typed::read(&form, &visitor);
@@ -283,7 +283,7 @@ fn scope(folders: &[Folder], are_more: bool, typed: &Typed) -> Markup {
     }
 }
 
-/// The secret of a new token, and what is done with it at that address of the server.
+/// The secret of a new token with setup instructions for that base URL.
 pub(super) fn secret(here: &Here, token: &Token, base: Option<&str>) -> Markup {
     let secret = token.token.as_deref().unwrap_or_default();
     html! {
@@ -294,7 +294,7 @@ pub(super) fn secret(here: &Here, token: &Token, base: Option<&str>) -> Markup {
     }
 }
 
-/// The token in what clients are told.
+/// The token in the configuration of clients.
 fn in_clients(base: &str, secret: &str) -> Markup {
     let header = format!("Bearer {secret}");
     let command =

@@ -1,4 +1,4 @@
-//! `/w/{id}/tokens`: the keys that programs bring. A secret is shown once, by the answer that made it.
+//! `/w/{id}/tokens`: API tokens. A secret is only shown when it is created.
 
 mod create;
 mod one;
@@ -26,7 +26,7 @@ use crate::extract::PathIds;
 use crate::operations::tokens::{self, UpdateToken};
 use crate::routes::Routes;
 
-/// Of the folders of a token, so many are named in its row.
+/// Folders named in a token's row.
 const MOST_PATHS: usize = 3;
 
 pub(super) fn routes() -> Routes {
@@ -51,7 +51,7 @@ async fn show(visitor: Visitor) -> Answer {
     let here = visitor.here()?;
     let mut listed = tokens::list(&visitor.person, here.id).await?;
     let now = visitor.now();
-    // Those that live first; within both the newest, as they come.
+    // Active tokens first; each group newest first.
     listed.sort_by_key(|token| !lives(token, now));
     // For the paths of their folders.
     let tree = if listed.iter().any(|token| token.scope.folder_ids.is_some()) {
@@ -128,7 +128,7 @@ fn reach(token: &Token, tree: &Tree) -> Markup {
     }
 }
 
-/// When it was used last, with what and by which door. What a program calls itself proves nothing.
+/// The last use: when, with which client and through which channel. A client's name is self-reported.
 fn last_use(token: &Token) -> Markup {
     let client = token.last_client.as_deref().map(own_sessions::agent);
     let door = token.last_channel.as_deref().and_then(door);

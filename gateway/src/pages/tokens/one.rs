@@ -1,4 +1,4 @@
-//! `/w/{id}/tokens/{token}`: one token, with what it reaches now, and the ways to look as it does.
+//! `/w/{id}/tokens/{token}`: a token with its current reach, and links that view pages as it.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::ids::{TokenId, WorkspaceId};
@@ -18,10 +18,10 @@ use crate::pages::popover::{Popovers, Refused};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, parts, questions};
 
-/// The form that renames it.
+/// The id of the rename form.
 const RENAME: &str = "rename";
 
-/// A token of the workspace that the visitor may see.
+/// A token of the workspace, if it is visible to the visitor.
 pub(super) async fn find(visitor: &Visitor, id: TokenId) -> Result<Token, Error> {
     let id = id.to_string();
     let listed = tokens::list(&visitor.person, visitor.here()?.id).await?;

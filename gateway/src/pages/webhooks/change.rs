@@ -1,4 +1,4 @@
-//! `/w/{id}/webhooks/{webhook}/change`: its name, its address, and of what it is told.
+//! `/w/{id}/webhooks/{webhook}/change`: its name, URL and event filters.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::ChangeKind;
@@ -16,7 +16,7 @@ use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Field};
 use crate::pages::visitor::Visitor;
 
-/// What the form holds.
+/// The values of the form.
 struct Typed {
     name: String,
     url: String,

@@ -1,4 +1,4 @@
-//! Making a webhook: the form, and the secret, this once.
+//! Creating a webhook: the form, and the secret, which is shown once.
 
 use axum::response::Response;
 use cairn_chassis::clock::Timestamp;
@@ -17,10 +17,10 @@ use crate::pages::frame::Page;
 use crate::pages::parts::{self as part, Field};
 use crate::pages::visitor::Visitor;
 
-/// So many folders can be chosen from.
+/// Folders offered in the form.
 const MOST_FOLDERS: u32 = 200;
 
-/// What was typed into the form.
+/// The values of the form.
 #[derive(Default)]
 struct Typed {
     name: String,
@@ -41,7 +41,7 @@ impl Typed {
         }
     }
 
-    /// The same input as the API takes.
+    /// The form as the API's input.
     fn input(&self) -> Result<CreateWebhook, Problem> {
         let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.as_str()).collect();
         let fields = json!({"name": self.name, "url": self.url, "kinds": kinds, "folderIds": self.folders});
@@ -56,8 +56,8 @@ pub(super) async fn ask(visitor: Visitor) -> Answer {
     form_page(&visitor, &typed, None).await
 }
 
-/// `POST /w/{id}/webhooks/new`: makes it and shows its secret. The same form sent again makes nothing: a reload of the page
-/// with the secret sends it.
+/// `POST /w/{id}/webhooks/new`: creates it and shows its secret. Resubmitting the same form, as a reload does,
+/// creates nothing.
 pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
     require_manager(&visitor)?;
     let typed = Typed::read(&form);
@@ -81,7 +81,7 @@ pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// The secret of a webhook, this once.
+/// The page with the secret, shown once.
 pub(super) fn secret_page(
     visitor: &Visitor,
     title: &str,
@@ -98,7 +98,7 @@ pub(super) fn secret_page(
     Ok(Page::new(title).crumbs(vec![("Webhooks".to_owned(), all(here))]).show(visitor, &body))
 }
 
-/// Whether a webhook of that name was made since the form was shown.
+/// Whether a webhook of that name was created since the form was rendered.
 async fn is_made(visitor: &Visitor, typed: &Typed) -> Result<bool, Problem> {
     let shown = Timestamp::from_micros(typed.number).as_seconds();
     let listed = webhooks::list(&visitor.person).await?;

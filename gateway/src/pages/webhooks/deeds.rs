@@ -1,4 +1,4 @@
-//! What is done with a webhook from its page.
+//! Actions on a webhook from its page.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Problem;
@@ -51,8 +51,8 @@ async fn switch(visitor: &Visitor, id: WebhookId, enabled: bool) -> Answer {
     Ok(visitor.done(&address(visitor.here()?.id, id), &Notice::Saved))
 }
 
-/// `POST /w/{id}/webhooks/{webhook}/rotate`: shows the new secret. The same form sent again does nothing: a reload of the
-/// page with the secret sends it.
+/// `POST /w/{id}/webhooks/{webhook}/rotate`: shows the new secret. Resubmitting the same form, as a reload does, has
+/// no effect.
 pub(super) async fn rotate(
     visitor: Visitor,
     PathIds(_, id): PathIds<WorkspaceId, WebhookId>,

@@ -47,7 +47,7 @@ fn table(here: &Here, webhooks: &[Webhook]) -> Markup {
     part::table("Webhooks", &["Name", "Status", "Changes of", "Last delivered", "Dead letters"], &rows)
 }
 
-/// Of what it is told.
+/// The event filters in words.
 pub(super) fn told(webhook: &Webhook) -> Markup {
     html! {
         @if webhook.kinds.is_empty() { "Everything" }

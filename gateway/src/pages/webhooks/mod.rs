@@ -1,5 +1,5 @@
-//! `/w/{id}/webhooks`: addresses to which changes are sent, how that goes, and what can be done about it. A secret is shown
-//! once, by the answer that made it. All of it is for owners and admins.
+//! `/w/{id}/webhooks`: webhooks with their deliveries and actions. A secret is only shown when it is created. All of
+//! it is for owners and admins.
 
 mod change;
 #[cfg(test)]

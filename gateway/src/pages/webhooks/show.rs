@@ -1,4 +1,4 @@
-//! `GET /w/{id}/webhooks/{webhook}`: how a webhook stands, what was sent, and what was given up.
+//! `GET /w/{id}/webhooks/{webhook}`: the state of a webhook, its deliveries, and dead letters.
 
 use cairn_proto::domain::{WebhookDeliveryState, WebhookStatus};
 use cairn_proto::ids::{WebhookId, WorkspaceId};
@@ -25,7 +25,7 @@ pub(super) async fn show(
     shown(&visitor, id, marks(&parts), None).await
 }
 
-/// The page, with what came of a ping.
+/// The page with the result of a ping.
 pub(super) async fn shown(
     visitor: &Visitor,
     id: WebhookId,
@@ -41,7 +41,7 @@ pub(super) async fn shown(
         webhooks::deliveries(&visitor.person, id, None, paging),
     );
     let (webhook, listed) = match found {
-        // A mark of another list: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if is_stale(&problem, &trail) => return Ok(see_other(&own)),
         found => found?,
     };
@@ -96,7 +96,7 @@ fn actions(visitor: &Visitor, own: &str, webhook: &Webhook) -> Markup {
     }
 }
 
-/// How it stands, in sentences.
+/// The state in sentences.
 fn state(webhook: &Webhook) -> Markup {
     html! {
         p {

@@ -1,4 +1,4 @@
-//! The versions of a record, the latest first, each with what it changed.
+//! The versions of a record, newest first, each with its diff.
 
 use cairn_proto::domain::Permission;
 use maud::{Markup, html};
@@ -12,7 +12,7 @@ use crate::pages::databases::asked::property;
 use crate::pages::databases::model::as_text;
 use crate::pages::{parts as part, words};
 
-/// Versions that are shown at once. One more is read, to say what the last of them changed.
+/// Versions shown at once. One more is read for the diff of the last.
 const MOST: usize = 50;
 
 pub(super) async fn versions(beside: &Beside<'_>, context: &Context, record: &Record) -> Markup {
@@ -69,7 +69,7 @@ fn one(
     }
 }
 
-/// The values that a version has otherwise than the one before it: the key, what it was, what it became.
+/// The values that differ between a version and its predecessor: key, before, after.
 fn changes<'a>(
     version: &'a RecordVersion,
     before: Option<&'a RecordVersion>,
