@@ -64,7 +64,7 @@ pub(crate) struct GoldenAuthor {
     pub(crate) name: String,
 }
 
-/// Results of a search that does not say how many.
+/// The default number of results of a search.
 const USUAL_RESULTS: u32 = 10;
 
 impl GoldenQuestion {

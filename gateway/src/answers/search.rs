@@ -1,4 +1,4 @@
-//! The search answer (contract: "Search result", "Citation", "Search trace", "Coverage note").
+//! Search results (contract: "Search result", "Citation", "Search trace", "Coverage note").
 
 use cairn_proto::content::v1 as content;
 use cairn_proto::domain::{DocumentKind, Mode, SyncMode, page_of, plain_page_of};
@@ -225,9 +225,9 @@ impl SearchResult {
     }
 }
 
-/// The lines on the page of a document, and the text in which they were counted; all of it without a place.
+/// A link to the cited lines with the hash of their text; to the whole document without a location.
 fn permalink(page: &str, place: Option<&proto::Location>, content_hash: &str) -> String {
-    // The page of a record has a query of its own.
+    // The page URL of a record already has a query.
     let mark = if page.contains('?') { '&' } else { '?' };
     match place {
         Some(place) => {
@@ -239,7 +239,7 @@ fn permalink(page: &str, place: Option<&proto::Location>, content_hash: &str) ->
 }
 
 impl Citation {
-    /// Of a whole document from outside.
+    /// Of a whole ingested or source document.
     pub(super) fn of_document(document: &content::ResolvedDocument, links: &Links) -> Self {
         let cited = proto::Citation {
             label: document.title.clone(),
@@ -299,7 +299,7 @@ impl Citation {
         }
     }
 
-    /// Of some lines of a document.
+    /// Of a range of lines.
     pub(super) fn of_lines(cited: proto::Citation, links: &Links) -> Self {
         let kind = DocumentKind::from_number(cited.kind).unwrap_or_default();
         Self::read(cited, kind, links)

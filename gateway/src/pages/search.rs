@@ -38,7 +38,7 @@ use crate::schema::inputs;
 
 inputs!(Asked);
 
-/// What the fields of the input are called here, and for people.
+/// The form names of input fields.
 const NAMES: [(&str, &str); 3] = [("query", "q"), ("folderId", "folder"), ("sourceIds", "source")];
 const LABELS: [(&str, &str); 5] = [
     ("q", "Question"),
@@ -47,7 +47,7 @@ const LABELS: [(&str, &str); 5] = [
     ("strategy", "Strategy"),
     ("mode", "Mode"),
 ];
-/// It may wait for the index, and a script may scan.
+/// May wait for the index, and scripts may scan.
 const PATIENT: Class = MEMBER.patient().costing(Cost::SEARCH);
 
 pub(super) fn routes() -> Routes {
@@ -87,7 +87,7 @@ impl Asked {
         self.folder.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// The same, for the texts that it leads to.
+    /// What to ask again from the cited texts.
     fn again(&self) -> Option<AskAgain> {
         AskAgain::search(missing::chosen(self).chain(self.seen_as.as_deref().map(|token| ("as", token))))
     }
@@ -133,7 +133,7 @@ async fn show(
     Ok(Page::new("Search").show(&visitor, &body))
 }
 
-/// What a question can be narrowed to.
+/// The choices of the filters.
 struct Narrowing {
     tree: folders::Tree,
     sources: Vec<Source>,
@@ -142,11 +142,11 @@ struct Narrowing {
 impl Narrowing {
     async fn of(context: &Context) -> Result<Self, Problem> {
         let (tree, sources) = tokio::join!(folders::Tree::of(context), sources::list(context));
-        // Without the service that keeps them there is no choice of sources.
+        // Without svc-ingest there is no choice of sources.
         Ok(Self { tree: tree?, sources: sources.map(|listed| listed.items).unwrap_or_default() })
     }
 
-    /// The field that chooses a source; nothing where there is none.
+    /// The source selector; empty without sources.
     fn source(&self, chosen: Option<&str>) -> Markup {
         if self.sources.is_empty() {
             return html! {};
@@ -169,7 +169,7 @@ async fn find(context: &Context, asked: &Asked) -> Result<SearchAnswer, Problem>
     search::search(context, input, freshness).await
 }
 
-/// The input of the search that is asked for.
+/// The input of the search.
 fn fields(asked: &Asked) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("query".to_owned(), json!(asked.query()));
@@ -200,7 +200,7 @@ fn search_page(
 ) -> Result<Markup, Error> {
     let here = visitor.here()?.id;
     let base = format!("/w/{here}/search");
-    // Who may write pins.
+    // Pinning needs the right to write.
     let pins = |result: &SearchResult| {
         let may = visitor.may(Permission::Write);
         let question = || missing::chosen(asked).collect::<Vec<_>>();
@@ -226,7 +226,7 @@ fn search_page(
     })
 }
 
-/// The fields of a question, with what was asked.
+/// The search form with its current values.
 fn question(asked: &Asked, places: &Narrowing) -> Markup {
     let strategies = Strategy::ALL.into_iter().map(Strategy::as_str);
     let modes = Mode::ALL.into_iter().map(Mode::as_str);
@@ -288,7 +288,7 @@ fn found(
     }
 }
 
-/// The passage, with the lines marked that answer.
+/// The passage with the matching lines highlighted.
 fn marked(result: &SearchResult) -> Markup {
     let first = result.citation.start_line.unwrap_or(1);
     let answers =
@@ -301,7 +301,7 @@ fn marked(result: &SearchResult) -> Markup {
     }
 }
 
-/// Where a result stands; its words go along where the text of then is not kept.
+/// The location of a result; its words are carried in the URL if the cited text is not kept.
 pub(super) fn chip_of(result: &SearchResult, again: Option<&AskAgain>) -> Markup {
     linked(&result.citation, address_of(result, again))
 }
@@ -315,19 +315,19 @@ fn address_of(result: &SearchResult, again: Option<&AskAgain>) -> Option<String>
     address(citation, result.database_id.as_deref(), &quote, again)
 }
 
-/// Where a passage stands: a link to its lines where there is a page for it. That of a record is its database's. A file
-/// takes along what is to be asked again once it is mended.
+/// The location of a passage: a link to its lines if it has a page, for a record that of its database. A file's link
+/// carries what to ask again.
 pub(super) fn chip(citation: &Citation, database: Option<&str>, again: Option<&AskAgain>) -> Markup {
     linked(citation, address(citation, database, "", again))
 }
 
-/// The headings that the passage stands under.
+/// The headings of the passage.
 pub(super) fn heading(citation: &Citation) -> Markup {
     let path = citation.heading_path.join(" › ");
     html! { @if !path.is_empty() { " " span.quiet { bdi { (path) } } } }
 }
 
-/// Which text it was, and when that was written.
+/// The hash of the text and when it was written.
 fn stamp(citation: &Citation) -> String {
     const SHORT: usize = 19;
     let hash: String = citation.content_hash.chars().take(SHORT).collect();
@@ -382,7 +382,7 @@ pub(super) fn number(value: f64) -> String {
     format!("{value:.3}")
 }
 
-/// How a score came about.
+/// The ranking of a result.
 fn traced(place: usize, trace: &Trace) -> Markup {
     let rows = html! {
         @for one in &trace.subqueries {
@@ -406,7 +406,7 @@ fn traced(place: usize, trace: &Trace) -> Markup {
     }
 }
 
-/// What a list is called for people.
+/// The name of a ranking list for people.
 fn list(kind: &str) -> String {
     match kind {
         "lex" | "keyword" => "Words (keyword)".to_owned(),

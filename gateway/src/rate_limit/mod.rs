@@ -29,7 +29,7 @@ use self::source::TrustedProxies;
 pub(crate) use self::window::{Counted, Quota, Window, WindowState};
 use crate::{Config, ConfigError};
 
-/// What is counted together: one token, one source address, one account.
+/// The key that requests are counted under: a token, a source address, an account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key(Arc<str>);
 
@@ -38,31 +38,31 @@ impl Key {
         Self(format!("{kind}:{id}").into())
     }
 
-    /// The same of somebody who is known by text.
+    /// For a principal with a textual id.
     fn of(kind: &str, id: &str) -> Self {
         Self([kind, ":", id].concat().into())
     }
 }
 
-/// Where the counts are kept could not be asked.
+/// The engine could not be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Unreachable(String);
 
-/// What the configuration says of limits.
+/// The configuration of rate limits.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     plans: Plans,
     proxies: TrustedProxies,
-    /// Where several gateways count together.
+    /// The shared engine of several gateways.
     shared: Option<Arc<dyn RateLimiter>>,
 }
 
 impl Settings {
-    /// Reads the plans, the trusted proxies and the address of Redis, which is not contacted yet.
+    /// Reads the plans, the trusted proxies and the Redis URL, which is not connected yet.
     ///
     /// # Errors
-    /// When one of them cannot be read.
+    /// When one of them is invalid.
     pub(crate) fn read(config: &Config) -> Result<Self, ConfigError> {
         let shared = config.redis.as_ref().map(|url| url.open(config.redis_timeout)).transpose()?;
         let plans = config.plans.as_deref().map_or_else(|| Ok(Plans::default()), Plans::read)?;
@@ -70,13 +70,13 @@ impl Settings {
     }
 }
 
-/// An engine that counts, exactly under concurrency.
+/// A counting engine, exact under concurrency.
 #[tonic::async_trait]
 trait RateLimiter: fmt::Debug + Send + Sync {
-    /// Takes the units from every window of the quota, or from none of them when one has no room. No units take
-    /// nothing, and tell how the windows stand.
+    /// Takes the units from every window of the quota, or from none if one has no room. Zero units only report the
+    /// windows.
     async fn take(&self, key: &Key, quota: Quota, units: u32) -> Result<Counted, Unreachable>;
 
-    /// Puts units back into the windows that run now.
+    /// Refunds units to the current windows.
     async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable>;
 }

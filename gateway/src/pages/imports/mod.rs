@@ -23,7 +23,7 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/import/{run}/rollback", run::roll_back)
 }
 
-/// The address of the list.
+/// The URL of the list.
 fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/import")
 }

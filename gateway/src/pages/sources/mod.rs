@@ -46,17 +46,17 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/sources/{source}/runs/{run}/cancel", runs::cancel)
 }
 
-/// The address of the sources of a workspace.
+/// The URL of a workspace's sources.
 fn all(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/sources")
 }
 
-/// What leads to a page below that of a source.
+/// The breadcrumbs of a page below a source.
 fn crumbs(workspace: WorkspaceId, id: SourceId, name: &str) -> Vec<(String, String)> {
     vec![("Sources".to_owned(), all(workspace)), (name.to_owned(), address(workspace, id))]
 }
 
-/// Checks that the visitor manages the workspace: what is typed should not be refused at its end.
+/// Checks that the visitor manages the workspace, before anything is typed that would be refused at the end.
 fn require_manager(visitor: &Visitor) -> Result<(), Error> {
     if visitor.manages() {
         return Ok(());
@@ -67,7 +67,7 @@ fn require_manager(visitor: &Visitor) -> Result<(), Error> {
     Err(Problem::forbidden(message).into())
 }
 
-/// How a source stands.
+/// The badge of a source's status.
 pub(super) fn standing(status: &str) -> Markup {
     let (tone, word) = match status {
         "never_synced" => (Tone::Plain, "Never synced"),
@@ -83,7 +83,7 @@ pub(super) fn standing(status: &str) -> Markup {
     part::badge(tone, word)
 }
 
-/// How much of a source is kept, in a word.
+/// The name of a mode.
 const fn mode_word(mode: SourceMode) -> &'static str {
     match mode {
         SourceMode::Indexed => "Indexed",
@@ -92,7 +92,7 @@ const fn mode_word(mode: SourceMode) -> &'static str {
     }
 }
 
-/// What that means.
+/// The description of a mode.
 const fn mode_told(mode: SourceMode) -> &'static str {
     match mode {
         SourceMode::Indexed => "Texts are kept here and searched by their words and their meaning.",
@@ -103,7 +103,7 @@ const fn mode_told(mode: SourceMode) -> &'static str {
     }
 }
 
-/// What questions spent of today's requests.
+/// Today's requests against the daily budget.
 fn budget(budget: &SourceBudget) -> Markup {
     html! {
         @if budget.limit == 0 {

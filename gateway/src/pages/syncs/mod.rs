@@ -22,12 +22,12 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/sync/{run}/delete", run::delete)
 }
 
-/// The address of the list.
+/// The URL of the list.
 fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/sync")
 }
 
-/// The address of the runs of one sync.
+/// The URL of the runs of one sync.
 fn address_of_name(workspace: WorkspaceId, name: &str) -> String {
     let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
     format!("{}?name={name}", address(workspace))

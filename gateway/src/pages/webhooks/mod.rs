@@ -21,10 +21,10 @@ use super::visitor::Visitor;
 use crate::error::Error;
 use crate::routes::Routes;
 
-/// What the fields of the forms are called.
+/// The labels of form fields.
 const LABELS: [(&str, &str); 4] =
     [("name", "Name"), ("url", "Address"), ("kinds", "Changes of"), ("folderIds", "Folders")];
-/// The number of a form: when it was shown.
+/// The idempotency field of a form: when it was rendered.
 const NUMBER: &str = "number";
 
 pub(super) fn routes() -> Routes {
@@ -43,22 +43,22 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/webhooks/{webhook}/delete", deeds::delete)
 }
 
-/// The address of the webhooks of a workspace.
+/// The URL of a workspace's webhooks.
 fn all(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/webhooks")
 }
 
-/// The address of one.
+/// The URL of a webhook.
 fn address(workspace: WorkspaceId, webhook: impl std::fmt::Display) -> String {
     format!("{}/{webhook}", all(workspace))
 }
 
-/// What leads to a page below that of a webhook.
+/// The breadcrumbs of a page below a webhook.
 fn crumbs(workspace: WorkspaceId, id: &str, name: &str) -> Vec<(String, String)> {
     vec![("Webhooks".to_owned(), all(workspace)), (name.to_owned(), address(workspace, id))]
 }
 
-/// Checks that the visitor manages the workspace: what is typed should not be refused at its end.
+/// Checks that the visitor manages the workspace, before anything is typed that would be refused at the end.
 fn require_manager(visitor: &Visitor) -> Result<(), Error> {
     if visitor.manages() {
         return Ok(());
@@ -69,7 +69,7 @@ fn require_manager(visitor: &Visitor) -> Result<(), Error> {
     Err(Problem::forbidden(message).into())
 }
 
-/// How a webhook stands.
+/// The badge of a webhook's status.
 fn standing(status: WebhookStatus) -> Markup {
     match status {
         WebhookStatus::Active => part::badge(Tone::Ok, "Active"),
@@ -90,7 +90,7 @@ const fn kind_word(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// The kinds to choose from.
+/// The event kinds as check boxes.
 fn kinds(chosen: &[ChangeKind]) -> Markup {
     html! {
         fieldset #f-kinds {
