@@ -37,14 +37,14 @@ use crate::in_flight::InFlight;
 use crate::intake::BodyPermits;
 use crate::json_body::JsonBody;
 use crate::origin::Origins;
-use crate::pages::Asked;
+use crate::pages::PageRequest;
 use crate::routes::{Classes, Routes};
 use crate::suspension::{self, Permits};
 use crate::upstreams::Upstreams;
 use crate::{compression, security_headers, unread_body};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const LONGEST_REQUEST_ID: usize = 128;
+const MAX_REQUEST_ID_LENGTH: usize = 128;
 
 /// The whole public router: routes, the two fallbacks, and the edge middleware around all of them.
 pub(crate) fn around(routes: Routes, app: App) -> Router {
@@ -104,7 +104,7 @@ async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     if let Some(body_permits) = &body_permits {
         request.extensions_mut().insert(body_permits.clone());
     }
-    let asked = Asked::read(class, &mut request);
+    let asked = PageRequest::read(class, &mut request);
 
     let span =
         tracing::info_span!("http", method = method.as_str(), route, request_id = id, status = field::Empty);
@@ -154,7 +154,7 @@ async fn answer(handler: impl Future<Output = Response>, budget: Duration) -> Re
 /// Renders the error body that a handler left to the edge: a page for a browser, JSON for everybody else.
 async fn with_body(
     mut response: Response,
-    asked: Option<&Asked>,
+    asked: Option<&PageRequest>,
     id: &str,
     upstreams: &Upstreams,
 ) -> Response {
@@ -208,7 +208,7 @@ pub(crate) fn request_id(headers: &HeaderMap, ids: &IdSource) -> String {
 
 fn is_request_id(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    (1..=LONGEST_REQUEST_ID).contains(&text.len()) && text.bytes().all(allowed)
+    (1..=MAX_REQUEST_ID_LENGTH).contains(&text.len()) && text.bytes().all(allowed)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::routes::Routes;
 use crate::upstreams::Upstreams;
 
 /// Shorter than the timeout of any prober.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 const ALIVE: &str = "/healthz";
 const READY: &str = "/readyz";
@@ -62,8 +62,8 @@ pub(crate) async fn standing(upstreams: &Upstreams) -> Vec<(&'static str, bool)>
 async fn serves(channel: ServiceChannel) -> bool {
     let mut client = HealthClient::new(channel);
     let mut request = tonic::Request::new(HealthCheckRequest { service: String::new() });
-    request.set_timeout(PATIENCE);
-    match tokio::time::timeout(PATIENCE, client.check(request)).await {
+    request.set_timeout(PROBE_TIMEOUT);
+    match tokio::time::timeout(PROBE_TIMEOUT, client.check(request)).await {
         Ok(Ok(response)) => response.into_inner().status() == ServingStatus::Serving,
         Ok(Err(_)) | Err(_) => false,
     }

@@ -106,9 +106,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Place(AtomicBool);
+    struct TestPermit(AtomicBool);
 
-    impl Suspendable for Place {
+    impl Suspendable for TestPermit {
         fn set_suspended(&self, suspended: bool) {
             self.0.store(suspended, Ordering::Release);
         }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_a_handler_lets_go_it_holds_again() {
-        let (place, mut request) = (Arc::new(Place::default()), Extensions::new());
+        let (place, mut request) = (Arc::new(TestPermit::default()), Extensions::new());
         Permits::add(&mut request, &place);
         let suspended = Permits::suspend(&request);
         assert!(place.0.load(Ordering::Acquire));

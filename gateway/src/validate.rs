@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 use crate::schema::{Contract, Input};
 
 /// Similarity threshold of suggestions: a wrong guess misleads more than none.
-const LIKE_ENOUGH: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 /// Longer values are probably content in the wrong field rather than typos, and content must not appear in errors.
-const LONGEST_ECHO: usize = 40;
+const MAX_ECHO_LENGTH: usize = 40;
 
 /// Three times the longest field name of ours.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME_LENGTH: usize = 128;
 /// Nobody reads more violations at once, and each repeats a name chosen by the caller.
 const MOST_VIOLATIONS: usize = 50;
 /// Elements of a list beyond this are not validated further.
@@ -202,7 +202,7 @@ fn shown(path: &str, value: &Value) -> Option<String> {
         Value::String(_) | Value::Number(_) | Value::Bool(_) => value.to_string(),
         Value::Null | Value::Array(_) | Value::Object(_) => return None,
     };
-    (text.chars().count() <= LONGEST_ECHO).then_some(text)
+    (text.chars().count() <= MAX_ECHO_LENGTH).then_some(text)
 }
 
 fn not_that(message: String, path: &str, value: &Value) -> String {
@@ -286,7 +286,7 @@ fn known_fields<'a>(error: &ValidationError<'_>, schema: &'a Value) -> Vec<&'a s
 }
 
 fn unknown_field(path: &str, name: &str, known: &[&str]) -> Violation {
-    let shown: String = name.chars().take(LONGEST_ECHO).collect();
+    let shown: String = name.chars().take(MAX_ECHO_LENGTH).collect();
     let advice = match nearest(name, known) {
         Some(field) => format!("did you mean `{field}`?"),
         None if known.is_empty() => "there are no fields here".to_owned(),
@@ -299,7 +299,7 @@ fn wrong_choice(at: String, options: &Value, given: &Value) -> Violation {
     let accepted: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let list = wording::one_of(&accepted);
     let message = match given.as_str() {
-        Some(text) if text.chars().count() <= LONGEST_ECHO => {
+        Some(text) if text.chars().count() <= MAX_ECHO_LENGTH => {
             let guess =
                 nearest(text, &accepted).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             format!("{list}; not \"{text}\"{guess}")
@@ -329,7 +329,7 @@ pub(crate) fn camel_case(name: &str) -> String {
 /// The known name most similar to this one, if above the threshold.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     // The comparison takes time and memory in both lengths, and no name of ours is similar to such a long one.
-    if name.len() > LONGEST_NAME {
+    if name.len() > MAX_NAME_LENGTH {
         return None;
     }
     let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
@@ -337,7 +337,7 @@ pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|candidate| (strsim::normalized_damerau_levenshtein(&wanted, &plain(candidate)), *candidate))
-        .filter(|(likeness, _)| *likeness >= LIKE_ENOUGH)
+        .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, candidate)| candidate)
 }

@@ -24,7 +24,7 @@ use crate::in_flight::REFUSED;
 use crate::suspension::{Permits, Suspendable};
 
 /// Units per core: about 50 ms of its work.
-const UNITS_OF_A_CORE: usize = 256;
+const UNITS_PER_CORE: usize = 256;
 /// `Retry-After` of a refusal.
 const BUSY: Duration = Duration::from_secs(1);
 
@@ -37,7 +37,7 @@ const WAITED: &str = "cairn_request_wait_seconds";
 /// hit that limit, which knows no tenants, first.
 pub(crate) fn default_capacity(max_requests: usize) -> u32 {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let capacity = cores.saturating_mul(UNITS_OF_A_CORE).min(max_requests - max_requests / 4);
+    let capacity = cores.saturating_mul(UNITS_PER_CORE).min(max_requests - max_requests / 4);
     u32::try_from(capacity).unwrap_or(u32::MAX).max(1)
 }
 

@@ -71,14 +71,14 @@ pub(super) async fn content(
     }
     let size = asset.size_bytes;
     let range = match wanted(&method, &headers, &asset.content_hash, size) {
-        Wanted::Whole => 0..size,
-        Wanted::Part(range) => {
+        RequestedRange::Whole => 0..size,
+        RequestedRange::Part(range) => {
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             let text = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
             set(response.headers_mut(), header::CONTENT_RANGE, &text);
             range
         }
-        Wanted::Nothing => {
+        RequestedRange::Nothing => {
             *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
             set(response.headers_mut(), header::CONTENT_RANGE, &format!("bytes */{size}"));
             return Ok(response);
@@ -140,7 +140,7 @@ pub(super) fn disposition(is_shown: bool, name: &str) -> String {
 
 /// The byte range of a request.
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted {
+enum RequestedRange {
     Whole,
     Part(Range<u64>),
     /// Unsatisfiable.
@@ -149,27 +149,27 @@ enum Wanted {
 
 /// Parses `Range` (RFC 9110, section 14.2): a single byte range, valid for the current content (`If-Range`).
 /// Everything else gets the whole, as the RFC allows.
-fn wanted(method: &Method, headers: &HeaderMap, content_hash: &str, size: u64) -> Wanted {
+fn wanted(method: &Method, headers: &HeaderMap, content_hash: &str, size: u64) -> RequestedRange {
     if method != Method::GET || !may_be_part(headers, content_hash) {
-        return Wanted::Whole;
+        return RequestedRange::Whole;
     }
     let text = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let Some((unit, range)) = text.split_once('=') else { return Wanted::Whole };
+    let Some((unit, range)) = text.split_once('=') else { return RequestedRange::Whole };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
-        return Wanted::Whole;
+        return RequestedRange::Whole;
     }
-    let Some((first, last)) = range.trim().split_once('-') else { return Wanted::Whole };
+    let Some((first, last)) = range.trim().split_once('-') else { return RequestedRange::Whole };
     match (number(first), number(last)) {
         (Some(first), Some(last)) if last >= first => part(first, last.saturating_add(1).min(size), size),
         (Some(first), None) if last.is_empty() => part(first, size, size),
-        (None, Some(0)) if first.is_empty() => Wanted::Nothing,
+        (None, Some(0)) if first.is_empty() => RequestedRange::Nothing,
         (None, Some(suffix)) if first.is_empty() => part(size.saturating_sub(suffix), size, size),
-        _ => Wanted::Whole,
+        _ => RequestedRange::Whole,
     }
 }
 
-fn part(start: u64, end: u64, size: u64) -> Wanted {
-    if start < size { Wanted::Part(start..end) } else { Wanted::Nothing }
+fn part(start: u64, end: u64, size: u64) -> RequestedRange {
+    if start < size { RequestedRange::Part(start..end) } else { RequestedRange::Nothing }
 }
 
 /// Digits only: `parse` would accept a sign.
@@ -189,7 +189,7 @@ fn may_be_part(headers: &HeaderMap, content_hash: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn asked(range: &str, if_range: Option<&str>) -> Wanted {
+    fn asked(range: &str, if_range: Option<&str>) -> RequestedRange {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, range.parse().unwrap());
         if let Some(tag) = if_range {
@@ -200,31 +200,31 @@ mod tests {
 
     #[test]
     fn one_range_of_bytes_is_a_part() {
-        assert_eq!(asked("bytes=0-0", None), Wanted::Part(0..1));
-        assert_eq!(asked("BYTES=2-5", None), Wanted::Part(2..6));
-        assert_eq!(asked("bytes=7-", None), Wanted::Part(7..10));
-        assert_eq!(asked("bytes=7-99999999999999999999999", None), Wanted::Part(7..10));
-        assert_eq!(asked("bytes=-3", None), Wanted::Part(7..10));
-        assert_eq!(asked("bytes=-30", None), Wanted::Part(0..10));
+        assert_eq!(asked("bytes=0-0", None), RequestedRange::Part(0..1));
+        assert_eq!(asked("BYTES=2-5", None), RequestedRange::Part(2..6));
+        assert_eq!(asked("bytes=7-", None), RequestedRange::Part(7..10));
+        assert_eq!(asked("bytes=7-99999999999999999999999", None), RequestedRange::Part(7..10));
+        assert_eq!(asked("bytes=-3", None), RequestedRange::Part(7..10));
+        assert_eq!(asked("bytes=-30", None), RequestedRange::Part(0..10));
         for beyond in ["bytes=10-", "bytes=10-11", "bytes=-0"] {
-            assert_eq!(asked(beyond, None), Wanted::Nothing, "{beyond}");
+            assert_eq!(asked(beyond, None), RequestedRange::Nothing, "{beyond}");
         }
         for whole in
             ["bytes=5-2", "bytes=0-1,3-4", "lines=1-2", "bytes", "bytes=", "bytes=-", "bytes=+1-2", "x"]
         {
-            assert_eq!(asked(whole, None), Wanted::Whole, "{whole}");
+            assert_eq!(asked(whole, None), RequestedRange::Whole, "{whole}");
         }
     }
 
     #[test]
     fn a_part_is_of_the_content_that_the_caller_has() {
-        assert_eq!(asked("bytes=1-2", Some("\"blake3:a\"")), Wanted::Part(1..3));
+        assert_eq!(asked("bytes=1-2", Some("\"blake3:a\"")), RequestedRange::Part(1..3));
         for other in ["\"blake3:b\"", "W/\"blake3:a\"", "Sat, 21 Nov 2026 12:00:00 GMT"] {
-            assert_eq!(asked("bytes=1-2", Some(other)), Wanted::Whole, "{other}");
+            assert_eq!(asked("bytes=1-2", Some(other)), RequestedRange::Whole, "{other}");
         }
         let none = HeaderMap::new();
-        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 10), Wanted::Whole);
-        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 0), Wanted::Whole);
+        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 10), RequestedRange::Whole);
+        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 0), RequestedRange::Whole);
     }
 
     #[test]

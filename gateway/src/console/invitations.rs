@@ -95,7 +95,7 @@ pub(super) async fn look_up(
 
 /// State for accepting an invitation, as JSON or on the page: the caller is only known once the body is read.
 #[derive(Clone)]
-pub(super) struct Accepting {
+pub(super) struct AcceptState {
     pub(super) upstreams: Arc<Upstreams>,
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) sessions: Sessions,
@@ -103,7 +103,7 @@ pub(super) struct Accepting {
     pub(super) intake: Arc<Intake>,
 }
 
-impl FromRef<App> for Accepting {
+impl FromRef<App> for AcceptState {
     fn from_ref(app: &App) -> Self {
         Self {
             upstreams: FromRef::from_ref(app),
@@ -124,8 +124,8 @@ impl FromRef<App> for Accepting {
         (status = 201, description = "The account is a member and signed in; the answer sets the cookie.", body = Session),
     ),
 )]
-pub(super) async fn accept(State(accepting): State<Accepting>, request: Request) -> Answer {
-    let Accepting { upstreams, authenticator, sessions, limits, intake } = accepting;
+pub(super) async fn accept(State(accepting): State<AcceptState>, request: Request) -> Answer {
+    let AcceptState { upstreams, authenticator, sessions, limits, intake } = accepting;
     let (parts, body) = request.into_parts();
     limits.open_body(&parts).await?;
     let head = parts.clone();

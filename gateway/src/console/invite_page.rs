@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use maud::{Markup, html};
 
-use super::invitations::Accepting;
+use super::invitations::AcceptState;
 use crate::auth;
 use crate::class::Class;
 use crate::error::Error;
@@ -56,7 +56,7 @@ impl Form {
 }
 
 /// `POST /invite`: shows the details of the invitation, then accepts it.
-pub(super) async fn answer(State(needed): State<Accepting>, request: Request) -> Response {
+pub(super) async fn answer(State(needed): State<AcceptState>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(problem) = needed.limits.open_body(&parts).await {
         return code_page(Error::from(problem.clone()).status, Some(&words::told(&problem)));
@@ -97,7 +97,7 @@ struct Person {
     call: Call,
 }
 
-async fn person(page: &Accepting, parts: &Parts) -> Option<Person> {
+async fn person(page: &AcceptState, parts: &Parts) -> Option<Person> {
     let call = page.authenticator.person(parts).await.ok()?.call;
     let asked = page.upstreams.sessions().get_session(call.request(proto::GetSessionRequest {})).await;
     Some(Person { email: asked.ok()?.into_inner().user?.email, call })

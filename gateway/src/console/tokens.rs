@@ -14,7 +14,7 @@ use crate::operations::Context;
 use crate::operations::person::Person;
 use crate::operations::search::{self, SearchContext};
 use crate::operations::tokens::{self, CreateToken, UpdateToken};
-use crate::operations::views::{Seen, TokenViews, WishedToken};
+use crate::operations::views::{TokenViews, ViewTarget, WishedToken};
 use crate::rest::search::freshness;
 
 /// List the API tokens that the person may manage: their own, as owner or admin all.
@@ -69,7 +69,7 @@ pub(super) async fn reach(
     member: Member,
     PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
 ) -> Answer {
-    counted(&token_views, member, workspace, Seen::Token(token)).await
+    counted(&token_views, member, workspace, ViewTarget::Token(token)).await
 }
 
 /// Count what an API token would reach that is not made.
@@ -83,12 +83,17 @@ pub(super) async fn preview_reach(
     State(token_views): State<TokenViews>,
     member: Member,
     PathId(workspace): PathId<WorkspaceId>,
-    Json(wished): Json<WishedToken>,
+    Json(proposed): Json<WishedToken>,
 ) -> Answer {
-    counted(&token_views, member, workspace, Seen::Wished(wished)).await
+    counted(&token_views, member, workspace, ViewTarget::Proposed(proposed)).await
 }
 
-async fn counted(token_views: &TokenViews, member: Member, workspace: WorkspaceId, seen: Seen) -> Answer {
+async fn counted(
+    token_views: &TokenViews,
+    member: Member,
+    workspace: WorkspaceId,
+    seen: ViewTarget,
+) -> Answer {
     let view = token_views.see(&member.call, workspace, seen).await?;
     let own = Context { call: member.call, identity: member.identity, ..view.context.clone() };
     Ok(JsonBody(view.reach(&own).await?).into_response())
@@ -109,7 +114,7 @@ pub(super) async fn search(
     Json(input): Json<SearchContext>,
 ) -> Answer {
     let freshness = freshness(&headers)?;
-    let view = token_views.see(&member.call, workspace, Seen::Token(token)).await?;
+    let view = token_views.see(&member.call, workspace, ViewTarget::Token(token)).await?;
     let answer = search::search(&view.context, input, freshness).await?;
     Ok(JsonBody(answer).into_response())
 }

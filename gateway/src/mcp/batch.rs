@@ -13,12 +13,12 @@ use super::reply::{self, Reply};
 use crate::operations::Context;
 
 /// A batch runs sequentially within one deadline.
-pub(super) const LONGEST: usize = 50;
+pub(super) const MAX_MESSAGES: usize = 50;
 
 /// Checks a batch as a whole, before any of it is run.
 pub(super) fn check(headers: &HeaderMap, members: &[Value]) -> Result<(), Failure> {
     era::allow_batch(headers)?;
-    if members.is_empty() || members.len() > LONGEST {
+    if members.is_empty() || members.len() > MAX_MESSAGES {
         let message = format!("a batch holds 1 to {LONGEST} messages; send the rest in another request");
         return Err(Failure::invalid_request(message));
     }

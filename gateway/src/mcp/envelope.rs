@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::failure::Failure;
 
 /// 2 to the 53rd: integers up to here are exact in a floating-point number.
-const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// A message of the client.
 #[derive(Debug, PartialEq)]
@@ -82,7 +82,7 @@ pub(super) fn request_id(message: &Value) -> Option<&Value> {
 
 /// A fractional number, or one beyond exact precision, would not round-trip.
 fn is_id(id: &Value) -> bool {
-    let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < LARGEST_WHOLE;
+    let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < MAX_EXACT_INTEGER;
     id.is_string() || id.is_i64() || id.is_u64() || id.as_f64().is_some_and(is_whole)
 }
 

@@ -16,7 +16,7 @@ const UNSUPPORTED_VERSION: i64 = -32022;
 const RATE_LIMITED: i64 = 429;
 const OVERLOADED: i64 = 503;
 /// How much of an unknown URI is echoed.
-const LONGEST_ADDRESS: usize = 512;
+const MAX_URI_LENGTH: usize = 512;
 
 /// A JSON-RPC error with its HTTP status.
 #[derive(Debug, PartialEq)]
@@ -63,7 +63,7 @@ impl Failure {
 
     /// The same failure with the URI it is about.
     pub(super) fn about(self, uri: &str) -> Self {
-        let shown: String = uri.chars().take(LONGEST_ADDRESS).collect();
+        let shown: String = uri.chars().take(MAX_URI_LENGTH).collect();
         Self { data: Some(json!({"uri": shown})), ..self }
     }
 

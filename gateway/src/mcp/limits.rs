@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_runs_nothing_counts_nothing() {
-        let long: Vec<Value> = (0..=batch::LONGEST).map(|id| call(u32::try_from(id).unwrap())).collect();
+        let long: Vec<Value> = (0..=batch::MAX_MESSAGES).map(|id| call(u32::try_from(id).unwrap())).collect();
         assert_eq!(units(&HeaderMap::new(), &Value::Array(long)), 0);
         let modern: HeaderMap =
             [(http::HeaderName::from_static("mcp-protocol-version"), HeaderValue::from_static("2026-07-28"))]

@@ -31,7 +31,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use serde_json::Value;
 
-use self::body::Body as Asked;
+use self::body::Body as RpcBody;
 use self::envelope::Message;
 use self::era::Era;
 use self::failure::Failure;
@@ -154,8 +154,8 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
 }
 
 /// The request of the modern era that is answered with a stream.
-fn listens(body: &Asked, headers: &HeaderMap) -> Option<envelope::Request> {
-    let Asked::Single(value) = body else { return None };
+fn listens(body: &RpcBody, headers: &HeaderMap) -> Option<envelope::Request> {
+    let RpcBody::Single(value) = body else { return None };
     if value.get("method").and_then(Value::as_str) != Some(subscriptions::LISTEN) {
         return None;
     }
@@ -175,25 +175,25 @@ async fn read(
     parts: &Parts,
     body: Body,
     workspace: Option<WorkspaceId>,
-) -> Result<Asked, Error> {
+) -> Result<RpcBody, Error> {
     if !is_json(&parts.headers) {
         return Err(Error::not_json());
     }
     let bytes =
         intake.receive(body, Class::of(&parts.extensions).max_bytes, &parts.extensions, workspace).await?;
     match intake.read(bytes, json::read).await? {
-        Ok(value) => Ok(Asked::of(&parts.headers, Ok(value))),
-        Err(Unreadable::Invalid(error)) => Ok(Asked::of(&parts.headers, Err(error))),
+        Ok(value) => Ok(RpcBody::of(&parts.headers, Ok(value))),
+        Err(Unreadable::Invalid(error)) => Ok(RpcBody::of(&parts.headers, Err(error))),
         Err(too_many @ Unreadable::TooMany) => Err(Error::unreadable(too_many)),
     }
 }
 
 /// Answers a body, always with JSON-RPC.
-async fn serve(context: &Context, headers: &HeaderMap, body: Asked) -> Reply {
+async fn serve(context: &Context, headers: &HeaderMap, body: RpcBody) -> Reply {
     match body {
-        Asked::Batch(members) => batch::answer(context, members).await,
-        Asked::Single(message) => single(context, headers, message).await,
-        Asked::Refused(failure) => Reply::refusal(Value::Null, failure),
+        RpcBody::Batch(members) => batch::answer(context, members).await,
+        RpcBody::Single(message) => single(context, headers, message).await,
+        RpcBody::Refused(failure) => Reply::refusal(Value::Null, failure),
     }
 }
 

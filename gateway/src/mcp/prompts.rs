@@ -13,7 +13,7 @@ use crate::operations::{Context, Paging, memories};
 /// Page size of the list.
 const PAGE: u32 = 100;
 /// How much of an unknown name is echoed.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_LENGTH: usize = 100;
 
 /// `prompts/list`: empty without the permission to read.
 pub(super) async fn list(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
@@ -64,6 +64,6 @@ fn refused(name: &str, problem: &Problem) -> Failure {
     if !matches!(problem.reason, Reason::NotFound | Reason::OutOfScope) {
         return resources::failure_of(problem);
     }
-    let shown: String = name.chars().take(LONGEST_NAME).collect();
+    let shown: String = name.chars().take(MAX_NAME_LENGTH).collect();
     Failure::invalid_params(format!("Unknown prompt: {shown}; prompts/list says which there are"))
 }

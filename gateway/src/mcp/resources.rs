@@ -31,8 +31,8 @@ const PAGE: usize = 100;
 /// `resources/list`: the skills first, then the memories and the files of the workspace.
 pub(super) async fn list(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
     let place = match request.cursor()? {
-        None => workspace::Place::first(),
-        Some(cursor) => workspace::Place::read(cursor).ok_or_else(Failure::wrong_cursor)?,
+        None => workspace::ListCursor::first(),
+        Some(cursor) => workspace::ListCursor::read(cursor).ok_or_else(Failure::wrong_cursor)?,
     };
     let mut entries: Vec<Value> = if place.is_first() { skills::resources().collect() } else { Vec::new() };
     let next = workspace::append(context, place, &mut entries, PAGE).await?;

@@ -44,12 +44,12 @@ const NOT_IN_ROLE: &str =
 
 /// An authorization request, and the base URL under which it arrived.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct PendingRequest {
     fields: Fields,
     base: String,
 }
 
-impl Asked {
+impl PendingRequest {
     fn read(query: &str, parts: &Parts, server: &Server) -> Result<Self, Refusal> {
         let fields = Fields::read(query.as_bytes());
         without_nul(&fields)?;
@@ -95,7 +95,7 @@ struct Person {
 pub(super) async fn ask(State(server): State<Server>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let page = async {
-        let asked = Asked::read(parts.uri.query().unwrap_or_default(), &parts, &server)?;
+        let asked = PendingRequest::read(parts.uri.query().unwrap_or_default(), &parts, &server)?;
         ask_for(&server, &parts, &asked, None).await
     };
     page.await.unwrap_or_else(|refusal| pages::failure(&refusal))
@@ -106,7 +106,7 @@ pub(super) async fn answer(State(server): State<Server>, request: Request) -> Re
     let (parts, body) = request.into_parts();
     let answered = async {
         let form = read_form(&server, &parts, body).await?;
-        let asked = Asked::read(&form.text("request"), &parts, &server)?;
+        let asked = PendingRequest::read(&form.text("request"), &parts, &server)?;
         let Some(person) = person(&server, &parts).await? else {
             return Ok(see_other(&format!("/oauth/authorize?{}", asked.query())));
         };
@@ -146,7 +146,7 @@ pub(super) async fn read_form(
 async fn ask_for(
     server: &Server,
     parts: &Parts,
-    asked: &Asked,
+    asked: &PendingRequest,
     chosen: Option<Chosen>,
 ) -> Result<Response, Refusal> {
     let person = person(server, parts).await?;
@@ -180,7 +180,7 @@ struct Chosen {
 
 async fn consent_page(
     server: &Server,
-    asked: &Asked,
+    asked: &PendingRequest,
     person: &Person,
     checked: proto::CheckAuthorizationResponse,
     chosen: Option<Chosen>,
@@ -216,7 +216,7 @@ async fn consent_page(
 async fn allow(
     server: &Server,
     parts: &Parts,
-    asked: &Asked,
+    asked: &PendingRequest,
     person: &Person,
     form: &Fields,
 ) -> Result<Response, Refusal> {
@@ -256,7 +256,7 @@ fn to_choose_again(problem: &Problem, is_empty: bool) -> Option<(&'static str, S
 async fn refused(
     server: &Server,
     person: &Person,
-    asked: &Asked,
+    asked: &PendingRequest,
     problem: Problem,
 ) -> Result<Response, Refusal> {
     let checked = check(server, &person.call, asked).await?;
@@ -264,7 +264,7 @@ async fn refused(
     Ok(asked.redirect(checked.redirect_uri).with_error(&refusal.error, &refusal.description))
 }
 
-async fn deny(server: &Server, person: &Person, asked: &Asked) -> Result<Response, Refusal> {
+async fn deny(server: &Server, person: &Person, asked: &PendingRequest) -> Result<Response, Refusal> {
     let checked = check(server, &person.call, asked).await?;
     Ok(asked.redirect(checked.redirect_uri).with_error("access_denied", "the person said no"))
 }
@@ -272,7 +272,7 @@ async fn deny(server: &Server, person: &Person, asked: &Asked) -> Result<Respons
 async fn check(
     server: &Server,
     call: &Call,
-    asked: &Asked,
+    asked: &PendingRequest,
 ) -> Result<proto::CheckAuthorizationResponse, Refusal> {
     let message = proto::CheckAuthorizationRequest { authorization: Some(asked.message()) };
     let checked = server.upstreams.oauth().check_authorization(call.request(message)).await;
@@ -292,7 +292,7 @@ fn form_mark(session: &str, request: &str) -> blake3::Hash {
     blake3::keyed_hash(&key, request.as_bytes())
 }
 
-fn is_own_form(form: &Fields, person: &Person, asked: &Asked) -> bool {
+fn is_own_form(form: &Fields, person: &Person, asked: &PendingRequest) -> bool {
     // Hash comparison is constant-time.
     let sent = blake3::Hash::from_hex(form.text("csrf"));
     sent.is_ok_and(|sent| sent == form_mark(&person.secret, &asked.query()))

@@ -12,7 +12,7 @@ use super::{API, ENDPOINT};
 use crate::json_body::JsonBody;
 
 /// Short, so that clients find a moved deployment again.
-const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
+const CACHE_POLICY: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 /// Metadata of the MCP endpoint as a protected resource.
 pub(super) async fn resource(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
@@ -65,5 +65,5 @@ fn scopes() -> [&'static str; 3] {
 /// `Vary`: the issuer may follow the `Host`.
 fn document(value: Value) -> Response {
     let vary = HeaderValue::from_static("Host");
-    ([(header::CACHE_CONTROL, KEPT), (header::VARY, vary)], JsonBody(value)).into_response()
+    ([(header::CACHE_CONTROL, CACHE_POLICY), (header::VARY, vary)], JsonBody(value)).into_response()
 }

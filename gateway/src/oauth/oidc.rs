@@ -24,7 +24,7 @@ use crate::pages::words;
 const COOKIE: &str = "cairn_oidc";
 const COOKIE_PATH: &str = "/oauth/oidc";
 /// A path of at most 2,800 bytes in base64, and a secret.
-const LONGEST_TICKET: usize = 4_000;
+const MAX_STATE_LENGTH: usize = 4_000;
 /// Whether the provider is down or rejects this server is in the log of the auth service.
 const NOT_NOW: &str = "The identity provider cannot be used now: try again soon, or sign in with your password. If it \
     stays so, tell the operator of this server, whose log says why.";
@@ -60,7 +60,7 @@ async fn finish(server: &Server, parts: &Parts) -> Result<Response, Failure> {
     if let Some(error) = fields.first("error") {
         return Err(Failure { status: StatusCode::BAD_REQUEST, message: said(&error).to_owned() });
     }
-    let ticket = cookie_value(&parts.headers, COOKIE).filter(|ticket| ticket.len() <= LONGEST_TICKET);
+    let ticket = cookie_value(&parts.headers, COOKIE).filter(|ticket| ticket.len() <= MAX_STATE_LENGTH);
     let message = proto::FinishSignInRequest {
         ticket: ticket.unwrap_or_default().to_owned(),
         state: fields.text("state"),

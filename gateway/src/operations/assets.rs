@@ -19,7 +19,7 @@ use crate::auth::TokenCache;
 use crate::error;
 
 /// How many workspaces of a person are asked concurrently.
-pub(super) const WORKSPACES_AT_ONCE: usize = 8;
+pub(super) const CONCURRENT_WORKSPACES: usize = 8;
 
 /// The metadata of the workspace's assets.
 pub(crate) async fn list(context: &Context, paging: Paging) -> Result<Page<Asset>, Problem> {
@@ -78,7 +78,7 @@ pub(crate) async fn find(
         None => workspaces_of(person).await?,
     };
     let asked = workspaces.into_iter().map(|workspace| find_in(person, tokens, session, workspace, id));
-    let mut asked = pin!(stream::iter(asked).buffered(WORKSPACES_AT_ONCE));
+    let mut asked = pin!(stream::iter(asked).buffered(CONCURRENT_WORKSPACES));
     while let Some(found) = asked.try_next().await? {
         if let Some(found) = found {
             return Ok(found);

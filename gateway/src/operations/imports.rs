@@ -16,7 +16,7 @@ use serde::Deserialize;
 use tonic::Status;
 use utoipa::{IntoParams, ToSchema};
 
-use super::assets::{WORKSPACES_AT_ONCE, workspaces_of};
+use super::assets::{CONCURRENT_WORKSPACES, workspaces_of};
 use super::person::Person;
 use super::{Page, answered, present};
 use crate::answers::{ImportReport, ImportRun};
@@ -89,7 +89,7 @@ impl WorkspaceAccess<'_> {
     pub(crate) async fn find(&self, id: SyncRunId) -> Result<(Person, ImportRun), Problem> {
         let asked =
             workspaces_of(self.person).await?.into_iter().map(|workspace| self.find_in(workspace, id));
-        let mut asked = pin!(stream::iter(asked).buffered(WORKSPACES_AT_ONCE));
+        let mut asked = pin!(stream::iter(asked).buffered(CONCURRENT_WORKSPACES));
         while let Some(found) = asked.try_next().await? {
             if let Some(found) = found {
                 return Ok(found);

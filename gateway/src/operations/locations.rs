@@ -11,7 +11,7 @@ use super::assets::workspaces_of;
 use super::person::Person;
 
 /// The maximum per request to svc-content; a person may be a member of more.
-const WORKSPACES_A_QUESTION: usize = 200;
+const MAX_WORKSPACES_PER_REQUEST: usize = 200;
 
 /// The person's workspace that has the item, live or in trash.
 pub(crate) async fn locate(person: &Person, kind: TrashKind, id: DocumentId) -> Result<WorkspaceId, Problem> {
@@ -26,7 +26,7 @@ pub(crate) async fn locate_among(
     kind: TrashKind,
     id: DocumentId,
 ) -> Result<WorkspaceId, Problem> {
-    let mut parts = workspace_ids.chunks(WORKSPACES_A_QUESTION);
+    let mut parts = workspace_ids.chunks(MAX_WORKSPACES_PER_REQUEST);
     let mut part = parts.next().unwrap_or_default();
     loop {
         match (locate_in(person, part, kind, id).await, parts.next()) {
@@ -67,7 +67,7 @@ pub(crate) async fn locate_document_among(
     workspace_ids: Vec<String>,
     id: DocumentId,
 ) -> Result<(WorkspaceId, DocumentKind), Problem> {
-    let mut parts = workspace_ids.chunks(WORKSPACES_A_QUESTION);
+    let mut parts = workspace_ids.chunks(MAX_WORKSPACES_PER_REQUEST);
     let mut part = parts.next().unwrap_or_default();
     loop {
         match (locate_document_in(person, part, id).await, parts.next()) {

@@ -22,7 +22,7 @@ inputs!(ListQuestions, ListQuestionGroups);
 
 /// Texts that a replay loads: of how many documents, and how many concurrently.
 const MOST_TEXTS: usize = 20;
-const TEXTS_AT_ONCE: usize = 4;
+const CONCURRENT_TEXTS: usize = 4;
 /// Pages of a thousand versions each that are searched for a past text.
 const MOST_VERSION_PAGES: usize = 3;
 
@@ -172,7 +172,7 @@ async fn texts(person: &Person, passages: &[ReplayedPassage]) -> HashMap<(String
         let text = text(person, &file, &hash).await.ok().flatten()?;
         Some(((file, hash), text))
     });
-    found.buffer_unordered(TEXTS_AT_ONCE).filter_map(|found| async move { found }).collect().await
+    found.buffer_unordered(CONCURRENT_TEXTS).filter_map(|found| async move { found }).collect().await
 }
 
 async fn text(person: &Person, file: &str, hash: &str) -> Result<Option<Text>, Problem> {

@@ -17,7 +17,7 @@ use crate::schema::inputs;
 
 inputs!(SearchContext);
 
-const LONGEST_WAIT_MS: u64 = 10_000;
+const MAX_WAIT_MS: u64 = 10_000;
 
 /// What to search for, and how.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -111,7 +111,7 @@ impl Freshness {
 
 fn read_wait(text: &str, path: &str) -> Result<Duration, Problem> {
     match text.trim().parse() {
-        Ok(millis) if millis <= LONGEST_WAIT_MS => Ok(Duration::from_millis(millis)),
+        Ok(millis) if millis <= MAX_WAIT_MS => Ok(Duration::from_millis(millis)),
         _ => {
             let message = format!("must be a whole number of milliseconds from 0 to {LONGEST_WAIT_MS}");
             Err(Problem::validation(vec![Violation::new(path, "invalid_wait", message)]))

@@ -24,7 +24,7 @@ use crate::rate_limit::Limits;
 use crate::upstreams::Upstreams;
 
 /// Longer user agents are truncated.
-const LONGEST_AGENT: usize = 200;
+const MAX_AGENT_LENGTH: usize = 200;
 
 /// Opens and ends sessions.
 #[derive(Clone)]
@@ -218,7 +218,7 @@ impl Sessions {
 /// The user agent of the request.
 fn agent(parts: &Parts) -> String {
     let named = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-    named.unwrap_or_default().chars().take(LONGEST_AGENT).collect()
+    named.unwrap_or_default().chars().take(MAX_AGENT_LENGTH).collect()
 }
 
 /// Only on loopback may the cookie travel without TLS.

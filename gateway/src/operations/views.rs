@@ -41,11 +41,11 @@ pub(crate) struct WishedToken {
 
 /// The token whose view is taken.
 #[derive(Debug)]
-pub(crate) enum Seen {
+pub(crate) enum ViewTarget {
     /// An existing token.
     Token(TokenId),
     /// A token to be created.
-    Wished(WishedToken),
+    Proposed(WishedToken),
 }
 
 /// What a view needs.
@@ -80,14 +80,21 @@ pub(crate) struct View {
 
 impl TokenViews {
     /// Takes the view of a token, on behalf of the calling person.
-    pub(crate) async fn see(&self, call: &Call, workspace: WorkspaceId, seen: Seen) -> Result<View, Problem> {
+    pub(crate) async fn see(
+        &self,
+        call: &Call,
+        workspace: WorkspaceId,
+        seen: ViewTarget,
+    ) -> Result<View, Problem> {
         let message =
             proto::IssueTokenViewRequest { workspace_id: workspace.to_string(), ..Default::default() };
         let message = match seen {
-            Seen::Token(token) => proto::IssueTokenViewRequest { token_id: token.to_string(), ..message },
-            Seen::Wished(wished) => proto::IssueTokenViewRequest {
-                permissions: wished.permissions.into_iter().map(Permission::number).collect(),
-                scope: scope_of(wished.scope)?,
+            ViewTarget::Token(token) => {
+                proto::IssueTokenViewRequest { token_id: token.to_string(), ..message }
+            }
+            ViewTarget::Proposed(proposed) => proto::IssueTokenViewRequest {
+                permissions: proposed.permissions.into_iter().map(Permission::number).collect(),
+                scope: scope_of(proposed.scope)?,
                 ..message
             },
         };

@@ -11,7 +11,7 @@ use crate::routes::Routes;
 
 include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const CACHE_POLICY: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 /// A file with its bytes, plain and compressed.
 struct Asset {
@@ -34,7 +34,7 @@ async fn serve(request: Request) -> Result<Response, Error> {
     let mut response = bytes.into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.kind));
-    headers.insert(header::CACHE_CONTROL, KEPT);
+    headers.insert(header::CACHE_CONTROL, CACHE_POLICY);
     headers.insert(header::VARY, HeaderValue::from(HeaderName::from_static("accept-encoding")));
     if let Some(encoding) = encoding {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::frame::Page;
 use super::parts::{self, Tone};
 use super::visitor::Visitor;
-use super::{Answer, MEMBER, wire, words};
+use super::{Answer, MEMBER, live_calls, words};
 use crate::error::Error;
 use crate::events::Events;
 use crate::operations::{grants, tokens};
@@ -56,7 +56,7 @@ async fn show(
     let used = clients(&visitor).await?;
     let base = origins.base_url(&parts.headers);
     let body = html! {
-        (standing(&used, wire::last_search(&events.recent(here.id)).as_deref()))
+        (standing(&used, live_calls::last_search(&events.recent(here.id)).as_deref()))
         @match &base {
             Some(base) => (ways(&format!("{base}/mcp"), origins.is_loopback(), &format!("/w/{}/tokens/new", here.id))),
             None => p.notice { "This server does not know its own address: its operator has to set CAIRN_BASE_URL." },
@@ -87,7 +87,7 @@ fn standing(used: &[Client], searched: Option<&str>) -> Markup {
 }
 
 /// A client, and its setup instructions.
-struct Way {
+struct ClientSetup {
     id: &'static str,
     name: &'static str,
     told: &'static str,
@@ -107,7 +107,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
     let encoded =
         |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20");
     let all = [
-        Way {
+        ClientSetup {
             id: "claude-code",
             name: "Claude Code",
             told: "In a terminal; then type /mcp and sign in.",
@@ -115,7 +115,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: None,
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "claude-desktop",
             name: "Claude Desktop",
             told: "Settings, Connectors, Add custom connector, with this address. It comes from Anthropic's servers.",
@@ -123,7 +123,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: None,
             takes_token: false,
         },
-        Way {
+        ClientSetup {
             id: "cursor",
             name: "Cursor",
             told: "In .cursor/mcp.json, or by the button.",
@@ -137,7 +137,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             )),
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "vs-code",
             name: "VS Code",
             told: "In .vscode/mcp.json, or by the button.",
@@ -145,7 +145,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: Some(("Open in VS Code", format!("vscode:mcp/install?{}", encoded(&code)))),
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "codex",
             name: "Codex",
             told: "In a terminal.",
@@ -153,7 +153,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: None,
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "gemini-cli",
             name: "Gemini CLI",
             told: "In a terminal; then type /mcp auth cairn.",
@@ -161,7 +161,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: None,
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "other",
             name: "Another client",
             told: "Any client of the Model Context Protocol takes the address. It asks you to sign in here.",

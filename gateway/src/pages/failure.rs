@@ -13,9 +13,9 @@ use super::frame::Page;
 use super::health;
 use super::look::Look;
 use super::parts;
+use super::recorded_form::{self, RecordedForm};
 use super::sign_in;
-use super::typed::{self, Typed};
-use super::visitor::{Here, Seen, Visitor, see_other};
+use super::visitor::{Here, Visitor, VisitorSlot, see_other};
 use super::words;
 use crate::class::{Class, Surface};
 use crate::error::Error;
@@ -30,20 +30,20 @@ const MOST_OWNERS: usize = 3;
 
 /// A browser's page request, kept in case the page fails.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    seen: Seen,
+pub(crate) struct PageRequest {
+    seen: VisitorSlot,
     method: Method,
     address: String,
     /// The page of the submitted form.
     referer: Option<String>,
     look: Look,
     /// The submitted form.
-    typed: Option<Typed>,
+    typed: Option<RecordedForm>,
 }
 
 /// Context of a failure beside the error.
 #[derive(Default)]
-struct Circumstances {
+struct FailureContext {
     /// The unavailable services.
     away: Vec<&'static str>,
     /// The fields of the submitted form.
@@ -52,7 +52,7 @@ struct Circumstances {
     owners: Vec<String>,
 }
 
-impl Asked {
+impl PageRequest {
     /// `None` for requests of programs, which are answered with JSON.
     pub(crate) fn read(class: Class, request: &mut Request) -> Option<Self> {
         let is_page = class.surface == Surface::Page
@@ -62,9 +62,9 @@ impl Asked {
         if !is_page {
             return None;
         }
-        let seen = Seen::default();
+        let seen = VisitorSlot::default();
         request.extensions_mut().insert(seen.clone());
-        let typed = Typed::watch(class, request);
+        let typed = RecordedForm::watch(class, request);
         let headers = request.headers();
         Some(Self {
             seen,
@@ -78,7 +78,7 @@ impl Asked {
 
     /// The response in place of the error.
     pub(crate) async fn answer(&self, error: &Error, request_id: &str, upstreams: &Upstreams) -> Response {
-        let mut circumstances = Circumstances::default();
+        let mut circumstances = FailureContext::default();
         if error.status == StatusCode::SERVICE_UNAVAILABLE {
             let standing = standing(upstreams).await;
             circumstances.away =
@@ -86,7 +86,7 @@ impl Asked {
         }
         if let Some(typed) = self.typed.as_ref().filter(|_| error.status.is_server_error()) {
             let is_known = self.seen.visitor().is_some();
-            let most = if is_known { typed::MOST_BYTES } else { typed::MOST_UNKNOWN_BYTES };
+            let most = if is_known { recorded_form::MOST_BYTES } else { recorded_form::MOST_UNKNOWN_BYTES };
             circumstances.typed = typed.fields(most).await.unwrap_or_default();
         }
         if let Some(visitor) = self.seen.visitor().filter(|_| error.status == StatusCode::FORBIDDEN) {
@@ -95,11 +95,11 @@ impl Asked {
         self.tell(error, request_id, &circumstances)
     }
 
-    fn tell(&self, error: &Error, request_id: &str, circumstances: &Circumstances) -> Response {
+    fn tell(&self, error: &Error, request_id: &str, circumstances: &FailureContext) -> Response {
         if error.status == StatusCode::UNAUTHORIZED {
             return see_other(&sign_in::address(self.page()));
         }
-        let told = Told::of(error);
+        let told = Explanation::of(error);
         let visitor = self.seen.visitor();
         let ways = self.ways(error, visitor.as_ref().and_then(|visitor| visitor.here_if_any()));
         let body = html! {
@@ -193,12 +193,12 @@ fn again(address: &str, typed: &[(String, String)]) -> Markup {
 }
 
 /// A title, and what happened with what to do.
-struct Told {
+struct Explanation {
     title: &'static str,
     sentence: String,
 }
 
-impl Told {
+impl Explanation {
     fn of(error: &Error) -> Self {
         let title = match error.status {
             StatusCode::BAD_REQUEST => "That could not be read",
@@ -280,14 +280,14 @@ fn own_path(headers: &HeaderMap) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn asked(method: Method, address: &str, referer: Option<&str>) -> Asked {
+    fn asked(method: Method, address: &str, referer: Option<&str>) -> PageRequest {
         let mut request =
             http::Request::builder().method(method).uri(address).body(axum::body::Body::empty()).unwrap();
         if let Some(referer) = referer {
             request.headers_mut().insert(header::REFERER, referer.parse().unwrap());
         }
         let class = Class::new(Surface::Page, crate::class::Who::Anyone);
-        Asked::read(class, &mut request).unwrap()
+        PageRequest::read(class, &mut request).unwrap()
     }
 
     async fn text(response: Response) -> String {
@@ -298,7 +298,7 @@ mod tests {
     #[tokio::test]
     async fn an_error_is_a_page_with_the_requests_id() {
         let mut error = Error::unknown_route();
-        let response = asked(Method::GET, "/nowhere", None).tell(&error, "r-<1>", &Circumstances::default());
+        let response = asked(Method::GET, "/nowhere", None).tell(&error, "r-<1>", &FailureContext::default());
         assert_eq!(response.status(), StatusCode::NOT_FOUND);
         assert_eq!(response.headers()[header::CONTENT_SECURITY_POLICY], document::POLICY);
         let html = text(response).await;
@@ -309,7 +309,7 @@ mod tests {
         );
         error.status = StatusCode::SERVICE_UNAVAILABLE;
         error.retry_after = Some(Duration::from_secs(7));
-        let circumstances = Circumstances { away: vec!["content"], ..Circumstances::default() };
+        let circumstances = FailureContext { away: vec!["content"], ..FailureContext::default() };
         let html = text(asked(Method::GET, "/w/1?a=b", None).tell(&error, "r", &circumstances)).await;
         assert!(html.contains("data-retry=\"7\"") && html.contains("href=\"/w/1?a=b\""), "{html}");
         assert!(html.contains("<strong>content</strong>: Files, databases"), "{html}");
@@ -321,7 +321,7 @@ mod tests {
         error.status = StatusCode::SERVICE_UNAVAILABLE;
         let typed = [("hash", "blake3:1"), ("content", "</textarea>\r\n\r\nmine")];
         let typed = typed.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let circumstances = Circumstances { typed, ..Circumstances::default() };
+        let circumstances = FailureContext { typed, ..FailureContext::default() };
         let html = text(asked(Method::POST, "/file/1/edit", None).tell(&error, "r", &circumstances)).await;
         assert!(html.contains("method=\"post\" action=\"/file/1/edit\""), "{html}");
         assert!(html.contains("<input type=\"hidden\" name=\"hash\" value=\"blake3:1\">"), "{html}");
@@ -332,8 +332,8 @@ mod tests {
     fn who_is_not_signed_in_is_sent_to_sign_in_and_comes_back_to_the_page() {
         let mut error = Error::unknown_route();
         error.status = StatusCode::UNAUTHORIZED;
-        let to = |asked: &Asked| {
-            let response = asked.tell(&error, "r", &Circumstances::default());
+        let to = |asked: &PageRequest| {
+            let response = asked.tell(&error, "r", &FailureContext::default());
             response.headers()[header::LOCATION].to_str().unwrap().to_owned()
         };
         assert_eq!(to(&asked(Method::GET, "/w/1?a=b", None)), "/sign-in?return_to=%2Fw%2F1%3Fa%3Db");
@@ -352,7 +352,7 @@ mod tests {
         ] {
             let request = http::Request::builder().uri(path).header(header::ACCEPT, accept);
             let mut request = request.body(axum::body::Body::empty()).unwrap();
-            assert_eq!(Asked::read(Class::UNKNOWN, &mut request).is_some(), is_page, "{path} {accept}");
+            assert_eq!(PageRequest::read(Class::UNKNOWN, &mut request).is_some(), is_page, "{path} {accept}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::document::{self, Document};
 use super::notice::Notice;
 use super::palette;
 use super::parts::{self, Icon, icon};
-use super::seeing;
+use super::viewer;
 use super::visitor::{Here, Visitor};
 
 /// An entry of the navigation.
@@ -143,7 +143,7 @@ impl<'a> Page<'a> {
                     @if let Some(aside) = &self.aside { div.buttons { (aside) } }
                 }
                 (toast(visitor, here))
-                (seeing::note(visitor))
+                (viewer::note(visitor))
                 (body)
             }
             (palette::dialog(here))

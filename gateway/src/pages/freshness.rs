@@ -14,13 +14,13 @@ use crate::operations::analytics;
 use crate::routes::Routes;
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// The periods offered, in days.
 const DAYS: [u32; 3] = [7, 30, 90];
-const USUAL: u32 = 30;
+const DEFAULT_DAYS: u32 = 30;
 /// Limit of folders and documents on the page; the API has all.
-const MOST: usize = 30;
+const MAX_ROWS: usize = 30;
 const AGES: [&str; 5] = ["A week", "A month", "Three months", "A year", "Older"];
 
 pub(super) fn routes() -> Routes {
@@ -29,13 +29,13 @@ pub(super) fn routes() -> Routes {
 
 /// The period.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-struct Looking {
+struct PageQuery {
     days: Option<String>,
 }
 
-async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let asked = looking.days.as_deref().and_then(|days| days.parse().ok());
-    let days = asked.filter(|days| DAYS.contains(days)).unwrap_or(USUAL);
+    let days = asked.filter(|days| DAYS.contains(days)).unwrap_or(DEFAULT_DAYS);
     let told = analytics::freshness(&visitor.person, Some(days)).await?;
     let base = format!("/w/{}", visitor.here()?.id);
     let page = Page::new("Freshness").crumbs(vec![("Analytics".to_owned(), format!("{base}/analytics"))]);
@@ -61,7 +61,7 @@ pub(super) fn body(base: &str, days: u32, told: &Freshness) -> Markup {
 }
 
 fn map(folders: &[FreshnessOfFolder]) -> Markup {
-    let shown = folders.iter().take(MOST);
+    let shown = folders.iter().take(MAX_ROWS);
     let most = shown.clone().flat_map(|folder| folder.retrievals_by_age).max().unwrap_or_default();
     let columns = [
         "Folder",
@@ -97,7 +97,7 @@ fn map(folders: &[FreshnessOfFolder]) -> Markup {
             summary { "The numbers" }
             (part::table("Retrievals by the age of what they returned", &headings, &numbers))
         }
-        @if folders.len() > MOST { p.quiet { "The first " (MOST) " of " (words::grouped(folders.len() as u64)) " folders." } }
+        @if folders.len() > MAX_ROWS { p.quiet { "The first " (MAX_ROWS) " of " (words::grouped(folders.len() as u64)) " folders." } }
     }
 }
 
@@ -131,7 +131,7 @@ fn documents(cited: &[CitedDocument]) -> Markup {
     oldest.truncate(100);
     oldest.sort_by(|one, other| one.updated_at.cmp(&other.updated_at));
     let rows = html! {
-        @for document in oldest.into_iter().take(MOST) {
+        @for document in oldest.into_iter().take(MAX_ROWS) {
             tr {
                 th scope="row" {
                     a href=(own(&document.url)) { bdi { (document.title) } }

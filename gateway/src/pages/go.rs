@@ -19,10 +19,10 @@ use crate::operations::{Context, Paging, databases, names, records};
 use crate::routes::Routes;
 use crate::schema::inputs;
 
-inputs!(Asked);
+inputs!(PageQuery);
 
 /// Limit per kind.
-const MOST: u32 = 8;
+const MAX_PER_KIND: u32 = 8;
 /// Limit of databases whose records are searched: each takes a request.
 const MOST_DATABASES: u32 = 8;
 
@@ -31,7 +31,7 @@ pub(super) fn routes() -> Routes {
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
-struct Asked {
+struct PageQuery {
     q: Option<String>,
     /// `file` for files only, for the editor's link completion.
     kind: Option<String>,
@@ -39,7 +39,7 @@ struct Asked {
 
 /// A target of the navigation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct NavigationTarget {
     kind: &'static str,
     name: String,
     address: String,
@@ -48,7 +48,7 @@ struct Place {
 /// The matches, and the failed parts.
 #[derive(Debug, Default)]
 struct Found {
-    places: Vec<Place>,
+    places: Vec<NavigationTarget>,
     problems: Vec<Problem>,
     /// Whether some databases were not searched.
     is_part: bool,
@@ -57,7 +57,7 @@ struct Found {
 }
 
 impl Found {
-    fn take(&mut self, found: Result<Vec<Place>, Problem>) {
+    fn take(&mut self, found: Result<Vec<NavigationTarget>, Problem>) {
         match found {
             Ok(found) => self.places.extend(found),
             // An invalid query fails in every part.
@@ -68,7 +68,7 @@ impl Found {
 }
 
 /// `GET /w/{id}/go?q=`.
-async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
+async fn show(visitor: Visitor, Query(asked): Query<PageQuery>) -> Answer {
     // No name contains control characters, and not every database accepts them.
     let typed: String = asked.q.unwrap_or_default().chars().filter(|one| !one.is_control()).collect();
     let typed = typed.trim();
@@ -115,7 +115,7 @@ async fn find(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Err
     let first = Paging { limit: Some(MOST_DATABASES), cursor: None };
     let (of_files, named, asked) = tokio::join!(
         found_files(&context, typed),
-        names::find(&context.upstreams, &context.call, typed.to_owned(), Some(MOST)),
+        names::find(&context.upstreams, &context.call, typed.to_owned(), Some(MAX_PER_KIND)),
         databases::list(&context, None, first),
     );
     let mut found = Found::default();
@@ -152,10 +152,10 @@ async fn find_files(visitor: &Visitor, typed: &str) -> Result<Found, crate::erro
     Ok(found)
 }
 
-fn pages(visitor: &Visitor, here: impl std::fmt::Display, typed: &str) -> Vec<Place> {
+fn pages(visitor: &Visitor, here: impl std::fmt::Display, typed: &str) -> Vec<NavigationTarget> {
     let fitting = frame::entries(visitor).filter(|entry| has(entry.title(), typed));
     fitting
-        .map(|entry| Place {
+        .map(|entry| NavigationTarget {
             kind: "page",
             name: entry.title().to_owned(),
             address: format!("/w/{here}{}", entry.path),
@@ -163,17 +163,17 @@ fn pages(visitor: &Visitor, here: impl std::fmt::Display, typed: &str) -> Vec<Pl
         .collect()
 }
 
-async fn found_files(context: &Context, typed: &str) -> Result<Vec<Place>, Problem> {
-    let input = form::input::<SearchFiles>(json!({"query": typed, "limit": MOST}))?;
+async fn found_files(context: &Context, typed: &str) -> Result<Vec<NavigationTarget>, Problem> {
+    let input = form::input::<SearchFiles>(json!({"query": typed, "limit": MAX_PER_KIND}))?;
     let found = files::search(context, input).await?.items;
     Ok(found
         .into_iter()
-        .map(|one| Place { kind: "file", address: places::file(&one.id), name: one.path })
+        .map(|one| NavigationTarget { kind: "file", address: places::file(&one.id), name: one.path })
         .collect())
 }
 
 /// The items of some kinds.
-fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Vec<Place> {
+fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Vec<NavigationTarget> {
     let place = |kind: TrashKind, id: &str, name: &str, path: Option<&str>| {
         let address = match kind {
             TrashKind::Folder => folder_pages::address(here, Some(id)),
@@ -182,7 +182,7 @@ fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Ve
             TrashKind::File | TrashKind::Record => return None,
         };
         let name = path.map_or_else(|| name.to_owned(), |path| format!("{path}/"));
-        Some(Place { kind: kind.as_str(), name, address })
+        Some(NavigationTarget { kind: kind.as_str(), name, address })
     };
     let of_kinds = found.items.iter().filter_map(|item| {
         let kind = TrashKind::from_number(item.kind).filter(|kind| kinds.contains(kind))?;
@@ -192,18 +192,22 @@ fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Ve
 }
 
 /// The records of a database that match the words, title matches first.
-async fn found_records(context: &Context, database: &Database, typed: &str) -> Result<Vec<Place>, Problem> {
+async fn found_records(
+    context: &Context,
+    database: &Database,
+    typed: &str,
+) -> Result<Vec<NavigationTarget>, Problem> {
     let Ok(id) = database.id.parse::<DatabaseId>() else { return Ok(Vec::new()) };
     let selection = records::Selection {
         search: Some(typed.to_owned()),
-        limit: Some(MOST),
+        limit: Some(MAX_PER_KIND),
         ..records::Selection::default()
     };
     let mut found = records::list(context, id, selection).await?.records;
     found.sort_by_key(|record| !has(&record.title, typed));
     Ok(found
         .into_iter()
-        .map(|record| Place {
+        .map(|record| NavigationTarget {
             kind: "record",
             address: places::record(&database.id, &record.id),
             name: format!("{} · {}", record.title, database.name),
@@ -228,7 +232,7 @@ mod tests {
         let mut found = Found::default();
         found.take(wrong());
         found.take(wrong());
-        let place = Place { kind: "file", name: "<b>".to_owned(), address: "/file/x".to_owned() };
+        let place = NavigationTarget { kind: "file", name: "<b>".to_owned(), address: "/file/x".to_owned() };
         found.take(Ok(vec![place]));
         let html = list(&found).into_string();
         assert_eq!(html.matches("is too long").count(), 1, "{html}");

@@ -17,7 +17,7 @@ use crate::operations::{Paging, health, imports, sources as connected, syncs};
 use crate::routes::Routes;
 
 /// The purpose of each service.
-const TOUCHES: [(&str, &str); 5] = [
+const SERVICE_PURPOSES: [(&str, &str); 5] = [
     ("auth", "Signing in, tokens, members. Nothing else works without it."),
     ("content", "Files, databases, memories, trash."),
     ("ingest", "Connected sources and documents from outside."),
@@ -33,7 +33,7 @@ pub(super) fn routes() -> Routes {
 
 /// What is unavailable while that service is down.
 pub(super) fn touches(service: &str) -> &'static str {
-    TOUCHES.iter().find(|(of, _)| *of == service).map(|(_, touches)| *touches).unwrap_or_default()
+    SERVICE_PURPOSES.iter().find(|(of, _)| *of == service).map(|(_, touches)| *touches).unwrap_or_default()
 }
 
 async fn show(visitor: Visitor) -> Answer {

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue};
 use crate::auth::cookie_value;
 
 const COOKIE: &str = "cairn_look";
-const KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
+const COOKIE_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The preferences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,7 +73,8 @@ impl Look {
     /// The cookie.
     pub(crate) fn cookie(self) -> Option<HeaderValue> {
         let Self { theme, density, keys } = self;
-        let (words, seconds) = ([theme.word(), density.word(), keys.word()].join("."), KEPT.as_secs());
+        let (words, seconds) =
+            ([theme.word(), density.word(), keys.word()].join("."), COOKIE_LIFETIME.as_secs());
         HeaderValue::from_str(&format!("{COOKIE}={words}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax"))
             .ok()
     }

@@ -21,7 +21,7 @@ use crate::operations::members::{self, AddMember, UpdateMember};
 use crate::routes::Routes;
 
 /// The idempotency field of a form: when it was rendered.
-const NUMBER: &str = "number";
+const RENDERED_AT: &str = "number";
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -37,30 +37,30 @@ fn address(workspace: WorkspaceId) -> String {
 }
 
 /// The values of the invitation form.
-struct Typed {
+struct FormInput {
     email: String,
     role: Role,
     number: i64,
 }
 
 async fn show(visitor: Visitor) -> Answer {
-    let typed = Typed { email: String::new(), role: Role::Editor, number: visitor.now().as_micros() };
+    let typed = FormInput { email: String::new(), role: Role::Editor, number: visitor.now().as_micros() };
     page(&visitor, &typed, None).await
 }
 
 /// Invites a person and shows the link. Resubmitting the same form, as a reload does, creates nothing.
 async fn invite(visitor: Visitor, form: Form) -> Answer {
     let here = visitor.here()?;
-    let typed = Typed {
+    let typed = FormInput {
         email: form.trimmed("email").to_owned(),
         role: form.text("role").parse().unwrap_or(Role::Viewer),
-        number: form.text(NUMBER).parse().unwrap_or_else(|_| visitor.now().as_micros()),
+        number: form.text(RENDERED_AT).parse().unwrap_or_else(|_| visitor.now().as_micros()),
     };
     let input = match form::input::<AddMember>(json!({"email": typed.email, "role": form.text("role")})) {
         Ok(input) => input,
         Err(problem) => return page(&visitor, &typed, Some(&problem)).await,
     };
-    if form.has(NUMBER) && visitor.manages() && is_made(&visitor, here, &typed).await? {
+    if form.has(RENDERED_AT) && visitor.manages() && is_made(&visitor, here, &typed).await? {
         return Ok(made_before(&visitor, here, &typed.email));
     }
     match members::add(&visitor.person, here.id, input).await {
@@ -73,7 +73,7 @@ async fn invite(visitor: Visitor, form: Form) -> Answer {
 }
 
 /// Whether that email was invited since the form was rendered.
-async fn is_made(visitor: &Visitor, here: &Here, typed: &Typed) -> Result<bool, Problem> {
+async fn is_made(visitor: &Visitor, here: &Here, typed: &FormInput) -> Result<bool, Problem> {
     let shown = Timestamp::from_micros(typed.number).as_seconds();
     let open = invitations::list(&visitor.person, here.id).await?;
     Ok(open.iter().any(|invitation| {
@@ -109,7 +109,7 @@ async fn withdraw(
     Ok(visitor.done(&address(workspace), &Notice::Withdrawn))
 }
 
-async fn page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) -> Answer {
+async fn page(visitor: &Visitor, typed: &FormInput, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?;
     let people = members::list(&visitor.person, here.id).await?;
     let open =
@@ -194,7 +194,7 @@ fn invited(here: &Here, open: &[Invitation]) -> Markup {
     parts::table("Open invitations", &["Email", "Role", "By", "Ends", ""], &rows)
 }
 
-fn form(here: &Here, typed: &Typed, problem: Option<&Problem>) -> Markup {
+fn form(here: &Here, typed: &FormInput, problem: Option<&Problem>) -> Markup {
     let roles = Role::ALL.into_iter().map(|role| Choice {
         value: role.as_str(),
         label: words::role(role),
@@ -204,7 +204,7 @@ fn form(here: &Here, typed: &Typed, problem: Option<&Problem>) -> Markup {
         section.card aria-labelledby="invite" {
             h2 #invite { "Invite somebody" }
             form.fields method="post" action=(address(here.id)) {
-                input type="hidden" name=(NUMBER) value=(typed.number);
+                input type="hidden" name=(RENDERED_AT) value=(typed.number);
                 (Field::email("email", "Email").value(&typed.email).problem(problem).render())
                 (parts::choices("role", "Role", roles))
                 div.buttons { button.primary type="submit" data-key="n" { "Invite" } }

@@ -9,9 +9,9 @@ use maud::{Markup, html};
 use super::activity::row;
 use super::connect;
 use super::frame::Page;
+use super::live_calls::{self, LiveListQuery};
 use super::parts::{self, Tone};
 use super::visitor::{Here, Visitor};
-use super::wire::{self, Shown};
 use super::{Answer, MEMBER, places, words};
 use crate::answers::{ActivityEntry, IndexState, Indexing, WorkspaceOverview, time};
 use crate::error::Error;
@@ -28,7 +28,11 @@ pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}", show)
 }
 
-async fn show(State(events): State<Arc<Events>>, visitor: Visitor, Query(shown): Query<Shown>) -> Answer {
+async fn show(
+    State(events): State<Arc<Events>>,
+    visitor: Visitor,
+    Query(shown): Query<LiveListQuery>,
+) -> Answer {
     let here = visitor.here()?;
     let context = visitor.context()?;
     let latest = Paging { limit: Some(LATEST), cursor: None };
@@ -47,7 +51,7 @@ async fn show(State(events): State<Arc<Events>>, visitor: Visitor, Query(shown):
         section #held data-live="change changes" { (counts(&base, &held)) }
         (failing(here.id, &held))
         section #indexing data-live="index" { (index(&held.indexing)) }
-        (wire::section(here.id, &events.recent(here.id), &shown))
+        (live_calls::section(here.id, &events.recent(here.id), &shown))
         @if visitor.manages() && held.indexing.state != IndexState::Unavailable { (answers(&base)) }
         (parts::question_log(visitor.question_log_days()))
         section #changed data-live="change changes" { (changes(here, &done.entries)) }

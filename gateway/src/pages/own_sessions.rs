@@ -24,7 +24,7 @@ const SYSTEMS: [(&str, &str); 6] = [
     ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
 ];
-const LONGEST: usize = 60;
+const MAX_NAME_LENGTH: usize = 60;
 
 /// The list with a button to end each session but the current one, which signing out ends.
 pub(super) fn list(listed: &Result<Vec<OwnSession>, Problem>) -> Markup {
@@ -55,7 +55,7 @@ pub(super) fn agent(named: &str) -> String {
         (Some(browser), Some(system)) => format!("{browser} on {system}"),
         (Some(browser), None) => browser.to_owned(),
         (None, _) if named.trim().is_empty() => "Something that did not name itself".to_owned(),
-        (None, _) => named.chars().take(LONGEST).collect(),
+        (None, _) => named.chars().take(MAX_NAME_LENGTH).collect(),
     }
 }
 
@@ -88,6 +88,6 @@ mod tests {
         ] {
             assert_eq!(agent(named), name);
         }
-        assert_eq!(agent(&"é".repeat(200)).chars().count(), LONGEST);
+        assert_eq!(agent(&"é".repeat(200)).chars().count(), MAX_NAME_LENGTH);
     }
 }

@@ -27,12 +27,12 @@ pub(super) fn is_of_a_form(problem: &Problem) -> bool {
 
 /// The values of a form's fields: the rejected input, else the current values.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Filled<'a> {
+pub(super) struct FormValues<'a> {
     id: &'a str,
     refused: Option<Refused<'a>>,
 }
 
-impl<'a> Filled<'a> {
+impl<'a> FormValues<'a> {
     /// For the form with that id.
     pub(super) fn new(id: &'a str, refused: Option<Refused<'a>>) -> Self {
         Self { id, refused: refused.filter(|refused| refused.of == id) }
@@ -92,9 +92,9 @@ impl<'a> Popovers<'a> {
         id: &'a str,
         label: &str,
         key: Option<&str>,
-        form: impl FnOnce(Filled<'a>) -> Markup,
+        form: impl FnOnce(FormValues<'a>) -> Markup,
     ) {
-        let filled = Filled::new(id, self.refused);
+        let filled = FormValues::new(id, self.refused);
         let form = form(filled);
         if filled.form().is_some() {
             self.open = html! { section.card.again aria-label=(label) { h2 { (label) } (form) } };

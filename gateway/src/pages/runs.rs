@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// What all kinds of runs have in common.
 #[derive(Debug)]
-pub(super) struct Standing<'a> {
+pub(super) struct RunSummary<'a> {
     /// The URL of its page.
     pub(super) address: &'a str,
     pub(super) status: RunStatus,
@@ -56,7 +56,7 @@ pub(super) fn by(author: Option<&Author>) -> Markup {
     }
 }
 
-impl Standing<'_> {
+impl RunSummary<'_> {
     /// Whether the run is queued or in progress, so that its page polls.
     pub(super) const fn is_busy(&self) -> bool {
         matches!(self.status, RunStatus::Queued | RunStatus::Running)
@@ -234,8 +234,8 @@ mod tests {
 
     use super::*;
 
-    fn standing(status: RunStatus) -> Standing<'static> {
-        Standing {
+    fn standing(status: RunStatus) -> RunSummary<'static> {
+        RunSummary {
             address: "/w/1/sync/2",
             status,
             total: 1_204,

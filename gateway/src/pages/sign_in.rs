@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub(crate) const PROVIDER_START: &str = "/oauth/oidc/start";
 const PAGE: &str = "/sign-in";
 /// The limit of a return path in an OIDC sign-in.
-const LONGEST_PATH: usize = 2_800;
+const MAX_PATH_LENGTH: usize = 2_800;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(FORM, PAGE, ask).post(FORM.costing(Cost::PASSWORD), PAGE, answer).post(
@@ -91,7 +91,7 @@ pub(crate) fn is_own_path(path: &str) -> bool {
     let mut letters = path.chars();
     letters.next() == Some('/')
         && !matches!(letters.next(), Some('/' | '\\'))
-        && path.len() <= LONGEST_PATH
+        && path.len() <= MAX_PATH_LENGTH
         && path.bytes().all(|byte| matches!(byte, b'!'..=b'~'))
 }
 
@@ -124,14 +124,14 @@ async fn answer(State(sessions): State<Sessions>, parts: Parts, form: Form) -> A
     let (email, password) = (form.trimmed("email"), form.text("password"));
     let back = return_to(form.text("return_to"));
     if email.is_empty() || password.is_empty() {
-        return Ok(page(&sessions, &parts, back, email, Some(&Wrong::empty())).await);
+        return Ok(page(&sessions, &parts, back, email, Some(&SignInError::empty())).await);
     }
     match sessions.open(&parts, email.to_owned(), password.to_owned()).await {
         Ok(opened) => {
             let cookie = sessions.cookie(&opened.session_secret, opened.expires_at.as_ref())?;
             Ok(with_cookie(see_other(back), cookie))
         }
-        Err(problem) => match Wrong::of(problem) {
+        Err(problem) => match SignInError::of(problem) {
             Ok(wrong) => Ok(page(&sessions, &parts, back, email, Some(&wrong)).await),
             Err(problem) => Err(problem.into()),
         },
@@ -145,13 +145,13 @@ async fn leave(State(sessions): State<Sessions>, parts: Parts) -> Answer {
 }
 
 /// Why the sign-in failed.
-struct Wrong {
+struct SignInError {
     status: StatusCode,
     message: String,
     retry_after: Option<HeaderValue>,
 }
 
-impl Wrong {
+impl SignInError {
     fn empty() -> Self {
         let message = "Enter your email and your password.".to_owned();
         Self { status: StatusCode::BAD_REQUEST, message, retry_after: None }
@@ -181,7 +181,7 @@ async fn page(
     parts: &Parts,
     back: &str,
     email: &str,
-    wrong: Option<&Wrong>,
+    wrong: Option<&SignInError>,
 ) -> Response {
     let provider = sessions.provider(&call_of(parts)).await;
     let form = SignInForm {
@@ -223,7 +223,7 @@ mod tests {
         for own in ["/", "/w/1?a=b%20c#x", "/file/1?lines=1-2"] {
             assert_eq!(return_to(own), own);
         }
-        let long = format!("/{}", "x".repeat(LONGEST_PATH));
+        let long = format!("/{}", "x".repeat(MAX_PATH_LENGTH));
         for other in [
             "",
             "w/1",

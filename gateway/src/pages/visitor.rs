@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::operations::Context;
 use crate::operations::person::Person;
 use crate::operations::sessions::Sessions;
-use crate::operations::views::{Seen as Eye, TokenViews, View};
+use crate::operations::views::{TokenViews, View, ViewTarget};
 use crate::own_writes::OwnWrites;
 
 /// The cookie with the workspace visited last.
@@ -49,7 +49,7 @@ pub(crate) struct Visitor {
     /// Whether a script takes a fragment of the page; errors are then shown in it.
     pub(crate) takes_part: bool,
     here: Option<Here>,
-    seen_as: Option<SeenAs>,
+    seen_as: Option<ViewedAs>,
     last: Option<WorkspaceId>,
     secret: String,
     authenticator: Arc<Authenticator>,
@@ -72,7 +72,7 @@ pub(crate) struct Here {
 
 /// The token that a visitor views the page as.
 #[derive(Debug, Clone)]
-pub(crate) struct SeenAs {
+pub(crate) struct ViewedAs {
     pub(crate) id: String,
     pub(crate) name: String,
 }
@@ -108,7 +108,7 @@ impl FromRequestParts<App> for Visitor {
             Some(identity) => visitor.seated(identity)?,
             None => visitor,
         };
-        if let Some(seen) = parts.extensions.get::<Seen>() {
+        if let Some(seen) = parts.extensions.get::<VisitorSlot>() {
             seen.note(&visitor);
         }
         Ok(visitor)
@@ -133,7 +133,7 @@ impl Visitor {
         let call = self.person.call.clone().with_identity(&identity.signed);
         let visitor = Self { person: Person { call, ..self.person.clone() }, ..self };
         let visitor = visitor.seated(Arc::new(identity))?;
-        if let Some(seen) = parts.extensions.get::<Seen>() {
+        if let Some(seen) = parts.extensions.get::<VisitorSlot>() {
             seen.note(&visitor);
         }
         Ok(visitor)
@@ -166,7 +166,7 @@ impl Visitor {
     }
 
     /// The workspace as a token sees it, or would see it.
-    pub(crate) async fn see(&self, eye: Eye) -> Result<View, Error> {
+    pub(crate) async fn see(&self, eye: ViewTarget) -> Result<View, Error> {
         let token_views = TokenViews {
             authenticator: Arc::clone(&self.authenticator),
             upstreams: Arc::clone(&self.person.upstreams),
@@ -179,15 +179,15 @@ impl Visitor {
     /// The same visitor with the token's read rights, and no write rights.
     pub(crate) async fn looking_as(&self, token: &Token) -> Result<Self, Error> {
         let id = token.id.parse().map_err(|_| Problem::not_found("there is no such token"))?;
-        let view = self.see(Eye::Token(id)).await?.context;
+        let view = self.see(ViewTarget::Token(id)).await?.context;
         let here = Here { identity: view.identity, ..self.here()?.clone() };
         let person = Person { call: view.call, ..self.person.clone() };
-        let seen_as = Some(SeenAs { id: token.id.clone(), name: token.name.clone() });
+        let seen_as = Some(ViewedAs { id: token.id.clone(), name: token.name.clone() });
         Ok(Self { person, here: Some(here), seen_as, ..self.clone() })
     }
 
     /// The token that the page is viewed as, if any.
-    pub(crate) const fn seen_as(&self) -> Option<&SeenAs> {
+    pub(crate) const fn seen_as(&self) -> Option<&ViewedAs> {
         self.seen_as.as_ref()
     }
 
@@ -289,9 +289,9 @@ pub(crate) fn see_other(to: &str) -> Response {
 
 /// Who was found to look at a page, for what is shown when the page fails.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen(Arc<Mutex<Option<Visitor>>>);
+pub(crate) struct VisitorSlot(Arc<Mutex<Option<Visitor>>>);
 
-impl Seen {
+impl VisitorSlot {
     pub(super) fn note(&self, visitor: &Visitor) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(visitor.clone());
     }

@@ -11,7 +11,7 @@ use super::headers::report;
 use super::{Key, Limits, Quota};
 
 /// Failed sign-ins per address, whatever the account.
-const OF_ADDRESS: Quota = Quota::new(Some(10), Some(60), Some(300));
+const PER_ADDRESS: Quota = Quota::new(Some(10), Some(60), Some(300));
 
 /// A sign-in in progress: counted as failed until its outcome is known.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Limits {
         source: IpAddr,
     ) -> Result<Attempt, Problem> {
         let address = Key::new("sign-in-address", source);
-        let counted = self.limiter.take(&address, OF_ADDRESS, 1).await;
+        let counted = self.limiter.take(&address, PER_ADDRESS, 1).await;
         let tightest = counted.tightest();
         report(extensions, tightest);
         let Some(standing) = tightest.filter(|_| !counted.admitted) else { return Ok(Attempt(address)) };
@@ -36,7 +36,7 @@ impl Limits {
 
     /// Refunds an attempt that succeeded, or whose secret was never checked.
     pub(crate) async fn refund_sign_in(&self, Attempt(address): Attempt) {
-        self.limiter.refund(&address, OF_ADDRESS, 1).await;
+        self.limiter.refund(&address, PER_ADDRESS, 1).await;
     }
 }
 

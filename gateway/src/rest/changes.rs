@@ -29,7 +29,7 @@ use crate::suspension::Permits;
 
 inputs!(ListChanges);
 
-const USUAL: u32 = 100;
+const DEFAULT_LIMIT: u32 = 100;
 const LAST_EVENT_ID: &str = "last-event-id";
 /// Interval of keep-alive comments, so that no proxy closes an idle stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -86,7 +86,7 @@ pub(super) async fn list(
         return stream(&follows, &app, &context, seen.or(after), parts).await;
     }
     let wait = Duration::from_secs(query.wait.unwrap_or_default().into());
-    let options = ListOptions { after, limit: query.limit.unwrap_or(USUAL), wait };
+    let options = ListOptions { after, limit: query.limit.unwrap_or(DEFAULT_LIMIT), wait };
     let (changes, _) = if wait.is_zero() || after.is_none() {
         changes::list(&context.upstreams, &context.call, options).await?
     } else {

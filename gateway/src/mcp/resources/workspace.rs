@@ -21,7 +21,7 @@ const SOURCE: &str = "cairn://source/";
 /// The page size of list_source_documents.
 const SOURCE_DOCUMENTS: u32 = 200;
 /// A slug has at most 100 bytes, an id fewer.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_LENGTH: usize = 100;
 
 /// What a URI names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Named {
         }
         let name = uri.strip_prefix(MEMORY)?;
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_name = (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_plain);
+        let is_name = (1..=MAX_NAME_LENGTH).contains(&name.len()) && name.bytes().all(is_plain);
         is_name.then(|| Self::Memory(name.to_owned()))
     }
 }
@@ -103,7 +103,7 @@ fn text(value: &impl Serialize) -> String {
 
 /// A cursor into the list: memories come before files, because they say when they are worth reading.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ListCursor {
     section: Section,
     /// The page token of the section; empty at its start.
     token: String,
@@ -115,7 +115,7 @@ enum Section {
     Files,
 }
 
-impl Place {
+impl ListCursor {
     pub(super) const fn first() -> Self {
         Self { section: Section::Memories, token: String::new() }
     }
@@ -136,7 +136,7 @@ impl Place {
 }
 
 /// The cursor's text.
-impl fmt::Display for Place {
+impl fmt::Display for ListCursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let section = match self.section {
             Section::Memories => "m",
@@ -150,10 +150,10 @@ impl fmt::Display for Place {
 /// empty.
 pub(super) async fn append(
     context: &Context,
-    mut place: Place,
+    mut place: ListCursor,
     entries: &mut Vec<Value>,
     most: usize,
-) -> Result<Option<Place>, Failure> {
+) -> Result<Option<ListCursor>, Failure> {
     while let Some(room) = most.checked_sub(entries.len()).filter(|room| *room > 0) {
         let paging = Paging { limit: u32::try_from(room).ok(), cursor: Some(place.token) };
         let next = match part(context, place.section, paging, entries).await {
@@ -163,8 +163,8 @@ pub(super) async fn append(
             Err(problem) => return Err(failure_of(&problem)),
         };
         place = match (next, place.section) {
-            (Some(token), section) => Place { section, token },
-            (None, Section::Memories) => Place { section: Section::Files, token: String::new() },
+            (Some(token), section) => ListCursor { section, token },
+            (None, Section::Memories) => ListCursor { section: Section::Files, token: String::new() },
             (None, Section::Files) => return Ok(None),
         };
     }
@@ -231,7 +231,7 @@ mod tests {
         let id = "0199c0de-0000-7000-8000-0000000000f1";
         assert_eq!(Named::parse(&format!("{FILE}{id}")), id.parse().ok().map(Named::File));
         assert_eq!(Named::parse("cairn://memory/a-guide"), Some(Named::Memory("a-guide".to_owned())));
-        let long = format!("{MEMORY}{}", "x".repeat(LONGEST_NAME + 1));
+        let long = format!("{MEMORY}{}", "x".repeat(MAX_NAME_LENGTH + 1));
         for odd in [
             "",
             "cairn://file/",
@@ -253,11 +253,11 @@ mod tests {
     fn a_cursor_comes_back_as_its_place() {
         for (section, token) in [(Section::Memories, "abc_-"), (Section::Files, ""), (Section::Files, "a.b")]
         {
-            let place = Place { section, token: token.to_owned() };
-            assert_eq!(Place::read(&place.to_string()), Some(place));
+            let place = ListCursor { section, token: token.to_owned() };
+            assert_eq!(ListCursor::read(&place.to_string()), Some(place));
         }
         for odd in ["", "m", "m.", "x.y", "f"] {
-            assert_eq!(Place::read(odd), None, "{odd}");
+            assert_eq!(ListCursor::read(odd), None, "{odd}");
         }
     }
 }

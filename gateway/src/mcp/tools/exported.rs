@@ -8,7 +8,7 @@ use super::Tool;
 const COMMENTS: [&str; 6] = ["description", "examples", "format", "minimum", "maximum", "default"];
 
 /// How many levels of a result its output schema describes; deeper ones only have their type.
-const DEEPEST: usize = 0;
+const MAX_RESULT_DEPTH: usize = 0;
 
 /// A tool's entry in the list.
 pub(super) fn described(tool: &Tool) -> Value {
@@ -90,7 +90,7 @@ fn bare(schema: &mut Value, depth: usize) {
     for comment in COMMENTS {
         fields.remove(comment);
     }
-    if depth > DEEPEST {
+    if depth > MAX_RESULT_DEPTH {
         fields.retain(|name, _| name == "type");
     }
     if let Some(items) = fields.get_mut("items") {

@@ -122,7 +122,7 @@ async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
         context.show(&[(&file.id, &file.content_hash)]);
     }
     let content = file.content.unwrap_or_default();
-    let from = Place { line: input.from_line.unwrap_or(1), byte: input.from_byte.unwrap_or(0) };
+    let from = TextPosition { line: input.from_line.unwrap_or(1), byte: input.from_byte.unwrap_or(0) };
     let is_whole = from == START && input.max_lines.is_none() && content.len() <= MOST_BYTES;
     if is_whole {
         return Ok(Outcome::text(content));
@@ -139,14 +139,14 @@ async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
 
 /// Where to start reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct TextPosition {
     /// From 1.
     line: u32,
     /// Within the line, from 0.
     byte: u32,
 }
 
-const START: Place = Place { line: 1, byte: 0 };
+const START: TextPosition = TextPosition { line: 1, byte: 0 };
 
 /// A range of lines.
 struct Part<'a> {
@@ -164,7 +164,12 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn of(content: &'a str, from: Place, max_lines: Option<u32>, most_bytes: usize) -> Result<Self, Problem> {
+    fn of(
+        content: &'a str,
+        from: TextPosition,
+        max_lines: Option<u32>,
+        max_bytes: usize,
+    ) -> Result<Self, Problem> {
         let total = content.lines().count();
         let from_line = usize::try_from(from.line).unwrap_or(usize::MAX);
         if from_line > total.max(1) {
@@ -175,7 +180,7 @@ impl<'a> Part<'a> {
         let most = max_lines.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         let mut wanted = content.lines().skip(from_line.saturating_sub(1)).take(most).peekable();
         let first_byte = byte_in(wanted.peek().copied().unwrap_or_default(), from.byte)?;
-        let mut room = most_bytes;
+        let mut room = max_bytes;
         let mut lines: Vec<&str> = Vec::new();
         let (mut is_cut, mut cut_at) = (false, None);
         for line in wanted {
@@ -247,12 +252,12 @@ async fn get_several(context: &Context, arguments: Arguments) -> Result<Outcome,
     let input: GetFiles = arguments.read()?;
     let moment = PastMoment::read(input.as_of.as_deref(), None)?;
     let is_of_now = moment.is_none();
-    let asking = Asking { most_bytes: input.max_bytes.unwrap_or(MOST_BYTES as u64), as_of: input.as_of };
+    let options = ReadOptions { max_bytes: input.max_bytes.unwrap_or(MOST_BYTES as u64), as_of: input.as_of };
     let (known, unknown): (Vec<String>, Vec<String>) =
         input.ids.iter().cloned().partition(|id| id.parse::<FileId>().is_ok());
     let mut found: Vec<(String, files::Outcome)> = match known.is_empty() {
         true => Vec::new(),
-        false => files::get_many(context, known, asking.most_bytes, moment).await?,
+        false => files::get_many(context, known, options.max_bytes, moment).await?,
     };
     found.extend(unknown.into_iter().map(|id| {
         let problem =
@@ -270,7 +275,7 @@ async fn get_several(context: &Context, arguments: Arguments) -> Result<Outcome,
             {
                 context.show(&[(&file.id, &file.content_hash)]);
             }
-            entries.push(entry((id, outcome), &asking, &mut room));
+            entries.push(entry((id, outcome), &options, &mut room));
         }
     }
     let total = entries.len() as u64;
@@ -278,13 +283,13 @@ async fn get_several(context: &Context, arguments: Arguments) -> Result<Outcome,
 }
 
 /// Common arguments of reading several files.
-struct Asking {
+struct ReadOptions {
     /// Larger contents are omitted.
-    most_bytes: u64,
+    max_bytes: u64,
     as_of: Option<String>,
 }
 
-impl Asking {
+impl ReadOptions {
     /// The call that reads a file that did not fit.
     fn instead(&self, id: &str) -> Value {
         match &self.as_of {
@@ -295,8 +300,8 @@ impl Asking {
 }
 
 /// The entry of one of several files.
-fn entry((id, outcome): (String, files::Outcome), asking: &Asking, room: &mut u64) -> Value {
-    let most_bytes = asking.most_bytes;
+fn entry((id, outcome): (String, files::Outcome), options: &ReadOptions, room: &mut u64) -> Value {
+    let max_bytes = options.max_bytes;
     let file = match outcome {
         Ok(file) => file,
         Err(problem) => {
@@ -304,8 +309,8 @@ fn entry((id, outcome): (String, files::Outcome), asking: &Asking, room: &mut u6
         }
     };
     let size = file.size_bytes;
-    let skipped = if size > most_bytes {
-        Some(format!("its content of {size} bytes is larger than maxBytes ({most_bytes})"))
+    let skipped = if size > max_bytes {
+        Some(format!("its content of {size} bytes is larger than maxBytes ({max_bytes})"))
     } else if size > *room || file.content.is_none() {
         Some(format!("its content of {size} bytes does not fit into this answer beside those before it"))
     } else {
@@ -314,7 +319,7 @@ fn entry((id, outcome): (String, files::Outcome), asking: &Asking, room: &mut u6
     };
     let mut fields = fields_of(file, skipped.is_some());
     if let Some(why) = skipped {
-        let next = asking.instead(&id);
+        let next = options.instead(&id);
         fields.insert("skipped".to_owned(), Value::from(format!("{why}; call get_file with {next}")));
     }
     Value::Object(fields)
@@ -332,8 +337,8 @@ fn fields_of(file: File, is_skipped: bool) -> Map<String, Value> {
 mod tests {
     use super::*;
 
-    fn read(content: &str, from: u32, lines: Option<u32>, most_bytes: usize) -> (String, Option<String>) {
-        let part = Part::of(content, Place { line: from, byte: 0 }, lines, most_bytes).unwrap();
+    fn read(content: &str, from: u32, lines: Option<u32>, max_bytes: usize) -> (String, Option<String>) {
+        let part = Part::of(content, TextPosition { line: from, byte: 0 }, lines, max_bytes).unwrap();
         (part.text(), part.go_on("F", &Map::new()))
     }
 
@@ -345,7 +350,7 @@ mod tests {
         assert_eq!(range(2, Some(1)), "[lines 2-2 of 3]\ntwo");
         assert_eq!(range(3, Some(9)), "[lines 3-3 of 3]\nthree");
         assert_eq!(read("", 1, Some(5), 100).0, "[lines 0-0 of 0]\n");
-        assert!(Part::of(text, Place { line: 4, byte: 0 }, None, 100).is_err());
+        assert!(Part::of(text, TextPosition { line: 4, byte: 0 }, None, 100).is_err());
     }
 
     #[test]
@@ -367,11 +372,11 @@ mod tests {
 
     #[test]
     fn a_line_is_read_to_its_end() {
-        let rest = |byte| Part::of("ééé\nb", Place { line: 1, byte }, None, 5).unwrap();
+        let rest = |byte| Part::of("ééé\nb", TextPosition { line: 1, byte }, None, 5).unwrap();
         assert_eq!(rest(2).text(), "[lines 1-1 of 2, line 1 from byte 2]\néé");
         assert!(rest(2).go_on("F", &Map::new()).unwrap().contains("\"fromLine\":2"));
         assert_eq!(rest(4).text(), "[lines 1-2 of 2, line 1 from byte 4]\né\nb");
         assert_eq!(rest(6).lines, ["", "b"]);
-        assert!(Part::of("a", Place { line: 1, byte: 2 }, None, 5).is_err());
+        assert!(Part::of("a", TextPosition { line: 1, byte: 2 }, None, 5).is_err());
     }
 }

@@ -15,17 +15,17 @@ const WWW_AUTHENTICATE: &str = "mcp/www_authenticate";
 /// The placeholder in a recovery for the name that the caller knows.
 const NAME: &str = "{name}";
 /// Longer values are replaced by an ellipsis.
-const LONGEST_SHOWN: usize = 60;
+const MAX_SHOWN_LENGTH: usize = 60;
 /// Values above this are not retained for a refusal; far above what is shown.
-const LONGEST_KEPT: usize = 1024;
+const MAX_RETAINED_BYTES: usize = 1024;
 
 /// The arguments as needed for a refusal, without large values: a call may carry the text of a file.
 pub(super) fn sketch(given: &Map<String, Value>) -> Map<String, Value> {
     let sketched = |value: &Value| match value {
-        Value::String(text) if text.len() <= LONGEST_KEPT => value.clone(),
-        Value::Array(_) | Value::Object(_) if length(value) <= LONGEST_KEPT => value.clone(),
+        Value::String(text) if text.len() <= MAX_RETAINED_BYTES => value.clone(),
+        Value::Array(_) | Value::Object(_) if length(value) <= MAX_RETAINED_BYTES => value.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-        Value::String(_) | Value::Array(_) | Value::Object(_) => Value::from("…".repeat(LONGEST_KEPT)),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => Value::from("…".repeat(MAX_RETAINED_BYTES)),
     };
     given.iter().map(|(name, value)| (name.clone(), sketched(value))).collect()
 }
@@ -125,7 +125,8 @@ fn name_for_an_id<'a>(given: &'a Map<String, Value>, violations: &[Violation]) -
     let wrong = violations.iter().find(|violation| violation.code == "invalid_id")?;
     let value = given.iter().find(|(name, _)| meant(name, &wrong.path))?.1.as_str()?.trim();
     let is_plain = |letter: char| !letter.is_control() && letter != '"' && letter != '\\';
-    let is_name = !value.is_empty() && value.chars().count() <= LONGEST_SHOWN && value.chars().all(is_plain);
+    let is_name =
+        !value.is_empty() && value.chars().count() <= MAX_SHOWN_LENGTH && value.chars().all(is_plain);
     is_name.then(|| value.rsplit('/').next().unwrap_or(value)).filter(|name| !name.is_empty())
 }
 
@@ -166,8 +167,8 @@ fn corrected(tool: &Tool, given: &Map<String, Value>, violations: &[Violation]) 
 
 fn shortened(value: &Value) -> Value {
     let is_long = match value {
-        Value::String(text) => text.chars().nth(LONGEST_SHOWN).is_some(),
-        Value::Array(_) | Value::Object(_) => value.to_string().len() > 2 * LONGEST_SHOWN,
+        Value::String(text) => text.chars().nth(MAX_SHOWN_LENGTH).is_some(),
+        Value::Array(_) | Value::Object(_) => value.to_string().len() > 2 * MAX_SHOWN_LENGTH,
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     };
     if is_long { Value::from("…") } else { value.clone() }

@@ -1,6 +1,6 @@
 //! `/w/{id}/activity`: the activity log, newest first. Filters are part of the URL.
 
-mod asked;
+mod query;
 pub(super) mod row;
 mod undo;
 
@@ -8,7 +8,7 @@ use cairn_proto::domain::TrashKind;
 use http::request::Parts;
 use maud::{Markup, html};
 
-use self::asked::Looking;
+use self::query::PageQuery;
 use super::frame::Page;
 use super::parts::{self, Choice, Field, Pages};
 use super::visitor::Visitor;
@@ -28,7 +28,7 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER.costing(Cost::BULK), "/w/{id}/activity/undo", undo::carry_out)
 }
 
-async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<Looking>) -> Answer {
+async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<PageQuery>) -> Answer {
     let context = visitor.context()?;
     let path = format!("/w/{}/activity", visitor.here()?.id);
     let trail = super::marks(&parts);
@@ -79,7 +79,7 @@ fn nothing(is_narrowed: bool) -> Markup {
 }
 
 /// The filters, as a GET form.
-fn choices(path: &str, looking: &Looking, actors: &[Author], tree: &folders::Tree) -> Markup {
+fn choices(path: &str, looking: &PageQuery, actors: &[Author], tree: &folders::Tree) -> Markup {
     let anybody = Choice { value: "", label: "Everybody", is_chosen: looking.who.is_none() };
     let labels: Vec<String> = actors.iter().map(row::named).collect();
     let known = actors.iter().zip(&labels).map(|(actor, label)| Choice {

@@ -8,7 +8,7 @@ use cairn_proto::domain::{ActivityAction, TrashKind, UndoAction};
 use http::request::Parts;
 use maud::{Markup, html};
 
-use super::asked::Looking;
+use super::query::PageQuery;
 use super::row;
 use crate::answers::{ActivityEntry, Author, Undo};
 use crate::operations::activity::{self, UndoActivity};
@@ -52,7 +52,7 @@ pub(super) fn of_write(visitor: &Visitor, path: &str, write: &str) -> Markup {
 }
 
 /// The link to the plan of everything by one principal, when the list is filtered by one.
-pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &Looking, actors: &[Author]) -> Markup {
+pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &PageQuery, actors: &[Author]) -> Markup {
     let who = actors.iter().find(|actor| looking.who.as_deref() == Some(&actor.id));
     html! {
         @if let (Some(who), true) = (who, visitor.may_undo()) {
@@ -64,7 +64,7 @@ pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &Looking, actors: &
 
 /// The selection of a URL or a form.
 #[derive(Debug, Default)]
-struct Selected {
+struct UndoSelection {
     entries: Vec<String>,
     write: Option<String>,
     who: Option<String>,
@@ -73,7 +73,7 @@ struct Selected {
     to: Option<String>,
 }
 
-impl Selected {
+impl UndoSelection {
     fn read(fields: &Form) -> Self {
         let one = |name: &str| Some(fields.trimmed(name).to_owned()).filter(|text| !text.is_empty());
         Self {
@@ -128,7 +128,7 @@ impl Selected {
 
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let asked = Form::read(parts.uri.query().unwrap_or_default().as_bytes());
-    let selected = Selected::read(&asked);
+    let selected = UndoSelection::read(&asked);
     let within = selected.within.clone();
     let path = format!("/w/{}/activity", visitor.here()?.id);
     if selected.entries.is_empty() && selected.write.is_none() && selected.who.is_none() {
@@ -156,7 +156,7 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
 }
 
 pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
-    let selected = Selected::read(&form);
+    let selected = UndoSelection::read(&form);
     let path = format!("/w/{}/activity", visitor.here()?.id);
     let planned = activity::undo(&visitor.person, selected.input(true)).await?.value.left_alone.len();
     let (mut is_whole, mut is_all_back) = (false, true);
@@ -181,7 +181,7 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
 }
 
 /// The choice of the period, as a GET form.
-fn times(path: &str, selected: &Selected, within: Option<&str>) -> Markup {
+fn times(path: &str, selected: &UndoSelection, within: Option<&str>) -> Markup {
     let offered =
         WITHIN.into_iter().map(|(value, _, label)| Choice { value, label, is_chosen: within == Some(value) });
     html! {

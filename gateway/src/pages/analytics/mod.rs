@@ -22,11 +22,11 @@ use crate::operations::analytics;
 use crate::routes::Routes;
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// The periods offered, in days.
 const DAYS: [u32; 3] = [7, 30, 90];
-const USUAL: u32 = 30;
+const DEFAULT_DAYS: u32 = 30;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/analytics", show).get(MEMBER, "/w/{id}/analytics/csv", export)
@@ -34,30 +34,30 @@ pub(super) fn routes() -> Routes {
 
 /// The period.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-struct Looking {
+struct PageQuery {
     days: Option<String>,
 }
 
-impl Looking {
+impl PageQuery {
     /// The period, if it is one of those offered.
     fn days(&self) -> u32 {
         let asked = self.days.as_deref().and_then(|days| days.parse().ok());
-        asked.filter(|days| DAYS.contains(days)).unwrap_or(USUAL)
+        asked.filter(|days| DAYS.contains(days)).unwrap_or(DEFAULT_DAYS)
     }
 }
 
-async fn read(visitor: &Visitor, looking: &Looking) -> Result<RetrievalAnalytics, Error> {
+async fn read(visitor: &Visitor, looking: &PageQuery) -> Result<RetrievalAnalytics, Error> {
     Ok(analytics::retrieval(&visitor.person, visitor.here()?.id, Some(looking.days())).await?)
 }
 
-async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let told = read(&visitor, &looking).await?;
     let base = format!("/w/{}", visitor.here()?.id);
     Ok(Page::new("Analytics").show(&visitor, &body(&base, looking.days(), &told)))
 }
 
 /// The daily figures as CSV.
-async fn export(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+async fn export(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let told = read(&visitor, &looking).await?;
     let mut response: Response = daily::csv(&told.daily).into_response();
     let headers = response.headers_mut();
@@ -192,7 +192,7 @@ mod tests {
     fn only_what_is_offered_is_looked_at() {
         for (asked, days) in [(None, 30), (Some("7"), 7), (Some("90"), 90), (Some("91"), 30), (Some("x"), 30)]
         {
-            assert_eq!(Looking { days: asked.map(ToOwned::to_owned) }.days(), days, "{asked:?}");
+            assert_eq!(PageQuery { days: asked.map(ToOwned::to_owned) }.days(), days, "{asked:?}");
         }
     }
 

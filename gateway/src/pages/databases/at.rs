@@ -14,17 +14,17 @@ use crate::app::App;
 use crate::error::Error;
 use crate::operations::{databases, locations};
 use crate::pages::file;
-use crate::pages::seeing;
+use crate::pages::viewer;
 use crate::pages::visitor::Visitor;
 
 /// A database and its visitor, in the database's workspace.
 #[derive(Debug)]
-pub(super) struct At {
+pub(super) struct LocatedDatabase {
     pub(super) visitor: Visitor,
     pub(super) id: DatabaseId,
 }
 
-impl FromRequestParts<App> for At {
+impl FromRequestParts<App> for LocatedDatabase {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -39,7 +39,7 @@ impl FromRequestParts<App> for At {
         let workspace =
             found.map_err(|problem| if is_nowhere(&problem) { no_database() } else { problem })?;
         let visitor = visitor.enter(parts, workspace).await?;
-        Ok(Self { visitor: seeing::through(visitor, parts).await?, id })
+        Ok(Self { visitor: viewer::through(visitor, parts).await?, id })
     }
 }
 
@@ -49,16 +49,16 @@ fn no_database() -> Problem {
 
 /// A database with a part of it in the path: a record, a property, a view.
 #[derive(Debug)]
-pub(super) struct PartOf<T> {
-    pub(super) at: At,
+pub(super) struct LocatedPart<T> {
+    pub(super) at: LocatedDatabase,
     pub(super) id: T,
 }
 
-impl<T: FromStr + Send> FromRequestParts<App> for PartOf<T> {
+impl<T: FromStr + Send> FromRequestParts<App> for LocatedPart<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let at = At::from_request_parts(parts, app).await?;
+        let at = LocatedDatabase::from_request_parts(parts, app).await?;
         let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| no_part())?;
         let named = path.iter().find(|(name, _)| *name != "id").and_then(|(_, id)| id.parse().ok());
         Ok(Self { at, id: named.ok_or_else(no_part)? })
@@ -76,7 +76,7 @@ pub(super) enum Found {
     Elsewhere(Response),
 }
 
-impl At {
+impl LocatedDatabase {
     /// The database with its properties and views; for a trashed one the page that says so.
     pub(super) async fn database(&self) -> Result<Found, Error> {
         let context = self.visitor.context()?;

@@ -12,10 +12,10 @@ use futures::{StreamExt as _, stream};
 use http::request::Parts;
 use http::{HeaderValue, header};
 
-use super::asked::Asked;
-use super::at::{At, Found};
+use super::at::{Found, LocatedDatabase};
 use super::model::{as_text, kind_of, value_of};
 use super::rows::columns;
+use super::view_state::ViewState;
 use crate::answers::{Database, Property, Record, RecordPage};
 use crate::operations::Context;
 use crate::operations::records::{self, Selection};
@@ -25,18 +25,18 @@ use crate::pages::Answer;
 struct Rest {
     context: Context,
     database: DatabaseId,
-    asked: Asked,
+    asked: ViewState,
     /// The database at the start: a concurrent change of its fields must not mix tables.
     read: Box<Database>,
     offset: u64,
 }
 
-pub(super) async fn csv(at: At, parts: Parts) -> Answer {
+pub(super) async fn csv(at: LocatedDatabase, parts: Parts) -> Answer {
     let read = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
-    let asked = Asked::read(parts.uri.query().unwrap_or_default()).anew();
+    let asked = ViewState::read(parts.uri.query().unwrap_or_default()).anew();
     let name: String = form_urlencoded::byte_serialize(read.name.as_bytes()).collect();
     let mut rest = Rest { context: at.visitor.context()?, database: at.id, asked, read, offset: 0 };
     // The first page is read before the response starts, so that an invalid query is reported as a page.

@@ -6,7 +6,7 @@ use cairn_proto::ids::PropertyId;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::at::{At, Found, PartOf};
+use super::at::{Found, LocatedDatabase, LocatedPart};
 use super::model::{kind_of, options};
 use super::values::kind_name;
 use super::{address, list};
@@ -24,21 +24,21 @@ const MOST_OPTIONS: usize = 12;
 
 /// A failed form of the page.
 #[derive(Debug, Clone, Copy)]
-struct Failed<'a> {
+struct FailedForm<'a> {
     problem: &'a Problem,
     /// The input, and its form.
-    sent: Option<Sent<'a>>,
+    sent: Option<SubmittedForm<'a>>,
 }
 
 /// A submitted form of the page.
 #[derive(Debug, Clone, Copy)]
-struct Sent<'a> {
+struct SubmittedForm<'a> {
     /// The property that it changes; `None`: it creates one.
     of: Option<PropertyId>,
     form: &'a Form,
 }
 
-impl<'a> Failed<'a> {
+impl<'a> FailedForm<'a> {
     /// The input of the form of a new property.
     fn of_new(self) -> Option<&'a Form> {
         self.sent.filter(|sent| sent.of.is_none()).map(|sent| sent.form)
@@ -52,21 +52,21 @@ impl<'a> Failed<'a> {
 }
 
 /// `GET /databases/{id}/fields`.
-pub(super) async fn show(at: At) -> Answer {
+pub(super) async fn show(at: LocatedDatabase) -> Answer {
     shown(&at, None).await
 }
 
 /// `POST /databases/{id}/fields`.
-pub(super) async fn create(at: At, form: Form) -> Answer {
+pub(super) async fn create(at: LocatedDatabase, form: Form) -> Answer {
     let made = match create_input(&form).and_then(form::input::<CreateField>) {
         Ok(input) => databases::create_field(&at.visitor.context()?, at.id, input).await.map(drop),
         Err(problem) => Err(problem),
     };
-    answer(&at, made, &Notice::Created, Some(Sent { of: None, form: &form })).await
+    answer(&at, made, &Notice::Created, Some(SubmittedForm { of: None, form: &form })).await
 }
 
 /// `POST /databases/{id}/fields/{field}`: its name and type configuration.
-pub(super) async fn update(PartOf { at, id }: PartOf<PropertyId>, form: Form) -> Answer {
+pub(super) async fn update(LocatedPart { at, id }: LocatedPart<PropertyId>, form: Form) -> Answer {
     let mut fields = Map::from_iter([("name".to_owned(), json!(form.trimmed("name")))]);
     let mut config = Map::new();
     if form.has("has-options") {
@@ -82,11 +82,11 @@ pub(super) async fn update(PartOf { at, id }: PartOf<PropertyId>, form: Form) ->
         Ok(input) => databases::update_field(&at.visitor.context()?, at.id, id, input).await.map(drop),
         Err(problem) => Err(problem),
     };
-    answer(&at, changed, &Notice::Saved, Some(Sent { of: Some(id), form: &form })).await
+    answer(&at, changed, &Notice::Saved, Some(SubmittedForm { of: Some(id), form: &form })).await
 }
 
 /// `POST /databases/{id}/fields/{field}/move`: to another position.
-pub(super) async fn move_to(PartOf { at, id }: PartOf<PropertyId>, form: Form) -> Answer {
+pub(super) async fn move_to(LocatedPart { at, id }: LocatedPart<PropertyId>, form: Form) -> Answer {
     let position: Option<u32> = form.text("position").parse().ok();
     let moved = match form::input::<UpdateField>(json!({"position": position.unwrap_or_default()})) {
         Ok(input) if position.is_some() => {
@@ -99,15 +99,22 @@ pub(super) async fn move_to(PartOf { at, id }: PartOf<PropertyId>, form: Form) -
 }
 
 /// `POST /databases/{id}/fields/{field}/delete`.
-pub(super) async fn delete(PartOf { at, id }: PartOf<PropertyId>) -> Answer {
+pub(super) async fn delete(LocatedPart { at, id }: LocatedPart<PropertyId>) -> Answer {
     let deleted = databases::delete_field(&at.visitor.context()?, at.id, id).await.map(drop);
     answer(&at, deleted, &Notice::Saved, None).await
 }
 
-async fn answer(at: &At, done: Result<(), Problem>, notice: &Notice, sent: Option<Sent<'_>>) -> Answer {
+async fn answer(
+    at: &LocatedDatabase,
+    done: Result<(), Problem>,
+    notice: &Notice,
+    sent: Option<SubmittedForm<'_>>,
+) -> Answer {
     match done {
         Ok(()) => Ok(at.visitor.done(&fields_address(at.id), notice)),
-        Err(problem) if is_of_a_form(&problem) => shown(at, Some(Failed { problem: &problem, sent })).await,
+        Err(problem) if is_of_a_form(&problem) => {
+            shown(at, Some(FailedForm { problem: &problem, sent })).await
+        }
         Err(problem) => Err(problem.into()),
     }
 }
@@ -154,7 +161,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
-async fn shown(at: &At, failed: Option<Failed<'_>>) -> Answer {
+async fn shown(at: &LocatedDatabase, failed: Option<FailedForm<'_>>) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -195,7 +202,7 @@ fn table(
     database: &Database,
     others: &[(String, String)],
     may_write: bool,
-    failed: Option<Failed<'_>>,
+    failed: Option<FailedForm<'_>>,
 ) -> Markup {
     let last = database.properties.len().saturating_sub(1);
     let rows = html! {
@@ -235,7 +242,7 @@ fn changes(
     database: &Database,
     property: &Property,
     (place, last): (usize, usize),
-    failed: Option<Failed<'_>>,
+    failed: Option<FailedForm<'_>>,
 ) -> Markup {
     let typed = failed.and_then(|failed| failed.of_field(property));
     let problem = failed.filter(|_| typed.is_some()).map(|failed| failed.problem);
@@ -308,8 +315,8 @@ fn more_options(id: &str, label: &str, typed: &str) -> Markup {
     }
 }
 
-fn creation(database: &Database, others: &[(String, String)], failed: Option<Failed<'_>>) -> Markup {
-    let form = failed.and_then(Failed::of_new);
+fn creation(database: &Database, others: &[(String, String)], failed: Option<FailedForm<'_>>) -> Markup {
+    let form = failed.and_then(FailedForm::of_new);
     let problem = failed.filter(|_| form.is_some()).map(|failed| failed.problem);
     let typed = |name: &str| form.map(|form| form.text(name)).unwrap_or_default();
     let chosen = |name: &str, value: &str| typed(name) == value;

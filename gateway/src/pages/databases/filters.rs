@@ -3,8 +3,8 @@
 use cairn_proto::domain::Operator;
 use maud::{Markup, html};
 
-use super::asked::{Asked, Condition, property};
 use super::groups;
+use super::view_state::{Condition, ViewState, property};
 use crate::answers::{Database, View};
 use crate::pages::parts as part;
 use crate::pages::words;
@@ -28,7 +28,7 @@ const fn word(operator: Operator) -> &'static str {
 }
 
 /// The bar above the grid, with the number of records.
-pub(super) fn bar(database: &Database, asked: &Asked, total: Option<u64>) -> Markup {
+pub(super) fn bar(database: &Database, asked: &ViewState, total: Option<u64>) -> Markup {
     let address = super::address(&database.id);
     html! {
         form.filter role="search" method="get" action=(address) aria-label="Filter" {
@@ -64,9 +64,9 @@ pub(super) fn bar(database: &Database, asked: &Asked, total: Option<u64>) -> Mar
 }
 
 /// Hidden fields of the state to keep, since a GET form replaces the query.
-fn kept(asked: &Asked) -> Markup {
+fn kept(asked: &ViewState) -> Markup {
     // Search and grouping have fields of their own, and a change starts at the first page.
-    let kept = Asked { search: String::new(), group: None, ..asked.anew() };
+    let kept = ViewState { search: String::new(), group: None, ..asked.anew() };
     let query = kept.query();
     html! {
         @for (name, value) in form_urlencoded::parse(query.as_bytes()) { input type="hidden" name=(name) value=(value); }
@@ -74,11 +74,11 @@ fn kept(asked: &Asked) -> Markup {
 }
 
 /// Whether there are filters beyond the view's.
-pub(super) fn is_narrowed(asked: &Asked) -> bool {
+pub(super) fn is_narrowed(asked: &ViewState) -> bool {
     !asked.search.is_empty() || !asked.filters.is_empty()
 }
 
-fn chips(database: &Database, asked: &Asked) -> Markup {
+fn chips(database: &Database, asked: &ViewState) -> Markup {
     let of_view = asked.view_of(database).map(|view| view.filters.as_slice()).unwrap_or_default();
     if of_view.is_empty() && !is_narrowed(asked) {
         return html! {};
@@ -98,7 +98,7 @@ fn chips(database: &Database, asked: &Asked) -> Markup {
                 }
             }
             @if is_narrowed(asked) {
-                @let cleared = Asked { search: String::new(), filters: Vec::new(), ..asked.anew() };
+                @let cleared = ViewState { search: String::new(), filters: Vec::new(), ..asked.anew() };
                 li { a href=(cleared.address(&database.id)) { "Clear all" } }
             }
         }
@@ -119,7 +119,7 @@ fn told(database: &Database, field: &str, operator: &str, value: &str) -> Markup
 }
 
 /// Whether the URL differs from the saved view.
-pub(super) fn differs(asked: &Asked, view: &View) -> bool {
+pub(super) fn differs(asked: &ViewState, view: &View) -> bool {
     !asked.filters.is_empty()
         || (!asked.orders.is_empty()
             && asked.orders.iter().map(|order| (order.field.as_str(), order.is_descending)).ne(view
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_filter_is_a_link_that_takes_it_away() {
-        let asked = Asked::read("filter=p%3Agte%3A%3Ci%3E&filter=p%3Ais_empty%3A&q=x&page=3");
+        let asked = ViewState::read("filter=p%3Agte%3A%3Ci%3E&filter=p%3Ais_empty%3A&q=x&page=3");
         let html = bar(&database(), &asked, Some(2)).into_string();
         assert!(
             html.contains("&lt;b&gt;Points&lt;/b&gt;</bdi> is at least “<bdi>&lt;i&gt;</bdi>”"),
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_view_differs_from_what_is_asked() {
         let database = database();
-        let differs = |query: &str| differs(&Asked::read(query), &database.views[0]);
+        let differs = |query: &str| differs(&ViewState::read(query), &database.views[0]);
         assert!(!differs("q=x") && differs("filter=p%3Ais_empty%3A") && differs("sort=p"));
     }
 }

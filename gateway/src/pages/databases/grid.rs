@@ -7,15 +7,15 @@ use http::StatusCode;
 use http::request::Parts;
 use maud::{Markup, html};
 
-use super::asked::{Asked, NEW};
-use super::at::{At, Found, no_part};
+use super::at::{Found, LocatedDatabase, no_part};
+use super::form_outcome::{FormLocation, FormOutcome};
 use super::model::field_name;
-use super::names::{Names, Wanted};
-use super::record::Beside;
+use super::names::{Names, References};
+use super::record::RecordPanel;
 use super::rows::{Cell, Grid};
-use super::told::{Place, Told};
 use super::values::typed;
-use super::{address, asked, filters, groups, list, tabs};
+use super::view_state::{NEW, ViewState};
+use super::{address, filters, groups, list, tabs, view_state};
 use crate::answers::{Database, Record, RecordPage};
 use crate::error::Error;
 use crate::operations::Context;
@@ -25,16 +25,16 @@ use crate::pages::popover::{Popovers, Refused};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, file, folders, parts as part};
 
-pub(super) async fn show(at: At, parts: Parts) -> Answer {
-    shown(&at, &Asked::read(parts.uri.query().unwrap_or_default()), Told::default()).await
+pub(super) async fn show(at: LocatedDatabase, parts: Parts) -> Answer {
+    shown(&at, &ViewState::read(parts.uri.query().unwrap_or_default()), FormOutcome::default()).await
 }
 
 /// The page again, with the outcome of a form.
-pub(super) async fn again(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
+pub(super) async fn again(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
     shown(at, asked, told).await
 }
 
-async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
+async fn shown(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -59,7 +59,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
     };
     let wanted = {
         let known: Vec<&Record> = page.records.iter().chain(opened.as_deref()).collect();
-        Wanted::by(&database.properties, &known)
+        References::by(&database.properties, &known)
     };
     let names = Names::of(&context, wanted).await;
     let grid = Grid {
@@ -74,13 +74,13 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
     let is_asked_well = problem.is_none();
     let problem = problem.as_ref().or(told.problem);
     let aside = if asked.record.is_some() {
-        let beside = Beside {
+        let beside = RecordPanel {
             visitor: &at.visitor,
             database: &database,
             asked,
             record: opened.as_deref(),
             names: &names,
-            told: told.at(Place::Record).unwrap_or_default(),
+            told: told.at(FormLocation::Record).unwrap_or_default(),
         };
         Some(beside.markup(&context).await)
     } else {
@@ -93,7 +93,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
         opened.as_deref().is_some_and(|record| !page.records.iter().any(|one| one.id == record.id));
     let body = html! {
         // A cell's error is shown in the cell.
-        @if told.place != Place::Cell || !is_asked_well { (summary(&database, told, problem)) }
+        @if told.place != FormLocation::Cell || !is_asked_well { (summary(&database, told, problem)) }
         @if let Some(description) = &database.description { p { bdi { (description) } } }
         (forms.open())
         (tabs::tabs(&at.visitor, &database, asked, told.refused))
@@ -124,7 +124,7 @@ const fn nothing() -> RecordPage {
     RecordPage {
         records: Vec::new(),
         total: 0,
-        limit: asked::PAGE,
+        limit: view_state::PAGE,
         offset: 0,
         property_names: std::collections::BTreeMap::new(),
     }
@@ -133,9 +133,9 @@ const fn nothing() -> RecordPage {
 /// The requested page; if the URL has a record but no page, the one with the record.
 async fn listed(
     context: &Context,
-    at: &At,
+    at: &LocatedDatabase,
     database: &Database,
-    asked: &Asked,
+    asked: &ViewState,
 ) -> Result<RecordPage, Problem> {
     let record = asked.record.as_ref().filter(|id| *id != NEW && asked.page.is_none());
     if let Some(record) = record {
@@ -155,7 +155,7 @@ enum Opened {
 }
 
 /// The record in the query; for a trashed one the page that says so.
-async fn opened(context: &Context, at: &At, id: &str) -> Result<Opened, Error> {
+async fn opened(context: &Context, at: &LocatedDatabase, id: &str) -> Result<Opened, Error> {
     let id: RecordId = id.parse().map_err(|_| no_part())?;
     match records::get(context, at.id, id).await {
         Ok(record) => Ok(Opened::Record(Box::new(record))),
@@ -168,10 +168,10 @@ async fn opened(context: &Context, at: &At, id: &str) -> Result<Opened, Error> {
 }
 
 /// The cell being edited: the one in the URL, or the one that could not be saved.
-fn cell<'a>(database: &Database, asked: &'a Asked, told: Told<'a>) -> Option<Cell<'a>> {
+fn cell<'a>(database: &Database, asked: &'a ViewState, told: FormOutcome<'a>) -> Option<Cell<'a>> {
     let (record, field) = asked.cell.as_ref()?;
-    let told = told.at(Place::Cell);
-    let property = asked::property(&database.properties, field)?;
+    let told = told.at(FormLocation::Cell);
+    let property = view_state::property(&database.properties, field)?;
     let problem = told.and_then(|told| told.problem);
     Some(Cell {
         record,
@@ -182,10 +182,12 @@ fn cell<'a>(database: &Database, asked: &'a Asked, told: Told<'a>) -> Option<Cel
     })
 }
 
-fn summary(database: &Database, told: Told<'_>, problem: Option<&Problem>) -> Markup {
+fn summary(database: &Database, told: FormOutcome<'_>, problem: Option<&Problem>) -> Markup {
     let fields: Vec<(String, &str)> = match told.place {
-        Place::Record => database.properties.iter().map(|one| (field_name(one), one.name.as_str())).collect(),
-        Place::Page | Place::Cell => Vec::new(),
+        FormLocation::Record => {
+            database.properties.iter().map(|one| (field_name(one), one.name.as_str())).collect()
+        }
+        FormLocation::Page | FormLocation::Cell => Vec::new(),
     };
     let of_record = fields.iter().map(|(name, label)| (name.as_str(), *label));
     let of_button = [("name", "Name"), ("description", "Description"), ("folder", "Folder")];
@@ -194,7 +196,7 @@ fn summary(database: &Database, told: Told<'_>, problem: Option<&Problem>) -> Ma
     part::summary(problem, &labels)
 }
 
-fn none(visitor: &Visitor, database: &Database, asked: &Asked) -> Markup {
+fn none(visitor: &Visitor, database: &Database, asked: &ViewState) -> Markup {
     let of_view = asked.view_of(database).is_some_and(|view| !view.filters.is_empty());
     if filters::is_narrowed(asked) || of_view || asked.page.is_some_and(|page| page > 1) {
         let all = asked.whole_view();
@@ -247,7 +249,7 @@ fn forms<'a>(
 }
 
 /// The actions that the visitor's role allows.
-fn actions(visitor: &Visitor, database: &Database, asked: &Asked, forms: &Popovers<'_>) -> Markup {
+fn actions(visitor: &Visitor, database: &Database, asked: &ViewState, forms: &Popovers<'_>) -> Markup {
     let base = address(&database.id);
     let query = asked.anew().query();
     let export = if query.is_empty() { format!("{base}/csv") } else { format!("{base}/csv?{query}") };

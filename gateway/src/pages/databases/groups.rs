@@ -6,9 +6,9 @@ use cairn_proto::ids::DatabaseId;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::asked::{Asked, Condition, Group, property};
 use super::model::{as_text, kind_of};
 use super::rows::columns;
+use super::view_state::{Condition, Group, ViewState, property};
 use crate::answers::{Database, Property, RecordGroup, RecordGroups, RecordSummary};
 use crate::operations::Context;
 use crate::operations::records::{self, Grouping};
@@ -22,7 +22,7 @@ pub(super) async fn of(
     context: &Context,
     id: DatabaseId,
     database: &Database,
-    asked: &Asked,
+    asked: &ViewState,
 ) -> Result<Option<RecordGroups>, Problem> {
     let Some(group) = asked.group.as_ref() else { return Ok(None) };
     if property(&database.properties, &group.field).is_none() {
@@ -38,14 +38,14 @@ pub(super) async fn of(
 }
 
 /// The visible numeric and date properties.
-fn summed<'a>(database: &'a Database, asked: &Asked, group: &Group) -> Vec<&'a Property> {
+fn summed<'a>(database: &'a Database, asked: &ViewState, group: &Group) -> Vec<&'a Property> {
     let shown = columns(database, asked).into_iter();
     let summed = shown.filter(|one| matches!(kind_of(one), PropertyType::Number | PropertyType::Date));
     summed.filter(|one| one.id != group.field).take(MOST_SUMMED).collect()
 }
 
 /// The grouping selector of the filter bar.
-pub(super) fn choice(database: &Database, asked: &Asked) -> Markup {
+pub(super) fn choice(database: &Database, asked: &ViewState) -> Markup {
     let chosen = asked.group.as_ref();
     let is_chosen = |property: &Property, unit: Option<DateUnit>| {
         chosen.is_some_and(|group| {
@@ -74,7 +74,7 @@ pub(super) fn choice(database: &Database, asked: &Asked) -> Markup {
 }
 
 /// The groups as a table. Each value links to its records.
-pub(super) fn table(database: &Database, asked: &Asked, grouped: &RecordGroups) -> Markup {
+pub(super) fn table(database: &Database, asked: &ViewState, grouped: &RecordGroups) -> Markup {
     let Some(by) = property(&database.properties, &grouped.field_id) else { return html! {} };
     let summed: Vec<&Property> = grouped
         .total
@@ -115,7 +115,7 @@ pub(super) fn table(database: &Database, asked: &Asked, grouped: &RecordGroups) 
     }
 }
 
-fn row(database: &Database, asked: &Asked, by: &Property, group: &RecordGroup) -> Markup {
+fn row(database: &Database, asked: &ViewState, by: &Property, group: &RecordGroup) -> Markup {
     let unit = asked.group.as_ref().and_then(|group| group.unit).unwrap_or_default();
     let conditions = conditions(by, group, unit);
     html! {
@@ -208,7 +208,7 @@ mod tests {
             summaries: Vec::new(),
         };
         let conditions = conditions(&by, &group, unit).unwrap();
-        Asked { filters: conditions, ..Asked::default() }.query()
+        ViewState { filters: conditions, ..ViewState::default() }.query()
     }
 
     #[test]

@@ -8,8 +8,8 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::at::{At, Found};
-use super::sent::{CSV, Sent};
+use super::at::{Found, LocatedDatabase};
+use super::submitted_form::{CSV, SubmittedForm};
 use super::{address, list};
 use crate::answers::{Database, ImportedTable};
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::{Answer, parts as part, words};
 
-pub(super) async fn show(at: At) -> Answer {
+pub(super) async fn show(at: LocatedDatabase) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -28,7 +28,7 @@ pub(super) async fn show(at: At) -> Answer {
 }
 
 /// Previews the table, or imports it.
-pub(super) async fn send(at: At, sent: Sent) -> Answer {
+pub(super) async fn send(at: LocatedDatabase, sent: SubmittedForm) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -60,14 +60,19 @@ pub(super) async fn send(at: At, sent: Sent) -> Answer {
     }
 }
 
-async fn read(at: &At, table: &str, columns: Vec<Value>, dry_run: bool) -> Result<ImportedTable, Error> {
+async fn read(
+    at: &LocatedDatabase,
+    table: &str,
+    columns: Vec<Value>,
+    dry_run: bool,
+) -> Result<ImportedTable, Error> {
     let fields = json!({"csv": table, "columns": columns, "dryRun": dry_run});
     let input = form::input::<ImportTable>(fields)?;
     Ok(records::import(&at.visitor.context()?, at.id, input).await?.value)
 }
 
 /// The column mapping of the form, by position.
-fn columns(sent: &Sent) -> Vec<Value> {
+fn columns(sent: &SubmittedForm) -> Vec<Value> {
     let column = |(index, field): (u32, &str)| {
         let field = Some(field.trim()).filter(|field| !field.is_empty());
         json!({"index": index, "fieldId": field})
@@ -84,7 +89,7 @@ pub(super) fn wrong_rows(count: u64) -> Option<Problem> {
     (count > 0).then(|| Problem::new(Reason::ValidationError, message))
 }
 
-fn page(at: &At, database: &Database, problem: Option<&Problem>, body: &Markup) -> Answer {
+fn page(at: &LocatedDatabase, database: &Database, problem: Option<&Problem>, body: &Markup) -> Answer {
     let here = at.visitor.here()?.id;
     let body = html! {
         (part::summary(problem, &[(CSV, "Table")]))
@@ -99,7 +104,7 @@ fn page(at: &At, database: &Database, problem: Option<&Problem>, body: &Markup) 
 }
 
 /// The upload form.
-fn choosing(at: &At, database: &Database) -> Markup {
+fn choosing(at: &LocatedDatabase, database: &Database) -> Markup {
     if !at.visitor.may(Permission::Write) {
         return html! {};
     }

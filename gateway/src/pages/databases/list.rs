@@ -15,7 +15,7 @@ use crate::pages::form::{self, Form};
 use crate::pages::frame;
 use crate::pages::notice::Notice;
 use crate::pages::popover::is_of_a_form;
-use crate::pages::seeing::Seeing;
+use crate::pages::viewer::Viewer;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, marks, parts as part, words};
 
@@ -27,7 +27,7 @@ pub(super) fn address(workspace: WorkspaceId) -> String {
 }
 
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
-    list(&Seeing::by(&visitor, &parts).await?, &parts, None).await
+    list(&Viewer::by(&visitor, &parts).await?, &parts, None).await
 }
 
 /// `POST /w/{id}/databases/new`.
@@ -46,13 +46,13 @@ pub(super) async fn create(visitor: Visitor, parts: Parts, form: Form) -> Answer
             Ok(visitor.done(&fields, &Notice::Created))
         }
         Err(problem) if is_of_a_form(&problem) => {
-            list(&Seeing::of(&visitor, None).await?, &parts, Some((&problem, &form))).await
+            list(&Viewer::of(&visitor, None).await?, &parts, Some((&problem, &form))).await
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn list(seeing: &Seeing, parts: &Parts, failed: Option<(&Problem, &Form)>) -> Answer {
+async fn list(seeing: &Viewer, parts: &Parts, failed: Option<(&Problem, &Form)>) -> Answer {
     let visitor = &seeing.visitor;
     let here = visitor.here()?;
     let context = visitor.context()?;

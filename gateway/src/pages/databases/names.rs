@@ -24,13 +24,13 @@ pub(super) struct Names {
 
 /// The ids to resolve.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct References {
     files: BTreeSet<String>,
     /// Pairs of database and record.
     records: BTreeSet<(String, String)>,
 }
 
-impl Wanted {
+impl References {
     /// All references in the values of these records.
     pub(super) fn by(properties: &[Property], shown: &[&Record]) -> Self {
         let mut wanted = Self::default();
@@ -60,7 +60,7 @@ impl Wanted {
 
 impl Names {
     /// Resolves the names with the caller's rights.
-    pub(super) async fn of(context: &Context, wanted: Wanted) -> Self {
+    pub(super) async fn of(context: &Context, wanted: References) -> Self {
         let (files, records) =
             tokio::join!(names_of_files(context, wanted.files), names_of_records(context, wanted.records));
         Self { files, records }

@@ -7,7 +7,7 @@ use cairn_proto::domain::{Permission, PropertyType};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::sent::{CSV, Sent};
+use super::submitted_form::{CSV, SubmittedForm};
 use super::values::kind_name;
 use super::{address as address_of, import, list};
 use crate::answers::DatabaseOfTable;
@@ -22,7 +22,7 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, parts as part, words};
 
 /// The fallback name of a database.
-const NAMELESS: &str = "Table";
+const FALLBACK_NAME: &str = "Table";
 
 /// The URL of the page.
 pub(super) fn address(visitor: &Visitor) -> Result<String, Error> {
@@ -34,7 +34,7 @@ pub(super) async fn show(visitor: Visitor) -> Answer {
 }
 
 /// Previews the table, or creates the database.
-pub(super) async fn send(visitor: Visitor, sent: Sent) -> Answer {
+pub(super) async fn send(visitor: Visitor, sent: SubmittedForm) -> Answer {
     let makes = sent.text("then") == "make";
     let mut refused = None;
     if makes {
@@ -79,7 +79,7 @@ async fn read(visitor: &Visitor, fields: Value) -> Result<DatabaseOfTable, Probl
 }
 
 /// The form as input. The first step only has the table and its name.
-fn wanted(sent: &Sent, dry_run: bool) -> Value {
+fn wanted(sent: &SubmittedForm, dry_run: bool) -> Value {
     let filled = |name: &str| Some(sent.text(name).trim().to_owned()).filter(|text| !text.is_empty());
     let primary: Option<u32> = sent.text("primary").parse().ok();
     let field = |(index, kind): (u32, &str)| {
@@ -100,13 +100,13 @@ fn wanted(sent: &Sent, dry_run: bool) -> Value {
 }
 
 /// The table without choices.
-fn alone(sent: &Sent) -> Value {
-    json!({"name": NAMELESS, "csv": sent.table(), "dryRun": true})
+fn alone(sent: &SubmittedForm) -> Value {
+    json!({"name": FALLBACK_NAME, "csv": sent.table(), "dryRun": true})
 }
 
 /// The typed name, else the file's.
-fn name(sent: &Sent) -> &str {
-    sent.get("name").or_else(|| sent.file_stem()).unwrap_or(NAMELESS)
+fn name(sent: &SubmittedForm) -> &str {
+    sent.get("name").or_else(|| sent.file_stem()).unwrap_or(FALLBACK_NAME)
 }
 
 /// Maps a violation to its form field: `type-3` for `fields[3].type`, since the form has a row for every column.
@@ -185,7 +185,7 @@ fn choosing(visitor: &Visitor) -> Result<Markup, Error> {
 
 /// The second step: the user's choices over the inferred ones.
 struct Draft<'a> {
-    sent: &'a Sent,
+    sent: &'a SubmittedForm,
     looked: &'a DatabaseOfTable,
     problem: Option<&'a Problem>,
 }

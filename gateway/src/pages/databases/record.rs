@@ -7,11 +7,11 @@ use cairn_proto::domain::{Permission, PropertyType};
 use cairn_proto::ids::FileId;
 use maud::{Markup, html};
 
-use super::asked::{Asked, Side};
+use super::form_outcome::FormOutcome;
 use super::model::{kind_of, title_of, value_of};
 use super::names::Names;
-use super::told::Told;
 use super::values::{Control, Room, as_typed, shown, typed};
+use super::view_state::{Side, ViewState};
 use super::{address, record_address};
 use crate::answers::{Database, Property, Record};
 use crate::operations::records::{self, Selection};
@@ -32,16 +32,16 @@ const MOST_BODY_BYTES: usize = 256 * 1024;
 
 /// A record beside the grid; without one the form of a new record.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Beside<'a> {
+pub(super) struct RecordPanel<'a> {
     pub(super) visitor: &'a Visitor,
     pub(super) database: &'a Database,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ViewState,
     pub(super) record: Option<&'a Record>,
     pub(super) names: &'a Names,
-    pub(super) told: Told<'a>,
+    pub(super) told: FormOutcome<'a>,
 }
 
-impl Beside<'_> {
+impl RecordPanel<'_> {
     pub(super) async fn markup(&self, context: &Context) -> Markup {
         let title = self.record.map_or("New record", title_of);
         let content = match self.record {

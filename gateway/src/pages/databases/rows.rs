@@ -5,10 +5,10 @@ use cairn_proto::domain::{Permission, PropertyType};
 use maud::{Markup, html};
 
 use super::address;
-use super::asked::{Asked, Order, PAGE};
 use super::model::{as_text, kind_of, title_of, value_of};
 use super::names::Names;
 use super::values::{Control, Room, as_typed, shown};
+use super::view_state::{Order, PAGE, ViewState};
 use crate::answers::{Database, Property, Record, RecordPage};
 use crate::pages::visitor::Visitor;
 use crate::pages::words;
@@ -30,14 +30,14 @@ pub(super) struct Cell<'a> {
 pub(super) struct Grid<'a> {
     pub(super) visitor: &'a Visitor,
     pub(super) database: &'a Database,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ViewState,
     pub(super) page: &'a RecordPage,
     pub(super) names: &'a Names,
     pub(super) cell: Option<Cell<'a>>,
 }
 
 /// The visible properties of a view, the title first.
-pub(super) fn columns<'a>(database: &'a Database, asked: &Asked) -> Vec<&'a Property> {
+pub(super) fn columns<'a>(database: &'a Database, asked: &ViewState) -> Vec<&'a Property> {
     let hidden = asked.view_of(database).map(|view| view.hidden_field_ids.as_slice()).unwrap_or_default();
     let titles = database.properties.iter().filter(|property| property.is_primary);
     let others = database.properties.iter().filter(|property| !property.is_primary);
@@ -88,7 +88,7 @@ impl Grid<'_> {
 
     fn row(&self, record: &Record, columns: &[&Property], may_select: bool) -> Markup {
         let is_open = self.asked.record.as_deref() == Some(record.id.as_str());
-        let open = Asked { page: Some(self.number()), ..self.asked.beside(&record.id) };
+        let open = ViewState { page: Some(self.number()), ..self.asked.beside(&record.id) };
         html! {
             tr data-record=(record.id) {
                 @if may_select {
@@ -117,7 +117,7 @@ impl Grid<'_> {
         let cell = self.cell.as_ref().filter(|cell| cell.record == record.id && cell.field == property.id)?;
         let typed = cell.typed.clone().unwrap_or_else(|| as_typed(property, value_of(record, property)));
         let control = Control { property, typed: &typed, problem: cell.problem, choices: None };
-        let back = Asked { cell: None, ..self.asked.clone() };
+        let back = ViewState { cell: None, ..self.asked.clone() };
         // The same cell in the response.
         let place = format!("[data-record=\"{}\"] > [data-field=\"{}\"]", record.id, property.position);
         Some(html! {

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{Standing, address};
+use super::{IndexingStatus, address};
 use crate::answers::{IngestedDocument, Source, SourceDocument};
 use crate::extract::Query;
 use crate::operations::sources::{self, DocumentFilter};
@@ -18,7 +18,7 @@ use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, places, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 const PAGE_SIZE: u32 = 50;
 /// Values of the source filter, beside ids of sources.
@@ -28,7 +28,7 @@ const ALL_SOURCES: &str = "all";
 /// The filters of the list.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     status: Option<String>,
     /// `ingested`, `all` sources, or the id of one; everything if absent.
     source: Option<String>,
@@ -41,7 +41,7 @@ pub(super) struct Looking {
 
 /// The kinds of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Among {
+enum DocumentKinds {
     /// All: the first page of both lists.
     Both,
     Ingested,
@@ -51,46 +51,47 @@ enum Among {
 
 /// The parsed filters.
 #[derive(Debug)]
-struct Wanted {
-    among: Among,
-    standing: Option<Standing>,
+struct Filters {
+    among: DocumentKinds,
+    standing: Option<IndexingStatus>,
     title: Option<String>,
 }
 
-impl Wanted {
-    fn of(looking: &Looking) -> Self {
+impl Filters {
+    fn of(looking: &PageQuery) -> Self {
         let among = match looking.source.as_deref().unwrap_or_default() {
-            INGESTED => Among::Ingested,
-            ALL_SOURCES => Among::Sources,
-            id => id.parse().map_or(Among::Both, Among::Source),
+            INGESTED => DocumentKinds::Ingested,
+            ALL_SOURCES => DocumentKinds::Sources,
+            id => id.parse().map_or(DocumentKinds::Both, DocumentKinds::Source),
         };
         let title = looking.q.as_deref().map(str::trim).filter(|title| !title.is_empty());
-        let standing = looking.status.as_deref().and_then(Standing::named);
+        let standing = looking.status.as_deref().and_then(IndexingStatus::named);
         Self { among, standing, title: title.map(ToOwned::to_owned) }
     }
 
     /// The status as in the query and the API.
     fn status(&self) -> Option<&'static str> {
         let standing = self.standing?;
-        Standing::ALL.into_iter().find(|(one, ..)| *one == standing).map(|(_, name, _)| name)
+        IndexingStatus::ALL.into_iter().find(|(one, ..)| *one == standing).map(|(_, name, _)| name)
     }
 
     fn source(&self) -> Option<String> {
         match self.among {
-            Among::Both => None,
-            Among::Ingested => Some(INGESTED.to_owned()),
-            Among::Sources => Some(ALL_SOURCES.to_owned()),
-            Among::Source(id) => Some(id.to_string()),
+            DocumentKinds::Both => None,
+            DocumentKinds::Ingested => Some(INGESTED.to_owned()),
+            DocumentKinds::Sources => Some(ALL_SOURCES.to_owned()),
+            DocumentKinds::Source(id) => Some(id.to_string()),
         }
     }
 
     fn is_narrowed(&self) -> bool {
-        self.among != Among::Both || self.standing.is_some() || self.title.is_some()
+        self.among != DocumentKinds::Both || self.standing.is_some() || self.title.is_some()
     }
 
     /// Ingested documents are never catalog-only.
     fn wants_ingested(&self) -> bool {
-        matches!(self.among, Among::Both | Among::Ingested) && self.standing != Some(Standing::Catalog)
+        matches!(self.among, DocumentKinds::Both | DocumentKinds::Ingested)
+            && self.standing != Some(IndexingStatus::Catalog)
     }
 
     /// The URL of the first page of the list of one kind.
@@ -103,12 +104,12 @@ impl Wanted {
     }
 }
 
-pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let here = visitor.here()?.id;
     let path = format!("/w/{here}/documents");
-    let wanted = Wanted::of(&looking);
+    let wanted = Filters::of(&looking);
     // The combined list only shows first pages.
-    let trail = if wanted.among == Among::Both { Vec::new() } else { looking.from };
+    let trail = if wanted.among == DocumentKinds::Both { Vec::new() } else { looking.from };
     let found = tokio::try_join!(
         ingested(&visitor, &wanted, &trail),
         of_sources(&visitor, &wanted, &trail),
@@ -135,7 +136,7 @@ fn is_of_the_address(problem: &Problem) -> bool {
 
 async fn ingested(
     visitor: &Visitor,
-    wanted: &Wanted,
+    wanted: &Filters,
     trail: &[String],
 ) -> Result<Option<Page<IngestedDocument>>, Problem> {
     if !wanted.wants_ingested() {
@@ -149,13 +150,13 @@ async fn ingested(
 
 async fn of_sources(
     visitor: &Visitor,
-    wanted: &Wanted,
+    wanted: &Filters,
     trail: &[String],
 ) -> Result<Option<Page<SourceDocument>>, Problem> {
     let source = match wanted.among {
-        Among::Ingested => return Ok(None),
-        Among::Both | Among::Sources => None,
-        Among::Source(id) => Some(id),
+        DocumentKinds::Ingested => return Ok(None),
+        DocumentKinds::Both | DocumentKinds::Sources => None,
+        DocumentKinds::Source(id) => Some(id),
     };
     let status = wanted.status().map(ToOwned::to_owned);
     let filter = DocumentFilter { source, status, title: wanted.title.clone() };
@@ -172,7 +173,7 @@ async fn connected(visitor: &Visitor) -> Result<Vec<Source>, Problem> {
 #[derive(Debug)]
 struct Found {
     path: String,
-    wanted: Wanted,
+    wanted: Filters,
     trail: Vec<String>,
     ingested: Option<Page<IngestedDocument>>,
     of_sources: Option<Page<SourceDocument>>,
@@ -184,7 +185,7 @@ impl Found {
         let ingested = self.ingested.as_ref().map_or(&[][..], |page| &page.items);
         let of_sources = self.of_sources.as_ref().map_or(&[][..], |page| &page.items);
         let is_empty = ingested.is_empty() && of_sources.is_empty();
-        let moves = ingested.iter().any(|document| Standing::of(document.status).is_under_way())
+        let moves = ingested.iter().any(|document| IndexingStatus::of(document.status).is_under_way())
             || of_sources.iter().any(|document| standing(document).is_under_way());
         html! {
             @if !is_empty || self.wanted.is_narrowed() { (self.filter()) }
@@ -205,7 +206,7 @@ impl Found {
     fn filter(&self) -> Markup {
         let (status, source) = (self.wanted.status(), self.wanted.source());
         let chosen = |value: &str| source.as_deref() == Some(value);
-        let statuses = Standing::ALL.into_iter().map(|(_, name, word)| (name, word));
+        let statuses = IndexingStatus::ALL.into_iter().map(|(_, name, word)| (name, word));
         let statuses = [("", "Any")].into_iter().chain(statuses);
         let fixed = [("", "Everywhere"), (INGESTED, "Sent by programs"), (ALL_SOURCES, "All sources")];
         let sources = self.connected.iter().map(|source| (source.id.as_str(), source.name.as_str()));
@@ -231,7 +232,7 @@ impl Found {
             @for document in documents {
                 tr {
                     th scope="row" { a href=(address(&document.id)) { bdi { (document.title) } } }
-                    td { (stands(Standing::of(document.status), document.error.as_deref())) }
+                    td { (stands(IndexingStatus::of(document.status), document.error.as_deref())) }
                     td { (part::time(&document.created_at)) }
                 }
             }
@@ -252,7 +253,7 @@ impl Found {
                     td { a href=(places::source(workspace, &document.source_id)) { bdi { (self.name_of(&document.source_id)) } } }
                     td { (part::time_or(document.last_synced_at.as_deref(), "never")) }
                     td {
-                        @if may_retry && standing(document) == Standing::Failed {
+                        @if may_retry && standing(document) == IndexingStatus::Failed {
                             (part::action(&format!("{}/retry", address(&document.id)), "Try again", &document.title, &[]))
                         }
                     }
@@ -273,7 +274,7 @@ impl Found {
 
     /// The pagination links; from the combined list to the full list of one kind.
     fn ways<T>(&self, page: &Page<T>, kind: &str) -> Markup {
-        if self.wanted.among == Among::Both {
+        if self.wanted.among == DocumentKinds::Both {
             let all = words::count(page.total, "document", "documents");
             return html! {
                 @if page.next.is_some() { p { a href=(self.wanted.address(&self.path, kind)) { "All " (all) } } }
@@ -291,12 +292,12 @@ impl Found {
     }
 }
 
-fn standing(document: &SourceDocument) -> Standing {
-    Standing::named(&document.index_status).unwrap_or(Standing::Pending)
+fn standing(document: &SourceDocument) -> IndexingStatus {
+    IndexingStatus::named(&document.index_status).unwrap_or(IndexingStatus::Pending)
 }
 
 /// The badge of a status, with the reason of a failure.
-pub(super) fn stands(standing: Standing, error: Option<&str>) -> Markup {
+pub(super) fn stands(standing: IndexingStatus, error: Option<&str>) -> Markup {
     html! {
         (part::badge(standing.tone(), standing.word()))
         @if let Some(error) = error { span.hint { bdi { (words::sentence(error)) } } }

@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
 
 /// The status of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum IndexingStatus {
     Pending,
     Indexing,
     Indexed,
@@ -40,7 +40,7 @@ pub(super) enum Standing {
     Failed,
 }
 
-impl Standing {
+impl IndexingStatus {
     /// All statuses with their names in the API and for people.
     pub(super) const ALL: [(Self, &'static str, &'static str); 5] = [
         (Self::Pending, "pending", "Waiting to be read"),

@@ -5,7 +5,7 @@ use cairn_proto::domain::FileType;
 use cairn_proto::ids::{DocumentId, SourceId};
 use maud::{Markup, html};
 
-use super::{Standing, language, web};
+use super::{IndexingStatus, language, web};
 use crate::answers::{IngestedDocument, RetainedDocument};
 use crate::operations::person::Person;
 use crate::operations::{Context, ingest, sources};
@@ -17,7 +17,7 @@ use crate::pages::words;
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) title: String,
-    pub(super) standing: Standing,
+    pub(super) standing: IndexingStatus,
     /// Why it failed.
     pub(super) error: Option<String>,
     /// Its external URL.
@@ -65,7 +65,7 @@ impl Document {
         };
         let facts = of_ingested(&document);
         Ok(Self {
-            standing: Standing::of(document.status),
+            standing: IndexingStatus::of(document.status),
             path: document.citation.map(|citation| citation.path),
             title: document.title,
             error: document.error,
@@ -84,7 +84,7 @@ impl Document {
         let document = found.document;
         Ok(Self {
             title: document.title,
-            standing: Standing::named(&document.index_status).unwrap_or(Standing::Pending),
+            standing: IndexingStatus::named(&document.index_status).unwrap_or(IndexingStatus::Pending),
             error: document.error,
             url: found.url,
             path: found.path,

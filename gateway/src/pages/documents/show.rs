@@ -8,9 +8,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::At;
+use super::at::LocatedDocument;
 use super::outside::{Document, Text};
-use super::{Standing, address, web};
+use super::{IndexingStatus, address, web};
 use crate::error::Error;
 use crate::extract::Query;
 use crate::operations::{ingest, sources};
@@ -22,12 +22,12 @@ use crate::pages::text::{Language, Lines, Relative};
 use crate::pages::{Answer, places, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// The view of a document.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     view: Option<String>,
     /// The cited lines, and the hash of the text they refer to.
     lines: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Looking {
     line: Option<String>,
 }
 
-pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(at: LocatedDocument, Query(looking): Query<PageQuery>) -> Answer {
     let document = at.document().await?;
     let body = html! {
         (state(&at, &document))
@@ -48,7 +48,7 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
     page(&at, &document, &body, None)
 }
 
-fn page(at: &At, document: &Document, body: &Markup, status: Option<StatusCode>) -> Answer {
+fn page(at: &LocatedDocument, document: &Document, body: &Markup, status: Option<StatusCode>) -> Answer {
     let above = vec![("Documents".to_owned(), format!("/w/{}/documents", at.visitor.here()?.id))];
     let page = Page::new(&document.title)
         .heading(html! { bdi { (document.title) } })
@@ -61,7 +61,7 @@ fn page(at: &At, document: &Document, body: &Markup, status: Option<StatusCode>)
     Ok(page.show(&at.visitor, body))
 }
 
-fn actions(at: &At, document: &Document) -> Markup {
+fn actions(at: &LocatedDocument, document: &Document) -> Markup {
     let base = address(at.id);
     html! {
         @if let Some(url) = document.url.as_deref().and_then(web) {
@@ -78,12 +78,12 @@ fn actions(at: &At, document: &Document) -> Markup {
 }
 
 /// The status, and its actions.
-fn state(at: &At, document: &Document) -> Markup {
+fn state(at: &LocatedDocument, document: &Document) -> Markup {
     let standing = document.standing;
     html! {
         div #state data-poll=[standing.is_under_way().then_some("")] {
             p { (part::badge(standing.tone(), standing.word())) " " (told(document)) }
-            @if standing == Standing::Failed {
+            @if standing == IndexingStatus::Failed {
                 div.notice {
                     p { strong { "Why: " } bdi { (words::sentence(document.error.as_deref().unwrap_or("nobody noted a reason"))) } }
                     p {
@@ -95,7 +95,7 @@ fn state(at: &At, document: &Document) -> Markup {
                     (part::action(&format!("{}/retry", address(at.id)), "Try again", "", &[]))
                 }
             }
-            @if standing == Standing::Catalog {
+            @if standing == IndexingStatus::Catalog {
                 (part::action(&format!("{}/read", address(at.id)), "Read it now", "", &[]))
             }
         }
@@ -106,12 +106,12 @@ fn state(at: &At, document: &Document) -> Markup {
 fn told(document: &Document) -> Markup {
     html! {
         @match document.standing {
-            Standing::Indexed => "Searches and agents find it.",
-            Standing::Pending => "Its text is still to be read.",
-            Standing::Indexing => "Its text is on its way into the index.",
-            Standing::Failed if document.text.is_some() => "It is kept, and searches do not find it.",
-            Standing::Failed => "Nothing of its text is kept.",
-            Standing::Catalog => {
+            IndexingStatus::Indexed => "Searches and agents find it.",
+            IndexingStatus::Pending => "Its text is still to be read.",
+            IndexingStatus::Indexing => "Its text is on its way into the index.",
+            IndexingStatus::Failed if document.text.is_some() => "It is kept, and searches do not find it.",
+            IndexingStatus::Failed => "Nothing of its text is kept.",
+            IndexingStatus::Catalog => {
                 "Its title and its place are kept, its text is not. When somebody asks for it, it is read from "
                 @match &document.source { Some(source) => { bdi { (source.name) } " (" (source.provider) ")" } None => { "its source" } }
                 ", which takes requests of the day's budget of its source."
@@ -120,7 +120,7 @@ fn told(document: &Document) -> Markup {
     }
 }
 
-fn facts(at: &At, document: &Document) -> Markup {
+fn facts(at: &LocatedDocument, document: &Document) -> Markup {
     let here = at.visitor.here_if_any().map(|here| here.id);
     html! {
         details open[document.text.is_none()] {
@@ -137,7 +137,7 @@ fn facts(at: &At, document: &Document) -> Markup {
     }
 }
 
-fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Markup {
+fn reading(at: &LocatedDocument, document: &Document, text: &Text, looking: &PageQuery) -> Markup {
     let page = address(at.id);
     let is_source = looking.view.as_deref() == Some("source");
     let is_rendered = text.language() == Language::Markdown;
@@ -174,7 +174,7 @@ fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Mark
 }
 
 /// The hash of the cited text, if it differs from the current one.
-fn stale_hash<'a>(text: &Text, looking: &'a Looking) -> Option<&'a str> {
+fn stale_hash<'a>(text: &Text, looking: &'a PageQuery) -> Option<&'a str> {
     looking.hash.as_deref().filter(|hash| !hash.is_empty() && *hash != text.content_hash)
 }
 
@@ -188,7 +188,7 @@ fn at_its_origin(document: &Document) -> Markup {
 }
 
 /// `GET /documents/{id}/download`: the raw retained text.
-pub(super) async fn download(at: At) -> Answer {
+pub(super) async fn download(at: LocatedDocument) -> Answer {
     let document = at.document().await?;
     let text = document.text.ok_or_else(|| Problem::not_found("no text of this document is retained"))?;
     let name = document.path.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or("document");
@@ -205,7 +205,7 @@ pub(super) async fn download(at: At) -> Answer {
 }
 
 /// `POST /documents/{id}/read`: the provider's current text, shown once and not stored.
-pub(super) async fn read_now(at: At) -> Answer {
+pub(super) async fn read_now(at: LocatedDocument) -> Answer {
     let document = at.document().await?;
     let Some(source) = &document.source else {
         return Err(Problem::not_found("this document was sent: it is read here alone").into());
@@ -247,7 +247,7 @@ pub(super) async fn read_now(at: At) -> Answer {
 }
 
 /// `POST /documents/{id}/retry`: retries a failed document of a source at once.
-pub(super) async fn retry(at: At) -> Answer {
+pub(super) async fn retry(at: LocatedDocument) -> Answer {
     if at.is_ingested() {
         let message =
             "a document that was sent never changes: delete it, and send it again in a form that can be read";
@@ -279,7 +279,7 @@ fn by_name(path: &str) -> Language {
 }
 
 /// `POST /documents/{id}/delete`: permanently; its key can be used again.
-pub(super) async fn delete(at: At) -> Answer {
+pub(super) async fn delete(at: LocatedDocument) -> Answer {
     if !at.is_ingested() {
         let message = "this document is its source's: delete it there, and the next run removes it here";
         return Err(Error::from(Problem::forbidden(message)));

@@ -15,19 +15,19 @@ use crate::error::Error;
 use crate::operations::{files, locations, trash};
 use crate::pages::frame::Page;
 use crate::pages::parts as part;
-use crate::pages::seeing;
 use crate::pages::trash::to_restore;
+use crate::pages::viewer;
 use crate::pages::visitor::Visitor;
 use crate::pages::words;
 
 /// A file and its visitor, in the file's workspace.
 #[derive(Debug)]
-pub(super) struct At {
+pub(super) struct LocatedFile {
     pub(super) visitor: Visitor,
     pub(super) id: FileId,
 }
 
-impl FromRequestParts<App> for At {
+impl FromRequestParts<App> for LocatedFile {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -52,7 +52,7 @@ pub(in crate::pages) async fn located(
     let workspace =
         found.map_err(|problem| if problem.reason == Reason::NotFound { missing() } else { problem })?;
     let visitor = visitor.enter(parts, workspace).await?;
-    Ok((seeing::through(visitor, parts).await?, id))
+    Ok((viewer::through(visitor, parts).await?, id))
 }
 
 fn no_file() -> Problem {
@@ -65,7 +65,7 @@ pub(super) enum Found {
     Elsewhere(Response),
 }
 
-impl At {
+impl LocatedFile {
     /// The file with its text; for a trashed one the page that says so.
     pub(super) async fn file(&self) -> Result<Found, Error> {
         let context = self.visitor.context()?;

@@ -4,7 +4,7 @@ use cairn_proto::ids::FileId;
 use maud::{Markup, html};
 
 use super::address;
-use super::at::At;
+use super::at::LocatedFile;
 use crate::answers::{File, FileVersion};
 use crate::error::Error;
 use crate::operations::{Context, Paging, file_versions};
@@ -15,7 +15,7 @@ const PAGE: u32 = 50;
 
 pub(super) async fn list(
     context: &Context,
-    at: &At,
+    at: &LocatedFile,
     file: &File,
     trail: Vec<String>,
 ) -> Result<Markup, Error> {
@@ -33,7 +33,7 @@ pub(super) async fn list(
     })
 }
 
-fn row(at: &At, file: &File, version: &FileVersion) -> Markup {
+fn row(at: &LocatedFile, file: &File, version: &FileVersion) -> Markup {
     html! {
         tr {
             th scope="row" {

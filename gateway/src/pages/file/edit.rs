@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::{address, endings, is_markdown, page};
 use crate::answers::File;
 use crate::error::Error;
 use crate::extract::Query;
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::form::Form;
 use crate::pages::reading::parts;
 use crate::pages::text::{self, Lines, Relative, Style, problems};
@@ -20,7 +20,7 @@ use crate::pages::visitor::Here;
 use crate::pages::{Answer, folders, palette, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// Larger texts are edited in parts: browsers take minutes for so many lines in one text area.
 pub(super) const MOST_BYTES: usize = 700_000;
@@ -32,7 +32,7 @@ const MOST_LINES: usize = 20_000;
 /// Where the editor starts.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     line: Option<String>,
     /// What to ask again once the text is saved.
     ask: Option<String>,
@@ -56,7 +56,7 @@ pub(super) struct Draft<'a> {
     pub(super) ask: Option<AskAgain>,
 }
 
-pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -76,7 +76,7 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
     let line = looking.line.as_deref().and_then(|line| line.parse().ok()).unwrap_or(1);
     let part = parts::around(content, line);
     let at_line =
-        |line: usize| asking::carried(&format!("{}/edit?line={line}", address(at.id)), draft.ask.as_ref());
+        |line: usize| ask_again::carried(&format!("{}/edit?line={line}", address(at.id)), draft.ask.as_ref());
     let told = html! {
         p.notice { "The file is large, so it is edited in parts: these are lines " (words::grouped(part.lines.first as u64)) "–" (words::grouped(part.lines.last as u64)) " of " (words::grouped(part.total as u64)) "." }
         nav.pages aria-label="Pages" {
@@ -89,7 +89,7 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
 }
 
 /// `POST /file/{id}/preview`: the editor with an updated preview.
-pub(super) async fn preview(at: At, form: Form) -> Answer {
+pub(super) async fn preview(at: LocatedFile, form: Form) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -98,13 +98,13 @@ pub(super) async fn preview(at: At, form: Form) -> Answer {
     let typed = endings::plain(form.text("content"));
     let lines = Lines::parse(form.text("part"));
     let preview = previewed(&file, &typed, lines);
-    let ask = AskAgain::parse(form.text(asking::NAME));
+    let ask = AskAgain::parse(form.text(ask_again::NAME));
     let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ask, ..Draft::default() };
     show_draft(&at, &file, draft, Status::Fine).await
 }
 
 /// Checks that the visitor may write.
-pub(super) fn may_edit(at: &At) -> Result<(), Error> {
+pub(super) fn may_edit(at: &LocatedFile) -> Result<(), Error> {
     if at.visitor.may(Permission::Write) {
         return Ok(());
     }
@@ -122,7 +122,7 @@ pub(super) enum Status {
     Wrong,
 }
 
-pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: Status) -> Answer {
+pub(super) async fn show_draft(at: &LocatedFile, file: &File, draft: Draft<'_>, status: Status) -> Answer {
     let tree = folders::Tree::of(&at.visitor.context()?).await?;
     let base = address(at.id);
     let body = html! {
@@ -144,7 +144,7 @@ pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: S
                     @if status == Status::Wrong { button type="submit" name="anyway" value="yes" { "Save anyway" } }
                     button type="submit" formaction={ (base) "/preview" } data-swap="#preview" { "Preview" }
                     button type="submit" formaction={ (base) "/check" } data-swap="#preview" { "Check golden questions" }
-                    a.button href=(asking::carried(&base, draft.ask.as_ref())) { "Cancel" }
+                    a.button href=(ask_again::carried(&base, draft.ask.as_ref())) { "Cancel" }
                 }
             }
             section #preview aria-label="Preview" { (draft.preview) }

@@ -3,7 +3,7 @@
 use cairn_proto::domain::{DocumentKind, DocumentState};
 use maud::{Markup, html};
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::{address, page};
 use crate::answers::DocumentStatus;
 use crate::operations::document_status;
@@ -16,7 +16,7 @@ fn own(id: impl std::fmt::Display) -> String {
     format!("{}/index", address(id))
 }
 
-pub(super) async fn show(at: At) -> Answer {
+pub(super) async fn show(at: LocatedFile) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),

@@ -16,7 +16,7 @@ use crate::operations::browse::{self, ExecuteScript};
 use crate::pages::{form, parts as part, search};
 
 /// A time limit for the page: a workspace may hold a lot of text.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// The limit of a script.
 const MAX_SCRIPT_BYTES: usize = 16_384;
 
@@ -24,8 +24,8 @@ const MAX_SCRIPT_BYTES: usize = 16_384;
 pub(super) async fn to(context: &Context, file: &File) -> Result<ScriptAnswer, Problem> {
     let input = form::input::<ExecuteScript>(json!({"script": script(file)}))?;
     let late =
-        |_| Problem::unavailable("the texts of this workspace were not looked through in time", PATIENCE);
-    timeout(PATIENCE, browse::execute(context, input)).await.map_err(late)?
+        |_| Problem::unavailable("the texts of this workspace were not looked through in time", TIMEOUT);
+    timeout(TIMEOUT, browse::execute(context, input)).await.map_err(late)?
 }
 
 /// The script that finds linking lines, one per file.

@@ -19,8 +19,8 @@ use http::{HeaderValue, header};
 use maud::{Markup, html};
 use serde_json::json;
 
-use self::at::{At, Found};
-use super::asking::{self, AskAgain};
+use self::at::{Found, LocatedFile};
+use super::ask_again::{self, AskAgain};
 use super::form::{self, Form};
 use super::frame::Page;
 use super::notice::Notice;
@@ -93,7 +93,7 @@ fn tabs(visitor: &Visitor, id: &str, current: Option<View>) -> Markup {
 }
 
 /// The frame of every page about a file.
-fn page<'a>(at: &At, file: &'a File, tree: &folders::Tree) -> Result<Page<'a>, Error> {
+fn page<'a>(at: &LocatedFile, file: &'a File, tree: &folders::Tree) -> Result<Page<'a>, Error> {
     let crumbs = tree.crumbs(at.visitor.here()?.id, file.folder_id.as_deref());
     Ok(Page::new(&file.name).heading(html! { bdi { (file.name) } }).crumbs(crumbs))
 }
@@ -142,7 +142,7 @@ fn forms<'a>(
 /// The buttons of the actions that the visitor's role allows.
 fn actions(visitor: &Visitor, file: &File, forms: &Popovers<'_>, ask: Option<&AskAgain>) -> Markup {
     let base = address(&file.id);
-    let edit = asking::carried(&format!("{base}/edit"), ask);
+    let edit = ask_again::carried(&format!("{base}/edit"), ask);
     html! {
         @if visitor.may(Permission::Write) { a.button href=(edit) data-key="e" { "Edit" } }
         (forms.buttons())
@@ -169,7 +169,7 @@ fn is_markdown(file: &File) -> bool {
 }
 
 /// `GET /file/{id}/download`: the raw text.
-async fn download(at: At) -> Answer {
+async fn download(at: LocatedFile) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -187,24 +187,29 @@ async fn download(at: At) -> Answer {
 }
 
 /// `POST /file/{id}/rename`.
-async fn rename(at: At, form: Form) -> Answer {
+async fn rename(at: LocatedFile, form: Form) -> Answer {
     change(at, ("rename", &form), json!({"name": form.trimmed("name")}), &Notice::Renamed).await
 }
 
 /// `POST /file/{id}/move`.
-async fn move_to(at: At, form: Form) -> Answer {
+async fn move_to(at: LocatedFile, form: Form) -> Answer {
     let folder = form.trimmed("folder");
     let folder = (!folder.is_empty()).then_some(folder);
     change(at, ("move", &form), json!({"folderId": folder}), &Notice::Saved).await
 }
 
 /// `POST /file/{id}/tags`.
-async fn tag(at: At, form: Form) -> Answer {
+async fn tag(at: LocatedFile, form: Form) -> Answer {
     change(at, ("tag", &form), json!({"tags": folders::tags(form.text("tags"))}), &Notice::Saved).await
 }
 
 /// Applies a form's change to the file.
-async fn change(at: At, (of, form): (&str, &Form), fields: serde_json::Value, notice: &Notice) -> Answer {
+async fn change(
+    at: LocatedFile,
+    (of, form): (&str, &Form),
+    fields: serde_json::Value,
+    notice: &Notice,
+) -> Answer {
     let context = at.visitor.context()?;
     let changed = match form::input::<UpdateFile>(fields) {
         Ok(input) => files::update(&context, at.id, input, Vec::new()).await,
@@ -221,7 +226,7 @@ async fn change(at: At, (of, form): (&str, &Form), fields: serde_json::Value, no
 }
 
 /// `POST /file/{id}/delete`: moves to trash, with Undo on the next page.
-async fn delete(at: At) -> Answer {
+async fn delete(at: LocatedFile) -> Answer {
     let context = at.visitor.context()?;
     let file = files::get(&context, at.id).await?;
     files::delete(&context, at.id).await?;
@@ -230,7 +235,7 @@ async fn delete(at: At) -> Answer {
 }
 
 /// `POST /file/{id}/restore`.
-async fn restore(at: At) -> Answer {
+async fn restore(at: LocatedFile) -> Answer {
     let person = &at.visitor.person;
     trash::restore(&person.upstreams, &person.call, TrashKind::File, at.id.to_string()).await?;
     Ok(at.visitor.done(&address(at.id), &Notice::Restored))

@@ -5,12 +5,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::cited::{self, Cited};
 use super::{View, actions, address, changes, edit, forms, index, language, page, tabs, uses};
 use crate::answers::File;
 use crate::extract::Query;
-use crate::pages::asking::AskAgain;
+use crate::pages::ask_again::AskAgain;
 use crate::pages::notice::Notice;
 use crate::pages::parts as part;
 use crate::pages::popover::Refused;
@@ -19,12 +19,12 @@ use crate::pages::text::Relative;
 use crate::pages::{Answer, folders, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// The view of a file.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     view: Option<String>,
     /// The cited lines, and the hash of the text they refer to.
     lines: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Looking {
     from: Vec<String>,
 }
 
-pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> Answer {
     match at.file().await? {
         Found::Live(file) => shown(&at, &file, looking, None).await,
         Found::Elsewhere(response) => Ok(response),
@@ -48,14 +48,14 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
 }
 
 /// The page again, with the error of a form.
-pub(super) async fn failed(at: &At, refused: Refused<'_>) -> Answer {
+pub(super) async fn failed(at: &LocatedFile, refused: Refused<'_>) -> Answer {
     match at.file().await? {
-        Found::Live(file) => shown(at, &file, Looking::default(), Some(refused)).await,
+        Found::Live(file) => shown(at, &file, PageQuery::default(), Some(refused)).await,
         Found::Elsewhere(response) => Ok(response),
     }
 }
 
-async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'_>>) -> Answer {
+async fn shown(at: &LocatedFile, file: &File, looking: PageQuery, refused: Option<Refused<'_>>) -> Answer {
     let context = at.visitor.context()?;
     let view = View::of(looking.view.as_deref().unwrap_or_default());
     let seen_as = at.visitor.seen_as().map(|seen| seen.id.as_str());
@@ -92,7 +92,7 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
 }
 
 /// The warning about a syntax error, for those who may edit.
-fn warning(at: &At, file: &File) -> Markup {
+fn warning(at: &LocatedFile, file: &File) -> Markup {
     let told = at.visitor.may(Permission::Write).then_some(file.content.as_deref()).flatten();
     let told = told.and_then(|text| edit::warning(file, text));
     html! { @if let Some(told) = told { p.notice { (told) } } }
@@ -110,7 +110,7 @@ fn facts(file: &File) -> Markup {
     }
 }
 
-fn reading(at: &At, file: &File, view: View, looking: &Looking, cited: &Cited) -> Markup {
+fn reading(at: &LocatedFile, file: &File, view: View, looking: &PageQuery, cited: &Cited) -> Markup {
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let page = address(&file.id);
     let reading = Reading {

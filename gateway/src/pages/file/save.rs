@@ -4,20 +4,20 @@ use cairn_chassis::status::{Problem, Reason};
 use http::StatusCode;
 use maud::html;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::edit::{self, Draft, MOST_BYTES, Status};
 use super::{address, cited, endings, merge, page};
 use crate::answers::File;
 use crate::error::Error;
 use crate::operations::files::{self, UpdateFile};
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::form::Form;
 use crate::pages::notice::Notice;
 use crate::pages::reading::parts;
 use crate::pages::text::{Lines, compare};
 use crate::pages::{Answer, folders, golden, parts as part};
 
-pub(super) async fn save(at: At, form: Form) -> Answer {
+pub(super) async fn save(at: LocatedFile, form: Form) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -48,7 +48,7 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
         Ok(written) => {
             let notice = if edit::warning(&file, &text).is_some() { Notice::SavedOdd } else { Notice::Saved };
             let ask = asked(&form);
-            let to = match ask.as_ref().filter(|_| asking::is_wanted(&form)) {
+            let to = match ask.as_ref().filter(|_| ask_again::is_wanted(&form)) {
                 Some(ask) => ask.address(at.visitor.here()?.id, written.change),
                 None => to(&at, lines, ask.as_ref()),
             };
@@ -63,7 +63,7 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
 }
 
 /// `POST /file/{id}/check`: the editor, with the golden questions' results for its text beside it.
-pub(super) async fn check(at: At, form: Form) -> Answer {
+pub(super) async fn check(at: LocatedFile, form: Form) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -84,16 +84,16 @@ pub(super) async fn check(at: At, form: Form) -> Answer {
 
 /// What led to the file and can be asked again.
 fn asked(form: &Form) -> Option<AskAgain> {
-    AskAgain::parse(form.text(asking::NAME))
+    AskAgain::parse(form.text(ask_again::NAME))
 }
 
 /// The next page.
-fn to(at: &At, lines: Option<Lines>, ask: Option<&AskAgain>) -> String {
+fn to(at: &LocatedFile, lines: Option<Lines>, ask: Option<&AskAgain>) -> String {
     let page = match lines {
         Some(lines) => format!("{}?line={}", address(at.id), lines.first),
         None => address(at.id),
     };
-    asking::carried(&page, ask)
+    ask_again::carried(&page, ask)
 }
 
 /// The whole text as typed, with its original line endings.
@@ -109,7 +109,7 @@ fn typed(before: &str, typed: &str, lines: Option<Lines>) -> String {
 }
 
 /// The visitor's text, when it is based on an older one than the current.
-async fn mine_of(at: &At, now: &str, form: &Form, lines: Option<Lines>) -> Result<String, Error> {
+async fn mine_of(at: &LocatedFile, now: &str, form: &Form, lines: Option<Lines>) -> Result<String, Error> {
     let context = at.visitor.context()?;
     let begun = cited::version_of(&context, at.id, form.text("hash")).await?;
     Ok(match (begun, lines) {
@@ -121,7 +121,7 @@ async fn mine_of(at: &At, now: &str, form: &Form, lines: Option<Lines>) -> Resul
 }
 
 /// The conflict page: both texts, and the three resolutions.
-async fn conflict(at: &At, file: &File, mine: &str, form: &Form) -> Answer {
+async fn conflict(at: &LocatedFile, file: &File, mine: &str, form: &Form) -> Answer {
     let tree = folders::Tree::of(&at.visitor.context()?).await?;
     let theirs = file.content.as_deref().unwrap_or_default();
     let (base, ask) = (address(at.id), asked(form));
@@ -135,11 +135,11 @@ async fn conflict(at: &At, file: &File, mine: &str, form: &Form) -> Answer {
                 textarea name="content" hidden aria-label="Your text" { "\n" (mine) }
                 input type="hidden" name="anyway" value="yes";
                 @if let Some(ask) = &ask { (ask.field()) }
-                @if asking::is_wanted(form) { input type="hidden" name="again" value="yes"; }
+                @if ask_again::is_wanted(form) { input type="hidden" name="again" value="yes"; }
                 button type="submit" { "Keep mine" }
                 @if mine.len().max(theirs.len()) <= MOST_BYTES { button type="submit" name="then" value="merge" { "Edit both" } }
             }
-            a.button href=(asking::carried(&base, ask.as_ref())) { "Keep theirs" }
+            a.button href=(ask_again::carried(&base, ask.as_ref())) { "Keep theirs" }
         }
         h2 { "From theirs to yours" }
         (compare(theirs, mine).markup())
@@ -149,7 +149,7 @@ async fn conflict(at: &At, file: &File, mine: &str, form: &Form) -> Answer {
 }
 
 /// The editor with both texts merged.
-async fn edit_both(at: &At, file: &File, form: &Form) -> Answer {
+async fn edit_both(at: &LocatedFile, file: &File, form: &Form) -> Answer {
     let theirs = endings::plain(file.content.as_deref().unwrap_or_default());
     let text = merge::merged(&theirs, &endings::plain(form.text("content")));
     let told = html! { p.notice { "What is different stands twice: first theirs, then yours. Take out what is not to stay, and the marks." } };
@@ -160,7 +160,13 @@ async fn edit_both(at: &At, file: &File, form: &Form) -> Answer {
 }
 
 /// The editor again, with the reason why nothing was saved.
-async fn refused(at: &At, file: &File, form: &Form, lines: Option<Lines>, problem: &Problem) -> Answer {
+async fn refused(
+    at: &LocatedFile,
+    file: &File,
+    form: &Form,
+    lines: Option<Lines>,
+    problem: &Problem,
+) -> Answer {
     let told = part::summary(Some(problem), &[("content", "Text")]);
     let typed = endings::plain(form.text("content"));
     let ask = asked(form);

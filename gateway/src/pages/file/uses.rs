@@ -4,19 +4,19 @@
 use cairn_chassis::status::Problem;
 use maud::{Markup, html};
 
-use super::at::At;
+use super::at::LocatedFile;
 use super::{address, linking};
 use crate::answers::{Backlink, File, Freshness as Used, Member, Memory, RelatedFile, RelatedFiles};
 use crate::operations::search::Freshness;
 use crate::operations::{Context, Page, Paging, analytics, memories, records, related};
 use crate::pages::{folders, parts as part, places, words};
 
-const MOST: u32 = 100;
+const MAX_ITEMS: u32 = 100;
 /// The period of the search statistics.
 const DAYS: u32 = 30;
 
-pub(super) async fn show(context: &Context, at: &At, file: &File, tree: &folders::Tree) -> Markup {
-    let paging = Paging { limit: Some(MOST), cursor: None };
+pub(super) async fn show(context: &Context, at: &LocatedFile, file: &File, tree: &folders::Tree) -> Markup {
+    let paging = Paging { limit: Some(MAX_ITEMS), cursor: None };
     let (used, memories, records, linking, related) = tokio::join!(
         used(at),
         // A service's maximum page; nobody has more.
@@ -40,7 +40,7 @@ pub(super) async fn show(context: &Context, at: &At, file: &File, tree: &folders
 }
 
 /// Search statistics, for owners and admins; not while they look as a token.
-async fn used(at: &At) -> Option<Result<Used, Problem>> {
+async fn used(at: &LocatedFile) -> Option<Result<Used, Problem>> {
     if !at.visitor.manages() || at.visitor.seen_as().is_some() {
         return None;
     }

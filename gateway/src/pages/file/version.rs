@@ -8,7 +8,7 @@ use maud::html;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::{address, changes, language, page, tabs};
 use crate::app::App;
 use crate::error::Error;
@@ -20,12 +20,12 @@ use crate::pages::text::{Lines, compare};
 use crate::pages::{Answer, folders, reading, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// The view of a version.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     /// `now`: the diff to the current text; `text`: the text; else the diff to the previous version.
     show: Option<String>,
     lines: Option<String>,
@@ -46,7 +46,11 @@ impl FromRequestParts<App> for Number {
     }
 }
 
-pub(super) async fn show(at: At, Number(number): Number, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(
+    at: LocatedFile,
+    Number(number): Number,
+    Query(looking): Query<PageQuery>,
+) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -98,14 +102,14 @@ pub(super) async fn show(at: At, Number(number): Number, Query(looking): Query<L
 
 /// The previous and the next version.
 #[derive(Debug, Default)]
-struct Neighbours {
+struct AdjacentVersions {
     older: Option<u64>,
     newer: Option<u64>,
 }
 
-async fn neighbours(at: &At, number: u64) -> Result<Neighbours, Error> {
+async fn neighbours(at: &LocatedFile, number: u64) -> Result<AdjacentVersions, Error> {
     let context = at.visitor.context()?;
-    let (mut found, mut paging) = (Neighbours::default(), crate::operations::Paging::default());
+    let (mut found, mut paging) = (AdjacentVersions::default(), crate::operations::Paging::default());
     loop {
         let listed = file_versions::list(&context, at.id, paging).await?;
         for version in &listed.items {
@@ -124,7 +128,11 @@ async fn neighbours(at: &At, number: u64) -> Result<Neighbours, Error> {
 }
 
 /// `POST /file/{id}/versions/{version}/restore`, unless the file has changed since the page was shown.
-pub(super) async fn restore(at: At, Number(number): Number, form: crate::pages::form::Form) -> Answer {
+pub(super) async fn restore(
+    at: LocatedFile,
+    Number(number): Number,
+    form: crate::pages::form::Form,
+) -> Answer {
     let context = at.visitor.context()?;
     let hash = form.trimmed("hash");
     let if_match = if hash.is_empty() { Vec::new() } else { vec![hash.to_owned()] };

@@ -8,8 +8,8 @@ use http::request::Parts;
 use maud::{Markup, html};
 
 use super::change;
-use super::list::{self, Told};
-use super::narrowed::Narrowed;
+use super::list::{self, FormOutcome};
+use super::list_filters::ListFilters;
 use super::selection::MANY;
 use crate::answers::{ChangedItems, SkippedItem};
 use crate::operations::bulk::{self, BulkAction, Chosen, ChosenItem, MatchingFiles};
@@ -28,7 +28,7 @@ const MOST_LEFT: usize = 19;
 
 /// Applies the form's action to the selected items. All that match are previewed first.
 pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
-    let narrowed = Narrowed::read(&form);
+    let narrowed = ListFilters::read(&form);
     let action = action(&form)?;
     let is_all = form.has("all");
     if is_all && !form.has("sure") {
@@ -58,7 +58,7 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
 /// The preview of an action on all that match.
 pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
     let form = Form::read(parts.uri.query().unwrap_or_default().as_bytes());
-    let narrowed = Narrowed::read(&form);
+    let narrowed = ListFilters::read(&form);
     let action = action(&form)?;
     let context = visitor.context()?;
     let workspace = visitor.here()?.id;
@@ -120,7 +120,7 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
 async fn done_in_part(
     visitor: &Visitor,
     context: &Context,
-    narrowed: &Narrowed<'_>,
+    narrowed: &ListFilters<'_>,
     done: &ChangedItems,
 ) -> Answer {
     let tree = folders::Tree::of(context).await?;
@@ -135,7 +135,7 @@ async fn done_in_part(
             (part::action(&format!("/w/{workspace}/activity/undo"), "Undo", "what was done", &[("write", write), ("back", &narrowed.address(workspace))]))
         }
     };
-    list::again(visitor, *narrowed, Told { problem: Some(&problem), more, refused: None }).await
+    list::again(visitor, *narrowed, FormOutcome { problem: Some(&problem), more, refused: None }).await
 }
 
 /// The skipped items by name, as far as the page can name them, and why.
@@ -178,7 +178,7 @@ fn action(form: &Form) -> Result<BulkAction, Problem> {
     })
 }
 
-fn all(narrowed: &Narrowed<'_>, expected_count: Option<u64>) -> Chosen {
+fn all(narrowed: &ListFilters<'_>, expected_count: Option<u64>) -> Chosen {
     Chosen::Files(MatchingFiles { expected_count, ..narrowed.matching() })
 }
 

@@ -14,17 +14,17 @@ use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, file, folders, form};
 use crate::schema::inputs;
 
-inputs!(Wanted);
+inputs!(PageQuery);
 
 /// The link to resolve.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Wanted {
+pub(super) struct PageQuery {
     path: Option<String>,
     name: Option<String>,
 }
 
-pub(super) async fn open(visitor: Visitor, Query(wanted): Query<Wanted>) -> Answer {
+pub(super) async fn open(visitor: Visitor, Query(wanted): Query<PageQuery>) -> Answer {
     let path = wanted.path.as_deref().unwrap_or_default();
     let name = wanted.name.as_deref().or_else(|| path.rsplit('/').next()).unwrap_or_default().trim();
     if name.is_empty() || name.chars().count() > 255 || name.contains(char::is_control) {

@@ -3,10 +3,10 @@
 use cairn_proto::domain::Permission;
 use maud::{Markup, html};
 
-use super::narrowed::Narrowed;
+use super::list_filters::ListFilters;
 use crate::error::Error;
 use crate::pages::parts as part;
-use crate::pages::popover::Filled;
+use crate::pages::popover::FormValues;
 use crate::pages::visitor::Visitor;
 use crate::pages::{folders, words};
 
@@ -20,9 +20,9 @@ pub(super) const FIELDS: [(&str, &str); 3] =
 pub(super) fn bar(
     visitor: &Visitor,
     tree: &folders::Tree,
-    narrowed: &Narrowed<'_>,
+    narrowed: &ListFilters<'_>,
     total: u64,
-    filled: Filled<'_>,
+    filled: FormValues<'_>,
 ) -> Result<Markup, Error> {
     let action = format!("{}/many", folders::address(visitor.here()?.id, None));
     Ok(html! {

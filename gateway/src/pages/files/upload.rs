@@ -9,8 +9,8 @@ use maud::html;
 use serde_json::json;
 
 use super::change::type_of;
-use super::list::{self, Told};
-use super::narrowed::Narrowed;
+use super::list::{self, FormOutcome};
+use super::list_filters::ListFilters;
 use crate::app::App;
 use crate::error::Error;
 use crate::intake::Intake;
@@ -103,8 +103,8 @@ pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {
     };
     list::again(
         &visitor,
-        Narrowed::of(folder, None, None),
-        Told { problem: Some(&problem), more, refused: None },
+        ListFilters::of(folder, None, None),
+        FormOutcome { problem: Some(&problem), more, refused: None },
     )
     .await
 }

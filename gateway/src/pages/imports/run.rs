@@ -14,7 +14,7 @@ use crate::operations::imports::{self, AskedReport};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Pages};
-use crate::pages::runs::{self, Standing, Tab};
+use crate::pages::runs::{self, RunSummary, Tab};
 use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, folders, marks, places, words};
 
@@ -22,14 +22,14 @@ const PAGE_SIZE: u32 = 50;
 
 /// The selected list of the report.
 #[derive(Debug, Default)]
-struct Looking {
+struct PageQuery {
     part: ReportPart,
     /// The action filter of the items.
     action: String,
     trail: Vec<String>,
 }
 
-impl Looking {
+impl PageQuery {
     /// The list in the URL; unknown ones select the default.
     fn of(parts: &Parts) -> Self {
         let part = runs::asked(parts, "part").parse().unwrap_or_default();
@@ -56,7 +56,7 @@ impl Looking {
 type Path = PathIds<WorkspaceId, SyncRunId>;
 
 pub(super) async fn show(visitor: Visitor, PathIds(_, id): Path, parts: Parts) -> Answer {
-    page(&visitor, id, Looking::of(&parts), None).await
+    page(&visitor, id, PageQuery::of(&parts), None).await
 }
 
 pub(super) async fn start(visitor: Visitor, PathIds(_, id): Path) -> Answer {
@@ -83,13 +83,13 @@ async fn answered(
     match done {
         Ok(run) => Ok(visitor.done(&format!("{}/{}", address(visitor.here()?.id), run.id), notice)),
         Err(problem) if runs::is_told_there(&problem) => {
-            page(visitor, id, Looking::default(), Some(&problem)).await
+            page(visitor, id, PageQuery::default(), Some(&problem)).await
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn page(visitor: &Visitor, id: SyncRunId, looking: Looking, problem: Option<&Problem>) -> Answer {
+async fn page(visitor: &Visitor, id: SyncRunId, looking: PageQuery, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?.id;
     let path = format!("{}/{id}", address(here));
     let report = match imports::entries(&visitor.person, id, looking.asked()).await {
@@ -145,9 +145,9 @@ fn is_planned(report: &ImportReport) -> bool {
     report.phase == "dry_run"
 }
 
-fn standing<'a>(path: &'a str, report: &'a ImportReport) -> Standing<'a> {
+fn standing<'a>(path: &'a str, report: &'a ImportReport) -> RunSummary<'a> {
     let run = &report.run;
-    Standing {
+    RunSummary {
         address: path,
         status: run.status,
         total: run.total,
@@ -243,7 +243,7 @@ fn lost(report: &ImportReport) -> Markup {
     }
 }
 
-fn tabs(path: &str, report: &ImportReport, looking: &Looking) -> Vec<Tab> {
+fn tabs(path: &str, report: &ImportReport, looking: &PageQuery) -> Vec<Tab> {
     let sum = |tallies: &[cairn_proto::sync::v1::ReportTally]| tallies.iter().map(|tally| tally.count).sum();
     let is_items = looking.part == ReportPart::Items;
     let mut tabs = vec![Tab {

@@ -16,12 +16,12 @@ use crate::pages::visitor::Visitor;
 
 /// A memory and its visitor, in the memory's workspace.
 #[derive(Debug)]
-pub(super) struct At {
+pub(super) struct LocatedMemory {
     pub(super) visitor: Visitor,
     pub(super) id: MemoryId,
 }
 
-impl FromRequestParts<App> for At {
+impl FromRequestParts<App> for LocatedMemory {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -40,7 +40,7 @@ pub(super) enum Found {
     Elsewhere(Response),
 }
 
-impl At {
+impl LocatedMemory {
     /// The memory with the current contents of its members; for a trashed one the page that says so.
     pub(super) async fn memory(&self) -> Result<Found, Error> {
         let context = self.visitor.context()?;

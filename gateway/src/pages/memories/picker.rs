@@ -15,10 +15,10 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{form, words};
 
 /// Limit per kind.
-const MOST: usize = 20;
+const MAX_PER_KIND: usize = 20;
 
 /// A candidate member.
-struct Offer {
+struct Candidate {
     kind: MemberKind,
     id: String,
     /// Its path, or its name if it has none.
@@ -49,7 +49,7 @@ pub(super) async fn show(
     })
 }
 
-fn results(base: &str, offers: &[Offer]) -> Markup {
+fn results(base: &str, offers: &[Candidate]) -> Markup {
     let rows = html! {
         @for offer in offers {
             tr {
@@ -69,7 +69,7 @@ fn results(base: &str, offers: &[Offer]) -> Markup {
     }
 }
 
-async fn offers(context: &Context, name: &str) -> (Vec<Offer>, Vec<Problem>) {
+async fn offers(context: &Context, name: &str) -> (Vec<Candidate>, Vec<Problem>) {
     let (files, folders, databases) =
         tokio::join!(of_files(context, name), of_folders(context, name), of_databases(context, name));
     let (mut offers, mut problems) = (Vec::new(), Vec::new());
@@ -84,27 +84,34 @@ async fn offers(context: &Context, name: &str) -> (Vec<Offer>, Vec<Problem>) {
     (offers, problems)
 }
 
-async fn of_files(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
-    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST}))?;
+async fn of_files(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> {
+    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MAX_PER_KIND}))?;
     let found = files::search(context, input).await?.items;
-    Ok(found.into_iter().map(|file| Offer { kind: MemberKind::File, id: file.id, name: file.path }).collect())
-}
-
-async fn of_folders(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
-    let listed = folders::list(context, folders::Selection::default(), Paging::default()).await?.items;
-    let fitting = listed.into_iter().filter(|folder| has(&folder.path, name));
-    Ok(fitting
-        .take(MOST)
-        .map(|folder| Offer { kind: MemberKind::Folder, id: folder.id, name: format!("{}/", folder.path) })
+    Ok(found
+        .into_iter()
+        .map(|file| Candidate { kind: MemberKind::File, id: file.id, name: file.path })
         .collect())
 }
 
-async fn of_databases(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
+async fn of_folders(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> {
+    let listed = folders::list(context, folders::Selection::default(), Paging::default()).await?.items;
+    let fitting = listed.into_iter().filter(|folder| has(&folder.path, name));
+    Ok(fitting
+        .take(MAX_PER_KIND)
+        .map(|folder| Candidate {
+            kind: MemberKind::Folder,
+            id: folder.id,
+            name: format!("{}/", folder.path),
+        })
+        .collect())
+}
+
+async fn of_databases(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> {
     let listed = databases::list(context, None, Paging::default()).await?.items;
     let fitting = listed.into_iter().filter(|database| has(&database.name, name));
     Ok(fitting
-        .take(MOST)
-        .map(|database| Offer { kind: MemberKind::Database, id: database.id, name: database.name })
+        .take(MAX_PER_KIND)
+        .map(|database| Candidate { kind: MemberKind::Database, id: database.id, name: database.name })
         .collect())
 }
 
@@ -119,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_was_found_is_offered_with_its_kind() {
-        let offer = |kind, name: &str| Offer { kind, id: "0199c0de".to_owned(), name: name.to_owned() };
+        let offer = |kind, name: &str| Candidate { kind, id: "0199c0de".to_owned(), name: name.to_owned() };
         let html =
             results("/memories/m", &[offer(MemberKind::File, "<b>"), offer(MemberKind::Folder, "/a/")])
                 .into_string();

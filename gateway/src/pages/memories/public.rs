@@ -27,23 +27,23 @@ use crate::rate_limit::Limits;
 use crate::schema::inputs;
 use crate::upstreams::Upstreams;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// Bounds how long caches serve a memory that was made private again.
-const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=60");
+const CACHE_POLICY: HeaderValue = HeaderValue::from_static("public, max-age=60");
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 /// Limit of text on the page; longer contents have pages of their own.
 const MOST_BYTES: usize = 256 * 1024;
 
 /// An anonymous visitor: sessions and tokens are ignored.
 #[derive(Debug)]
-pub(super) struct Anybody {
+pub(super) struct AnonymousVisitor {
     upstreams: Arc<Upstreams>,
     links: Arc<Links>,
     call: Call,
 }
 
-impl FromRequestParts<App> for Anybody {
+impl FromRequestParts<App> for AnonymousVisitor {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -54,7 +54,7 @@ impl FromRequestParts<App> for Anybody {
 
 /// The requested part.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     /// The number of a text, from 1; all of them without one.
     text: Option<String>,
     /// A line within the requested part.
@@ -62,11 +62,11 @@ pub(super) struct Looking {
 }
 
 pub(super) async fn show(
-    anybody: Anybody,
+    anybody: AnonymousVisitor,
     PathId(id): PathId<MemoryId>,
-    Query(looking): Query<Looking>,
+    Query(looking): Query<PageQuery>,
 ) -> Answer {
-    let Anybody { upstreams, links, call } = anybody;
+    let AnonymousVisitor { upstreams, links, call } = anybody;
     let memory = memories::export(&upstreams, &links, &call, id.to_string(), None).await?;
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<usize>().ok()).unwrap_or_default();
     let body = match number(looking.text.as_deref()) {
@@ -85,7 +85,7 @@ fn page(memory: &ResolvedMemory, body: &Markup) -> Response {
     let mut response = document.around(StatusCode::OK, &body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, document::READING);
-    headers.insert(header::CACHE_CONTROL, KEPT);
+    headers.insert(header::CACHE_CONTROL, CACHE_POLICY);
     // Only people with the link read it, unless whoever shares it allows search engines.
     if !memory.is_listed {
         headers.insert(ROBOTS, HeaderValue::from_static("noindex"));

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedMemory};
 use super::{address, kind, picker};
 use crate::answers::{Entry, ResolvedMember, ResolvedMemory, tokens};
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, file, folders, places, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// Limit per text; the rest is on its own page.
 const MOST_BYTES_OF_A_TEXT: usize = 8 * 1024;
@@ -28,20 +28,20 @@ const MOST_BYTES: usize = 128 * 1024;
 
 /// The search for members to add.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     q: Option<String>,
 }
 
-pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(at: LocatedMemory, Query(looking): Query<PageQuery>) -> Answer {
     shown(&at, looking.q.as_deref().unwrap_or_default().trim(), None).await
 }
 
 /// The page again, with the error of a form.
-pub(super) async fn failed(at: &At, problem: &Problem) -> Answer {
+pub(super) async fn failed(at: &LocatedMemory, problem: &Problem) -> Answer {
     shown(at, "", Some(problem)).await
 }
 
-async fn shown(at: &At, looked_for: &str, problem: Option<&Problem>) -> Answer {
+async fn shown(at: &LocatedMemory, looked_for: &str, problem: Option<&Problem>) -> Answer {
     let memory = match at.memory().await? {
         Found::Live(memory) => memory,
         Found::Elsewhere(response) => return Ok(response),

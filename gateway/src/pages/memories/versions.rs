@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedMemory};
 use super::{address, kind, show};
 use crate::answers::{Member, Memory, MemoryVersion, ResolvedMemory};
 use crate::error::Error;
@@ -24,19 +24,19 @@ use crate::pages::visitor::see_other;
 use crate::pages::{Answer, marks, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 const PAGE_SIZE: u32 = 50;
 
 /// The view of a version.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     /// Nothing: its diff; `now`: the diff to the current state; `text`: its contents.
     show: Option<String>,
 }
 
 /// `GET /memories/{id}/versions`, newest first.
-pub(super) async fn list(at: At, parts: Parts) -> Answer {
+pub(super) async fn list(at: LocatedMemory, parts: Parts) -> Answer {
     let memory = match at.memory().await? {
         Found::Live(memory) => memory,
         Found::Elsewhere(response) => return Ok(response),
@@ -87,9 +87,9 @@ pub(super) async fn list(at: At, parts: Parts) -> Answer {
 
 /// `GET /memories/{id}/versions/{version}`.
 pub(super) async fn one(
-    at: At,
+    at: LocatedMemory,
     PathIds(_, number): PathIds<MemoryId, u64>,
-    Query(looking): Query<Looking>,
+    Query(looking): Query<PageQuery>,
 ) -> Answer {
     let memory = match at.memory().await? {
         Found::Live(memory) => memory,
@@ -139,7 +139,7 @@ pub(super) async fn one(
 }
 
 /// `POST /memories/{id}/versions/{version}/restore`.
-pub(super) async fn restore(at: At, PathIds(_, number): PathIds<MemoryId, u64>) -> Answer {
+pub(super) async fn restore(at: LocatedMemory, PathIds(_, number): PathIds<MemoryId, u64>) -> Answer {
     match memory_versions::restore(&at.visitor.context()?, at.id, number).await {
         Ok(_) => Ok(at.visitor.done(&address(at.id), &Notice::Restored)),
         Err(problem) if problem.violations.is_empty() => Err(problem.into()),
@@ -147,12 +147,12 @@ pub(super) async fn restore(at: At, PathIds(_, number): PathIds<MemoryId, u64>) 
     }
 }
 
-fn page<'a>(at: &At, memory: &ResolvedMemory, title: &'a str) -> Result<Page<'a>, Error> {
+fn page<'a>(at: &LocatedMemory, memory: &ResolvedMemory, title: &'a str) -> Result<Page<'a>, Error> {
     Ok(Page::new(title).crumbs(above(at, memory, None)?))
 }
 
 fn above(
-    at: &At,
+    at: &LocatedMemory,
     memory: &ResolvedMemory,
     more: Option<(String, String)>,
 ) -> Result<Vec<(String, String)>, Error> {

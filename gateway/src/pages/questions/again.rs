@@ -4,9 +4,9 @@ use cairn_chassis::status::Problem;
 use cairn_proto::retrieval::v1::FeedPosition;
 use maud::{Markup, html};
 
-use super::shown::standing;
+use super::format::standing;
 use crate::answers::{AskedAgain, QuestionReplay, RankChange};
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::parts::{self, Tone};
 use crate::pages::search::{bar, chip_of, heading, number};
 use crate::pages::words;
@@ -29,7 +29,7 @@ pub(super) fn show(
             @match again {
                 None => { p.hint { "The same question with the same arguments, asked by you: you may see more or less than who asked. It is kept as a question of yours." } }
                 Some(Err(problem)) => { p.problem role="alert" { (words::told(problem)) } }
-                Some(Ok(now)) => { (asking::note(after)) (answered(then, now)) }
+                Some(Ok(now)) => { (ask_again::note(after)) (answered(then, now)) }
             }
         }
     }

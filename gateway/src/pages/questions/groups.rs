@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::address;
-use super::shown::{outcome, shortened};
+use super::format::{outcome, shortened};
 use crate::answers::QuestionGroup;
 use crate::operations::questions;
 use crate::pages::frame::Page;

@@ -1,10 +1,10 @@
 //! `/w/{id}/questions`: the question log of agents and people, if the owner has it on, with the answers.
 
 mod again;
+mod format;
 mod groups;
 mod list;
 mod replay;
-mod shown;
 mod write;
 
 #[cfg(test)]

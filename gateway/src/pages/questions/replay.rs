@@ -6,12 +6,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::shown::{SHORT, milliseconds, outcome, shortened, standing};
+use super::format::{SHORT, milliseconds, outcome, shortened, standing};
 use super::{address, again};
 use crate::answers::{Question, QuestionArguments, QuestionReplay, ReplayedPassage};
 use crate::extract::{PathIds, Query};
 use crate::operations::questions;
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts;
@@ -20,12 +20,12 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, golden, words};
 use crate::schema::inputs;
 
-inputs!(Asked);
+inputs!(PageQuery);
 
 /// What is shown beside the original results.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Asked {
+pub(super) struct PageQuery {
     /// `1`: the current results.
     again: Option<String>,
     /// The write to wait for.
@@ -35,10 +35,10 @@ pub(super) struct Asked {
 pub(super) async fn show(
     visitor: Visitor,
     PathIds(workspace, id): PathIds<WorkspaceId, QuestionId>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<PageQuery>,
 ) -> Answer {
     let replay = questions::get(&visitor.person, id).await?;
-    let after = asking::after(asked.after.as_deref());
+    let after = ask_again::after(asked.after.as_deref());
     let again = match asked.again.as_deref() {
         Some("1") => Some(questions::ask_again(&visitor.person, id, after.clone()).await),
         _ => None,

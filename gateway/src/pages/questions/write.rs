@@ -11,7 +11,7 @@ use super::address;
 use crate::answers::Question;
 use crate::operations::files::{self, CreateFile};
 use crate::operations::questions;
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
@@ -22,9 +22,9 @@ use crate::pages::{Answer, folders, places};
 /// Limit of questions in an outline.
 const MOST_QUESTIONS: usize = 20;
 /// Words of a question in a suggested name.
-const WORDS_OF_NAME: usize = 6;
+const NAME_WORDS: usize = 6;
 /// Limit of a suggested name, in characters.
-const LENGTH_OF_NAME: usize = 60;
+const MAX_NAME_CHARS: usize = 60;
 
 /// The values of the form.
 struct Draft {
@@ -47,7 +47,7 @@ pub(super) async fn ask(visitor: Visitor, parts: Parts) -> Answer {
 pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
     let folder = Some(form.trimmed("folder")).filter(|id| !id.is_empty()).map(ToOwned::to_owned);
     let content = form.text("content").replace("\r\n", "\n");
-    let ask = AskAgain::parse(form.text(asking::NAME));
+    let ask = AskAgain::parse(form.text(ask_again::NAME));
     let draft = Draft { name: form.trimmed("name").to_owned(), folder, content, ask };
     let fields = json!({
         "name": draft.name, "content": draft.content, "fileType": "markdown", "folderId": draft.folder,
@@ -59,9 +59,9 @@ pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
     };
     match made {
         Ok(made) => {
-            let to = match draft.ask.as_ref().filter(|_| asking::is_wanted(&form)) {
+            let to = match draft.ask.as_ref().filter(|_| ask_again::is_wanted(&form)) {
                 Some(ask) => ask.address(visitor.here()?.id, made.change),
-                None => asking::carried(&places::file(&made.value.id), draft.ask.as_ref()),
+                None => ask_again::carried(&places::file(&made.value.id), draft.ask.as_ref()),
             };
             Ok(visitor.done(&to, &Notice::Created))
         }
@@ -126,8 +126,8 @@ fn after() -> Markup {
 fn name(asked: &[Question]) -> String {
     let first = asked.first().map(|question| question.query.to_lowercase()).unwrap_or_default();
     let words = first.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-    let name = words.take(WORDS_OF_NAME).collect::<Vec<_>>().join("-");
-    let name: String = name.chars().take(LENGTH_OF_NAME).collect();
+    let name = words.take(NAME_WORDS).collect::<Vec<_>>().join("-");
+    let name: String = name.chars().take(MAX_NAME_CHARS).collect();
     if name.is_empty() { "answers.md".to_owned() } else { format!("{name}.md") }
 }
 
@@ -166,6 +166,6 @@ mod tests {
         assert_eq!((name(&[]), outline(&[])), ("answers.md".to_owned(), String::new()));
         assert_eq!(name(&asked(&["../../??"])), "answers.md");
         let long = "é".repeat(300);
-        assert_eq!(name(&asked(&[&long])).chars().count(), LENGTH_OF_NAME + 3);
+        assert_eq!(name(&asked(&[&long])).chars().count(), MAX_NAME_CHARS + 3);
     }
 }

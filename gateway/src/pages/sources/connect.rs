@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::draft::{self, CREDENTIALS, SETTINGS, Typed};
+use super::draft::{self, CREDENTIALS, FieldValues, SETTINGS};
 use super::providers::{self, Provider};
 use super::{address, all, cost, require_manager};
 use crate::answers::CheckedSource;
@@ -25,18 +25,18 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// The provider; all of them without one.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     provider: Option<String>,
 }
 
 /// The state of the form beside its input.
 #[derive(Debug, Default)]
-struct Told<'a> {
+struct FormState<'a> {
     form: Option<&'a Form>,
     problem: Option<&'a Problem>,
     /// The provider's answer to a check; then the problem is the check's, too.
@@ -45,13 +45,13 @@ struct Told<'a> {
 }
 
 /// `GET /w/{id}/sources/new?provider=`.
-pub(super) async fn ask(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn ask(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     require_manager(&visitor)?;
     match looking.provider.as_deref().filter(|name| !name.is_empty()) {
         None => choose(&visitor),
         Some(name) => {
             let provider = providers::named(name).ok_or_else(no_provider)?;
-            show(&visitor, provider, Told::default()).await
+            show(&visitor, provider, FormState::default()).await
         }
     }
 }
@@ -94,8 +94,12 @@ pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
         }
         Err(problem) => {
             let problem = draft::of_form(told_here(problem)?);
-            show(&visitor, provider, Told { form: Some(&form), problem: Some(&problem), ..Told::default() })
-                .await
+            show(
+                &visitor,
+                provider,
+                FormState { form: Some(&form), problem: Some(&problem), ..FormState::default() },
+            )
+            .await
         }
     }
 }
@@ -124,12 +128,12 @@ async fn check(
         Ok(input) => sources::check(&visitor.person, input).await,
         Err(problem) => Err(problem),
     };
-    let told = Told { form: Some(form), was_check: true, ..Told::default() };
+    let told = FormState { form: Some(form), was_check: true, ..FormState::default() };
     match checked {
-        Ok(checked) => show(visitor, provider, Told { checked: Some(&checked), ..told }).await,
+        Ok(checked) => show(visitor, provider, FormState { checked: Some(&checked), ..told }).await,
         Err(problem) => {
             let problem = draft::of_form(told_here(problem)?);
-            show(visitor, provider, Told { problem: Some(&problem), ..told }).await
+            show(visitor, provider, FormState { problem: Some(&problem), ..told }).await
         }
     }
 }
@@ -159,11 +163,11 @@ fn fields_of(provider: &Provider, form: &Form) -> Map<String, Value> {
     fields
 }
 
-async fn show(visitor: &Visitor, provider: &Provider, told: Told<'_>) -> Result<Response, Error> {
+async fn show(visitor: &Visitor, provider: &Provider, told: FormState<'_>) -> Result<Response, Error> {
     let here = visitor.here()?.id;
     let usage = workspace::of_member(&visitor.person, here).await?;
     let own = format!("{}/new", all(here));
-    let typed = Typed { form: told.form, settings: None };
+    let typed = FieldValues { form: told.form, settings: None };
     let text = |name: &str| told.form.map(|form| form.trimmed(name)).unwrap_or_default();
     let problem = told.problem;
     let of_connecting = problem.filter(|_| !told.was_check);
@@ -211,8 +215,8 @@ async fn show(visitor: &Visitor, provider: &Provider, told: Told<'_>) -> Result<
     Ok(page.show(visitor, &body))
 }
 
-fn credentials(provider: &Provider, told: &Told<'_>) -> Markup {
-    let typed = Typed { form: told.form, settings: None };
+fn credentials(provider: &Provider, told: &FormState<'_>) -> Markup {
+    let typed = FieldValues { form: told.form, settings: None };
     html! {
         @if !provider.credentials.is_empty() {
             h2 { "Credentials" }
@@ -226,7 +230,7 @@ fn credentials(provider: &Provider, told: &Told<'_>) -> Markup {
 }
 
 /// The result of the check, at its button.
-fn tested(provider: &Provider, told: &Told<'_>) -> Markup {
+fn tested(provider: &Provider, told: &FormState<'_>) -> Markup {
     html! {
         div #tested role="status" {
             @if told.was_check { (draft::summary(provider, told.problem)) }

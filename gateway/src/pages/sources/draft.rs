@@ -20,12 +20,12 @@ fn name_of(group: &str, input: &Input) -> String {
 
 /// The values of the fields: the input, else the current values.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Typed<'a> {
+pub(super) struct FieldValues<'a> {
     pub(super) form: Option<&'a Form>,
     pub(super) settings: Option<&'a Value>,
 }
 
-impl Typed<'_> {
+impl FieldValues<'_> {
     fn of_settings(&self, input: &Input) -> Option<&Value> {
         self.settings?.get(input.name)
     }
@@ -53,11 +53,16 @@ impl Typed<'_> {
 }
 
 /// The fields of a group. Secrets are never rendered back.
-pub(super) fn fields(group: &str, inputs: &[Input], typed: Typed<'_>, problem: Option<&Problem>) -> Markup {
+pub(super) fn fields(
+    group: &str,
+    inputs: &[Input],
+    typed: FieldValues<'_>,
+    problem: Option<&Problem>,
+) -> Markup {
     html! { @for input in inputs { (field(group, input, typed, problem)) } }
 }
 
-fn field(group: &str, input: &Input, typed: Typed<'_>, problem: Option<&Problem>) -> Markup {
+fn field(group: &str, input: &Input, typed: FieldValues<'_>, problem: Option<&Problem>) -> Markup {
     let name = name_of(group, input);
     let value = if input.kind == Kind::Secret { String::new() } else { typed.text(group, input) };
     let plain = if input.kind == Kind::Secret {
@@ -195,7 +200,7 @@ mod tests {
     fn what_is_so_already_stands_in_the_fields_and_secrets_never_do() {
         let web = providers::named("web").unwrap();
         let settings = json!({"kind": "feed", "url": "https://a.example", "urls": ["x", "y"], "maxPages": 7});
-        let typed = Typed { settings: Some(&settings), form: None };
+        let typed = FieldValues { settings: Some(&settings), form: None };
         let html = fields(SETTINGS, web.settings, typed, None).into_string();
         for part in
             ["value=\"feed\" selected", "value=\"https://a.example\"", "\nx\ny</textarea>", "value=\"7\""]
@@ -204,7 +209,7 @@ mod tests {
         }
         let s3 = providers::named("s3").unwrap();
         let form = Form::read(b"credentials-accessKeyId=AKIA&credentials-secretAccessKey=hush");
-        let typed = Typed { form: Some(&form), settings: None };
+        let typed = FieldValues { form: Some(&form), settings: None };
         let html = fields(CREDENTIALS, s3.credentials, typed, None).into_string();
         assert!(!html.contains("AKIA") && !html.contains("hush"), "{html}");
     }

@@ -1,11 +1,11 @@
 //! Connected sources: their settings, state and actions.
 
+mod actions;
 mod change;
 #[cfg(test)]
 mod checks;
 mod connect;
 mod cost;
-mod deeds;
 mod draft;
 mod list;
 mod providers;
@@ -36,11 +36,11 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/sources/{source}/change", change::save)
         .get(MEMBER, "/w/{id}/sources/{source}/credentials", change::ask_credentials)
         .post(MEMBER.with_secrets(), "/w/{id}/sources/{source}/credentials", change::replace_credentials)
-        .post(MEMBER, "/w/{id}/sources/{source}/sync", deeds::sync)
-        .post(MEMBER, "/w/{id}/sources/{source}/retry", deeds::retry)
-        .post(MEMBER, "/w/{id}/sources/{source}/pause", deeds::pause)
-        .post(MEMBER, "/w/{id}/sources/{source}/resume", deeds::resume)
-        .post(MEMBER, "/w/{id}/sources/{source}/disconnect", deeds::disconnect)
+        .post(MEMBER, "/w/{id}/sources/{source}/sync", actions::sync)
+        .post(MEMBER, "/w/{id}/sources/{source}/retry", actions::retry)
+        .post(MEMBER, "/w/{id}/sources/{source}/pause", actions::pause)
+        .post(MEMBER, "/w/{id}/sources/{source}/resume", actions::resume)
+        .post(MEMBER, "/w/{id}/sources/{source}/disconnect", actions::disconnect)
         .get(MEMBER, "/w/{id}/sources/{source}/runs", runs::list)
         .get(MEMBER, "/w/{id}/sources/{source}/runs/{run}", runs::one)
         .post(MEMBER, "/w/{id}/sources/{source}/runs/{run}/cancel", runs::cancel)

@@ -13,7 +13,7 @@ use crate::operations::syncs;
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Pages};
-use crate::pages::runs::{self, Standing, Tab};
+use crate::pages::runs::{self, RunSummary, Tab};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, marks, places, words};
 
@@ -167,8 +167,8 @@ const fn is_revertible(run: &SyncRun) -> bool {
     matches!(run.status, RunStatus::Completed | RunStatus::CompletedWithWarnings)
 }
 
-fn standing<'a>(path: &'a str, run: &'a SyncRun) -> Standing<'a> {
-    Standing {
+fn standing<'a>(path: &'a str, run: &'a SyncRun) -> RunSummary<'a> {
+    RunSummary {
         address: path,
         status: run.status,
         total: run.total,
@@ -215,7 +215,7 @@ fn rollback_told(run: &SyncRun) -> Markup {
     }
 }
 
-fn deletion(visitor: &Visitor, path: &str, run: &SyncRun, standing: &Standing<'_>) -> Markup {
+fn deletion(visitor: &Visitor, path: &str, run: &SyncRun, standing: &RunSummary<'_>) -> Markup {
     if standing.is_busy() || !visitor.may(Permission::Write) {
         return html! {};
     }

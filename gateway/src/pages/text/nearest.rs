@@ -15,7 +15,7 @@ pub(crate) struct Nearest {
 /// Finds the window with the most word bigrams of a passage; at least a third of them. Runs in time linear in both.
 pub(crate) fn nearest(text: &str, quote: &str) -> Option<Nearest> {
     let quote = quote.trim();
-    let wanted = Wanted::of(quote);
+    let wanted = QuotedPassage::of(quote);
     if let Some((before, _)) = text.split_once(quote).filter(|_| !quote.is_empty()) {
         let first = 1 + newlines(before);
         return Some(Nearest { lines: Lines { first, last: first + newlines(quote) }, is_whole: true });
@@ -43,7 +43,7 @@ type Word = usize;
 type Pair = (Word, Word);
 
 /// The bigrams of a passage.
-struct Wanted {
+struct QuotedPassage {
     words: HashMap<String, Word>,
     pairs: HashSet<Pair>,
     /// The number of words in the passage.
@@ -51,7 +51,7 @@ struct Wanted {
 }
 
 /// An occurrence of one of the passage's bigrams in the text.
-struct Met {
+struct Occurrence {
     pair: Pair,
     /// The index of its second word in the text.
     place: usize,
@@ -67,7 +67,7 @@ struct Span {
     last: usize,
 }
 
-impl Wanted {
+impl QuotedPassage {
     fn of(quote: &str) -> Self {
         let mut known: HashMap<String, Word> = HashMap::new();
         let mut row = Vec::new();
@@ -83,7 +83,7 @@ impl Wanted {
     }
 
     /// The occurrences of the passage's bigrams, in the text's order.
-    fn met(&self, text: &str) -> Vec<Met> {
+    fn met(&self, text: &str) -> Vec<Occurrence> {
         let mut met = Vec::new();
         let mut place = 0;
         // The previous word with its line, if it is in the passage.
@@ -96,7 +96,7 @@ impl Wanted {
                 if let (Some((one, first)), Some((other, last))) = (first, known)
                     && self.pairs.contains(&(one, other))
                 {
-                    met.push(Met { pair: (one, other), place, first, last });
+                    met.push(Occurrence { pair: (one, other), place, first, last });
                 }
                 before = known;
             }
@@ -105,7 +105,7 @@ impl Wanted {
     }
 
     /// The window of 1.5 times the passage's length with the most distinct bigrams; the first of equals.
-    fn densest(&self, met: &[Met]) -> Option<Span> {
+    fn densest(&self, met: &[Occurrence]) -> Option<Span> {
         let reach = self.count + self.count / 2;
         let mut within: HashMap<Pair, usize> = HashMap::new();
         let mut begin = met.iter().peekable();

@@ -18,7 +18,7 @@ use super::{address, paths, reach};
 use crate::answers::{Folder, Token, TokenReach};
 use crate::extract::Query;
 use crate::operations::tokens::{self, CreateToken};
-use crate::operations::views::{Seen, WishedToken};
+use crate::operations::views::{ViewTarget, WishedToken};
 use crate::operations::{Context, Paging, folders};
 use crate::origin::Origins;
 use crate::pages::form::{self, Form};
@@ -28,18 +28,18 @@ use crate::pages::visitor::{Here, Visitor};
 use crate::pages::{Answer, words};
 use crate::schema::inputs;
 
-inputs!(Wanted);
+inputs!(PageQuery);
 
-const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Folders offered in the form.
 const MOST_FOLDERS: u32 = 200;
 /// The label of the field for further folders.
 const BY_PATH: &str = "Folders by their paths";
 /// The idempotency field of a form: when it was rendered.
-pub(super) const NUMBER: &str = "number";
+pub(super) const RENDERED_AT: &str = "number";
 
 /// The values of the form.
-pub(super) struct Typed {
+pub(super) struct FormInput {
     pub(super) name: String,
     permissions: Vec<Permission>,
     folders: Vec<String>,
@@ -51,9 +51,9 @@ pub(super) struct Typed {
     number: i64,
 }
 
-impl Typed {
+impl FormInput {
     fn new(visitor: &Visitor, name: String) -> Self {
-        let end = visitor.now().plus(USUAL_LIFE).to_rfc3339();
+        let end = visitor.now().plus(DEFAULT_LIFETIME).to_rfc3339();
         Self {
             name,
             permissions: [Permission::Read, Permission::Write]
@@ -76,7 +76,7 @@ impl Typed {
             paths: form.text(paths::FIELD).trim().to_owned(),
             named: Vec::new(),
             end: form.trimmed("expiresAt").to_owned(),
-            number: form.text(NUMBER).parse().unwrap_or_else(|_| visitor.now().as_micros()),
+            number: form.text(RENDERED_AT).parse().unwrap_or_else(|_| visitor.now().as_micros()),
         }
     }
 
@@ -90,7 +90,7 @@ impl Typed {
             paths: String::new(),
             named: Vec::new(),
             end: end.unwrap_or_default().to_owned(),
-            number: form.text(NUMBER).parse().unwrap_or_else(|_| visitor.now().as_micros()),
+            number: form.text(RENDERED_AT).parse().unwrap_or_else(|_| visitor.now().as_micros()),
         }
     }
 
@@ -123,9 +123,9 @@ impl Typed {
     }
 }
 
-impl Typed {
+impl FormInput {
     /// The part that determines the reach. Without a permission yet: that of reading.
-    fn wished(&self) -> Result<WishedToken, Problem> {
+    fn proposed(&self) -> Result<WishedToken, Problem> {
         let mut permissions: Vec<_> = self.permissions.iter().map(|one| one.as_str()).collect();
         if permissions.is_empty() {
             permissions.push(Permission::Read.as_str());
@@ -141,12 +141,12 @@ impl Typed {
 
 /// The client the token is for, when its setup page led here.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-pub(super) struct Wanted {
+pub(super) struct PageQuery {
     name: Option<String>,
 }
 
-pub(super) async fn ask(visitor: Visitor, Query(wanted): Query<Wanted>) -> Answer {
-    let typed = Typed::new(&visitor, wanted.name.unwrap_or_default());
+pub(super) async fn ask(visitor: Visitor, Query(wanted): Query<PageQuery>) -> Answer {
+    let typed = FormInput::new(&visitor, wanted.name.unwrap_or_default());
     form_page(&visitor, &typed, None, None).await
 }
 
@@ -159,14 +159,14 @@ pub(super) async fn create(
 ) -> Answer {
     let here = visitor.here()?;
     let base = origins.base_url(&headers);
-    let mut typed = Typed::read(&form, &visitor);
+    let mut typed = FormInput::read(&form, &visitor);
     let found = typed.find(&visitor.context()?).await;
     let input = match found.and_then(|()| typed.input()) {
         Ok(input) => input,
         Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
         Err(problem) => return form_page(&visitor, &typed, Some(&problem), None).await,
     };
-    if form.has(NUMBER) && is_made(&visitor, here, &typed, None).await? {
+    if form.has(RENDERED_AT) && is_made(&visitor, here, &typed, None).await? {
         return Ok(made_before(&visitor, here, &typed.name));
     }
     match tokens::create(&visitor.person, here.id, input).await {
@@ -182,7 +182,7 @@ pub(super) async fn create(
 pub(super) async fn is_made(
     visitor: &Visitor,
     here: &Here,
-    typed: &Typed,
+    typed: &FormInput,
     besides: Option<&str>,
 ) -> Result<bool, Problem> {
     let shown = Timestamp::from_micros(typed.number).as_seconds();
@@ -198,10 +198,10 @@ pub(super) async fn is_made(
 /// Previews the reach of the token.
 pub(super) async fn preview(visitor: Visitor, form: Form) -> Answer {
     let context = visitor.context()?;
-    let mut typed = Typed::read(&form, &visitor);
+    let mut typed = FormInput::read(&form, &visitor);
     let reach = match typed.find(&context).await {
         Ok(()) => {
-            let view = visitor.see(Seen::Wished(typed.wished()?)).await?;
+            let view = visitor.see(ViewTarget::Proposed(typed.proposed()?)).await?;
             Ok(view.reach(&context).await?)
         }
         Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
@@ -212,7 +212,7 @@ pub(super) async fn preview(visitor: Visitor, form: Form) -> Answer {
 
 async fn form_page(
     visitor: &Visitor,
-    typed: &Typed,
+    typed: &FormInput,
     problem: Option<&Problem>,
     reach: Option<&Result<TokenReach, Problem>>,
 ) -> Answer {
@@ -231,7 +231,7 @@ async fn form_page(
     let body = html! {
         (parts::summary(problem, &labels))
         form.fields method="post" action=(address(here.id)) {
-            input type="hidden" name=(NUMBER) value=(typed.number);
+            input type="hidden" name=(RENDERED_AT) value=(typed.number);
             (Field::text("name", "Name").value(&typed.name).hint("Of what uses it, such as Claude Code on a laptop.").problem(problem).render())
             fieldset #f-permissions {
                 legend { "Permissions" }
@@ -268,7 +268,7 @@ async fn form_page(
     Ok(page.show(visitor, &body))
 }
 
-fn scope(folders: &[Folder], are_more: bool, typed: &Typed) -> Markup {
+fn scope(folders: &[Folder], are_more: bool, typed: &FormInput) -> Markup {
     html! {
         fieldset #f-scope {
             legend { "Folders" }

@@ -10,7 +10,7 @@ use crate::answers::Token;
 use crate::error::Error;
 use crate::extract::PathIds;
 use crate::operations::tokens::{self, UpdateToken};
-use crate::operations::views::Seen;
+use crate::operations::views::ViewTarget;
 use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
@@ -57,7 +57,7 @@ pub(super) async fn rename(
 
 async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Refused<'_>>) -> Answer {
     let here = visitor.here()?;
-    let reach = visitor.see(Seen::Token(id)).await?.reach(&visitor.context()?).await?;
+    let reach = visitor.see(ViewTarget::Token(id)).await?.reach(&visitor.context()?).await?;
     let mut forms = Popovers::new(refused);
     forms.add(RENAME, "Rename", None, |filled| {
         html! {

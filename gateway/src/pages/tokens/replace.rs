@@ -10,7 +10,7 @@ use http::HeaderMap;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::create::{self, NUMBER, Typed};
+use super::create::{self, FormInput, RENDERED_AT};
 use super::{address, lives, one};
 use crate::answers::Token;
 use crate::extract::PathIds;
@@ -30,7 +30,7 @@ fn is_offered(visitor: &Visitor, token: &Token) -> bool {
 pub(super) fn button(visitor: &Visitor, here: &Here, token: &Token) -> Markup {
     let dialog = format!("replace-{}", token.id);
     let told = html! { p { "A new token like " bdi { (token.name) } " is made, and its secret is shown once. The old one is switched off: what uses it is refused from now on." } };
-    let number = html! { input type="hidden" name=(NUMBER) value=(visitor.now().as_micros()); };
+    let number = html! { input type="hidden" name=(RENDERED_AT) value=(visitor.now().as_micros()); };
     let path = format!("{}/{}/replace", address(here.id), token.id);
     html! {
         @if is_offered(visitor, token) {
@@ -53,7 +53,7 @@ pub(super) async fn replace(
     if old.owner_id != visitor.user.id {
         return Err(Problem::forbidden("a token is replaced by whoever made it").into());
     }
-    let typed = Typed::like(&old, &form, &visitor);
+    let typed = FormInput::like(&old, &form, &visitor);
     if create::is_made(&visitor, here, &typed, Some(&old.id)).await? {
         return Ok(create::made_before(&visitor, here, &typed.name));
     }

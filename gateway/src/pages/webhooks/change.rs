@@ -17,7 +17,7 @@ use crate::pages::parts::{self as part, Field};
 use crate::pages::visitor::Visitor;
 
 /// The values of the form.
-struct Typed {
+struct FormInput {
     name: String,
     url: String,
     kinds: Vec<ChangeKind>,
@@ -26,7 +26,7 @@ struct Typed {
 pub(super) async fn ask(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, WebhookId>) -> Answer {
     require_manager(&visitor)?;
     let webhook = webhooks::get(&visitor.person, id).await?;
-    let typed = Typed { name: webhook.name, url: webhook.url, kinds: webhook.kinds };
+    let typed = FormInput { name: webhook.name, url: webhook.url, kinds: webhook.kinds };
     form_page(&visitor, id, &typed, None).await
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn save(
     form: Form,
 ) -> Answer {
     require_manager(&visitor)?;
-    let typed = Typed {
+    let typed = FormInput {
         name: form.trimmed("name").to_owned(),
         url: form.trimmed("url").to_owned(),
         kinds: kinds_of(&form),
@@ -56,7 +56,7 @@ pub(super) async fn save(
     }
 }
 
-async fn form_page(visitor: &Visitor, id: WebhookId, typed: &Typed, problem: Option<&Problem>) -> Answer {
+async fn form_page(visitor: &Visitor, id: WebhookId, typed: &FormInput, problem: Option<&Problem>) -> Answer {
     let webhook = webhooks::get(&visitor.person, id).await?;
     let here = visitor.here()?.id;
     let own = address(here, id);

@@ -7,7 +7,7 @@ use cairn_proto::domain::ChangeKind;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::{LABELS, NUMBER, address, all, kinds, kinds_of, require_manager};
+use super::{LABELS, RENDERED_AT, address, all, kinds, kinds_of, require_manager};
 use crate::answers::{Folder, WebhookWithSecret};
 use crate::operations::webhooks::{self, CreateWebhook};
 use crate::operations::{Paging, folders};
@@ -22,7 +22,7 @@ const MOST_FOLDERS: u32 = 200;
 
 /// The values of the form.
 #[derive(Default)]
-struct Typed {
+struct FormInput {
     name: String,
     url: String,
     kinds: Vec<ChangeKind>,
@@ -30,14 +30,14 @@ struct Typed {
     number: i64,
 }
 
-impl Typed {
+impl FormInput {
     fn read(form: &Form) -> Self {
         Self {
             name: form.trimmed("name").to_owned(),
             url: form.trimmed("url").to_owned(),
             kinds: kinds_of(form),
             folders: form.all("folders").map(ToOwned::to_owned).collect(),
-            number: form.text(NUMBER).parse().unwrap_or_default(),
+            number: form.text(RENDERED_AT).parse().unwrap_or_default(),
         }
     }
 
@@ -52,7 +52,7 @@ impl Typed {
 /// `GET /w/{id}/webhooks/new`.
 pub(super) async fn ask(visitor: Visitor) -> Answer {
     require_manager(&visitor)?;
-    let typed = Typed { number: visitor.now().as_micros(), ..Typed::default() };
+    let typed = FormInput { number: visitor.now().as_micros(), ..FormInput::default() };
     form_page(&visitor, &typed, None).await
 }
 
@@ -60,12 +60,12 @@ pub(super) async fn ask(visitor: Visitor) -> Answer {
 /// creates nothing.
 pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
     require_manager(&visitor)?;
-    let typed = Typed::read(&form);
+    let typed = FormInput::read(&form);
     let input = match typed.input() {
         Ok(input) => input,
         Err(problem) => return form_page(&visitor, &typed, Some(&problem)).await,
     };
-    if form.has(NUMBER) && is_made(&visitor, &typed).await? {
+    if form.has(RENDERED_AT) && is_made(&visitor, &typed).await? {
         return made_before(&visitor, &typed.name);
     }
     match webhooks::create(&visitor.person, input).await {
@@ -99,7 +99,7 @@ pub(super) fn secret_page(
 }
 
 /// Whether a webhook of that name was created since the form was rendered.
-async fn is_made(visitor: &Visitor, typed: &Typed) -> Result<bool, Problem> {
+async fn is_made(visitor: &Visitor, typed: &FormInput) -> Result<bool, Problem> {
     let shown = Timestamp::from_micros(typed.number).as_seconds();
     let listed = webhooks::list(&visitor.person).await?;
     Ok(listed.iter().any(|webhook| {
@@ -118,7 +118,7 @@ fn made_before(visitor: &Visitor, name: &str) -> Answer {
     Ok(Page::new("Webhook made before").crumbs(vec![("Webhooks".to_owned(), all(here))]).show(visitor, &body))
 }
 
-async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) -> Answer {
+async fn form_page(visitor: &Visitor, typed: &FormInput, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?.id;
     let paging = Paging { limit: Some(MOST_FOLDERS), cursor: None };
     let mut folders = folders::list(&visitor.context()?, folders::Selection::default(), paging).await?;
@@ -126,7 +126,7 @@ async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) 
     let body = html! {
         (part::summary(problem, &LABELS))
         form.fields method="post" action={ (all(here)) "/new" } {
-            input type="hidden" name=(NUMBER) value=(typed.number);
+            input type="hidden" name=(RENDERED_AT) value=(typed.number);
             (Field::text("name", "Name").value(&typed.name).hint("Of what listens there, such as Search mirror.").problem(problem).render())
             (Field::text("url", "Address").value(&typed.url).hint("An https address that takes POST requests.").problem(problem).render())
             (kinds(&typed.kinds))
@@ -143,7 +143,7 @@ async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) 
     Ok(page.show(visitor, &body))
 }
 
-fn scope(folders: &[Folder], are_more: bool, typed: &Typed) -> Markup {
+fn scope(folders: &[Folder], are_more: bool, typed: &FormInput) -> Markup {
     html! {
         fieldset #f-folderIds {
             legend { "Folders" }

@@ -1,11 +1,11 @@
 //! `/w/{id}/webhooks`: webhooks with their deliveries and actions. A secret is only shown when it is created. All of
 //! it is for owners and admins.
 
+mod actions;
 mod change;
 #[cfg(test)]
 mod checks;
 mod create;
-mod deeds;
 mod list;
 mod show;
 
@@ -25,7 +25,7 @@ use crate::routes::Routes;
 const LABELS: [(&str, &str); 4] =
     [("name", "Name"), ("url", "Address"), ("kinds", "Changes of"), ("folderIds", "Folders")];
 /// The idempotency field of a form: when it was rendered.
-const NUMBER: &str = "number";
+const RENDERED_AT: &str = "number";
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -35,12 +35,12 @@ pub(super) fn routes() -> Routes {
         .get(MEMBER, "/w/{id}/webhooks/{webhook}", show::show)
         .get(MEMBER, "/w/{id}/webhooks/{webhook}/change", change::ask)
         .post(MEMBER, "/w/{id}/webhooks/{webhook}/change", change::save)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/test", deeds::test)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/replay", deeds::replay)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/enable", deeds::enable)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/disable", deeds::disable)
-        .post(MEMBER.with_secrets(), "/w/{id}/webhooks/{webhook}/rotate", deeds::rotate)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/delete", deeds::delete)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/test", actions::test)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/replay", actions::replay)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/enable", actions::enable)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/disable", actions::disable)
+        .post(MEMBER.with_secrets(), "/w/{id}/webhooks/{webhook}/rotate", actions::rotate)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/delete", actions::delete)
 }
 
 /// The URL of a workspace's webhooks.

@@ -178,14 +178,14 @@ mod tests {
     use crate::rate_limit::contract;
 
     /// No test is about how slow a machine is.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     async fn keeps_the_contract(mode: Mode, url_of: impl Fn(String) -> String) {
         let Some(server) = throwaway::server(mode).await else { return };
         let clock = contract::clock();
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
         let url = RedisUrl::from(url_of(server.url()));
-        let engine = Redis { clock: Some(shared), ..Redis::new(&url, PATIENCE).unwrap() };
+        let engine = Redis { clock: Some(shared), ..Redis::new(&url, TEST_TIMEOUT).unwrap() };
         contract::run(Arc::new(engine), &clock, &format!("redis, {mode:?}")).await;
     }
 
@@ -204,7 +204,7 @@ mod tests {
     async fn two_gateways_share_the_windows_of_the_servers_clock() {
         let Some(server) = throwaway::server(Mode::Alone).await else { return };
         let url = RedisUrl::from(server.url());
-        let (one, other) = (Redis::new(&url, PATIENCE).unwrap(), Redis::new(&url, PATIENCE).unwrap());
+        let (one, other) = (Redis::new(&url, TEST_TIMEOUT).unwrap(), Redis::new(&url, TEST_TIMEOUT).unwrap());
         let (key, quota) = (Key::new("token", "shared"), Quota::new(None, None, Some(2)));
         let first = one.take(&key, quota, 1).await.unwrap();
         let second = other.take(&key, quota, 1).await.unwrap();
@@ -218,7 +218,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn one_that_was_killed_is_found_again() {
         let Some(mut server) = throwaway::server(Mode::Alone).await else { return };
-        let engine = Redis::new(&RedisUrl::from(server.url()), PATIENCE).unwrap();
+        let engine = Redis::new(&RedisUrl::from(server.url()), TEST_TIMEOUT).unwrap();
         let (key, quota) = (Key::new("token", "again"), Quota::new(None, None, Some(2)));
         assert_eq!(engine.take(&key, quota, 2).await.unwrap().used, [0, 0, 2]);
         server.kill().unwrap();
@@ -232,13 +232,13 @@ mod tests {
                 }
             }
         };
-        assert_eq!(timeout(PATIENCE, found).await.unwrap().used, [0, 0, 1]);
+        assert_eq!(timeout(TEST_TIMEOUT, found).await.unwrap().used, [0, 0, 1]);
     }
 
     #[tokio::test]
     async fn nobody_there_is_an_error() {
         let nowhere = RedisUrl::from("redis://127.0.0.1:1".to_owned());
-        let (engine, key) = (Redis::new(&nowhere, PATIENCE).unwrap(), Key::new("token", "t"));
+        let (engine, key) = (Redis::new(&nowhere, TEST_TIMEOUT).unwrap(), Key::new("token", "t"));
         assert!(engine.take(&key, Quota::new(Some(1), None, None), 1).await.is_err());
         assert!(engine.take(&key, Quota::default(), 1).await.unwrap().admitted);
     }

@@ -9,13 +9,13 @@ use crate::pages::form::Form;
 
 /// The filters: a folder, a part of a name, a tag.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Narrowed<'a> {
+pub(super) struct ListFilters<'a> {
     folder: Option<&'a str>,
     query: Option<&'a str>,
     tag: Option<&'a str>,
 }
 
-impl<'a> Narrowed<'a> {
+impl<'a> ListFilters<'a> {
     /// Empty values do not filter.
     pub(super) fn of(folder: Option<&'a str>, query: Option<&'a str>, tag: Option<&'a str>) -> Self {
         let given = |text: Option<&'a str>| text.map(str::trim).filter(|text| !text.is_empty());
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn all_that_match_are_those_that_the_list_shows() {
         let matching = |folder, query, tag| {
-            let files = Narrowed::of(folder, query, tag).matching();
+            let files = ListFilters::of(folder, query, tag).matching();
             (files.folder_id, files.recursive)
         };
         assert_eq!(matching(None, None, None), (Some("root".to_owned()), Some(false)));
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn what_is_narrowed_stands_in_the_address() {
         let workspace: WorkspaceId = "0199c0de-0000-7000-8000-0000000000a1".parse().unwrap();
-        let address = Narrowed::of(Some("1"), Some("a&b"), Some("")).address(workspace);
+        let address = ListFilters::of(Some("1"), Some("a&b"), Some("")).address(workspace);
         assert!(address.ends_with("/files?folder=1&q=a%26b"), "{address}");
-        assert!(Narrowed::default().address(workspace).ends_with("/files"));
+        assert!(ListFilters::default().address(workspace).ends_with("/files"));
     }
 }

@@ -7,7 +7,7 @@ use http::request::Parts;
 use maud::{Markup, html};
 
 use super::parts::{self, Choice};
-use super::visitor::{Seen, Visitor};
+use super::visitor::{Visitor, VisitorSlot};
 use crate::answers::Token;
 use crate::error::Error;
 use crate::operations::tokens;
@@ -16,13 +16,13 @@ use crate::operations::tokens;
 const AS: &str = "as";
 
 /// The viewer of a list: the visitor, or the visitor as a token.
-pub(super) struct Seeing {
+pub(super) struct Viewer {
     /// Whose rights the page uses.
     pub(super) visitor: Visitor,
     tokens: Vec<Token>,
 }
 
-impl Seeing {
+impl Viewer {
     /// The visitor as that token, or as themselves.
     pub(super) async fn of(visitor: &Visitor, token: Option<&str>) -> Result<Self, Error> {
         let tokens = tokens::list(&visitor.person, visitor.here()?.id).await?;
@@ -78,7 +78,7 @@ pub(super) async fn through(visitor: Visitor, parts: &Parts) -> Result<Visitor, 
     let tokens = tokens::list(&visitor.person, workspace).await?;
     let looking = visitor.looking_as(among(&tokens, id)?).await?;
     // Refusals to the token mention its name.
-    if let Some(seen) = parts.extensions.get::<Seen>() {
+    if let Some(seen) = parts.extensions.get::<VisitorSlot>() {
         seen.note(&looking);
     }
     Ok(looking)

@@ -12,14 +12,14 @@ use crate::operations::activity::ActivityFilter;
 use crate::pages::folders::Tree;
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The filters; empty or unknown values are ignored.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     /// A person, a token or a grant, by id.
     #[serde(default, deserialize_with = "chosen")]
     #[schema(value_type = Option<String>)]
@@ -45,7 +45,7 @@ fn chosen<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<St
     Ok(text.filter(|text| !text.trim().is_empty()))
 }
 
-impl Looking {
+impl PageQuery {
     pub(super) fn kind(&self) -> Option<TrashKind> {
         self.kind.as_deref()?.parse().ok()
     }
@@ -97,15 +97,15 @@ mod tests {
 
     #[test]
     fn nonsense_chooses_nothing() {
-        let looking = Looking {
+        let looking = PageQuery {
             who: Some("x".into()),
             kind: Some("nothing".into()),
             day: Some("yesterday".into()),
-            ..Looking::default()
+            ..PageQuery::default()
         };
         assert_eq!(looking.query(), [("who", "x".to_owned())]);
         let looking =
-            Looking { day: Some("2026-11-23".into()), kind: Some("file".into()), ..Looking::default() };
+            PageQuery { day: Some("2026-11-23".into()), kind: Some("file".into()), ..PageQuery::default() };
         assert_eq!(looking.query(), [("kind", "file".to_owned()), ("day", "2026-11-23".to_owned())]);
     }
 }

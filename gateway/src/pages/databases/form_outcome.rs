@@ -8,11 +8,11 @@ use crate::pages::popover::Refused;
 
 /// The outcome of a form, and where it is shown.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Told<'a> {
+pub(super) struct FormOutcome<'a> {
     pub(super) problem: Option<&'a Problem>,
     /// The rejected input.
     pub(super) form: Option<&'a Form>,
-    pub(super) place: Place,
+    pub(super) place: FormLocation,
     /// The popover form, if it is one.
     pub(super) refused: Option<Refused<'a>>,
     /// The golden questions' results for a record form.
@@ -21,16 +21,16 @@ pub(super) struct Told<'a> {
 
 /// The location on the page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FormLocation {
     #[default]
     Page,
     Record,
     Cell,
 }
 
-impl<'a> Told<'a> {
+impl<'a> FormOutcome<'a> {
     pub(super) const fn of_page(problem: &'a Problem) -> Self {
-        Self { problem: Some(problem), form: None, place: Place::Page, refused: None, checked: None }
+        Self { problem: Some(problem), form: None, place: FormLocation::Page, refused: None, checked: None }
     }
 
     pub(super) const fn of_button(refused: Refused<'a>) -> Self {
@@ -38,14 +38,20 @@ impl<'a> Told<'a> {
     }
 
     pub(super) const fn of_record(problem: Option<&'a Problem>, form: &'a Form) -> Self {
-        Self { problem, form: Some(form), place: Place::Record, refused: None, checked: None }
+        Self { problem, form: Some(form), place: FormLocation::Record, refused: None, checked: None }
     }
 
     pub(super) const fn of_cell(problem: &'a Problem, form: &'a Form) -> Self {
-        Self { problem: Some(problem), form: Some(form), place: Place::Cell, refused: None, checked: None }
+        Self {
+            problem: Some(problem),
+            form: Some(form),
+            place: FormLocation::Cell,
+            refused: None,
+            checked: None,
+        }
     }
 
-    pub(super) fn at(self, place: Place) -> Option<Self> {
+    pub(super) fn at(self, place: FormLocation) -> Option<Self> {
         (self.place == place).then_some(self)
     }
 }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::{Asked, fields};
+use super::{SearchQuery, fields};
 use crate::pages::parts as part;
 
 /// The search tool.
@@ -13,7 +13,7 @@ const TOOL: &str = "search_context";
 const ADDRESS: &str = "CAIRN_URL";
 
 /// The blocks, in a disclosure element.
-pub(super) fn ways(asked: &Asked, base: Option<&str>) -> Markup {
+pub(super) fn ways(asked: &SearchQuery, base: Option<&str>) -> Markup {
     html! {
         details {
             summary { "Copy this search" }
@@ -29,7 +29,7 @@ pub(super) fn ways(asked: &Asked, base: Option<&str>) -> Markup {
     }
 }
 
-fn curl(asked: &Asked, base: Option<&str>) -> String {
+fn curl(asked: &SearchQuery, base: Option<&str>) -> String {
     const PATH: &str = "/api/v1/search_context";
     let address = match base {
         Some(base) => quoted(&format!("{base}{PATH}")),
@@ -43,7 +43,7 @@ fn curl(asked: &Asked, base: Option<&str>) -> String {
 }
 
 /// The command, if it supports all parameters.
-fn command(asked: &Asked) -> Option<String> {
+fn command(asked: &SearchQuery) -> Option<String> {
     let is_usual = |value: &Option<String>, usual: &str| {
         value.as_deref().is_none_or(|value| value.is_empty() || value == usual)
     };
@@ -57,7 +57,7 @@ fn command(asked: &Asked) -> Option<String> {
     Some(format!("cairn search {strategy}-- {}", quoted(asked.query())))
 }
 
-fn call(asked: &Asked) -> String {
+fn call(asked: &SearchQuery) -> String {
     let call = json!({
         "jsonrpc": "2.0",
         "id": 1,
@@ -76,8 +76,8 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asked(query: &str) -> Asked {
-        Asked { q: Some(query.to_owned()), ..Asked::default() }
+    fn asked(query: &str) -> SearchQuery {
+        SearchQuery { q: Some(query.to_owned()), ..SearchQuery::default() }
     }
 
     #[test]
@@ -93,17 +93,21 @@ mod tests {
     #[test]
     fn the_command_is_offered_where_it_says_the_same() {
         assert_eq!(command(&asked("-x 'y'")).as_deref(), Some(r"cairn search -- '-x '\''y'\'''"));
-        let narrow =
-            Asked { strategy: Some("keyword".to_owned()), mode: Some("balanced".to_owned()), ..asked("x") };
+        let narrow = SearchQuery {
+            strategy: Some("keyword".to_owned()),
+            mode: Some("balanced".to_owned()),
+            ..asked("x")
+        };
         assert_eq!(command(&narrow).as_deref(), Some("cairn search --strategy 'keyword' -- 'x'"));
-        assert_eq!(command(&Asked { folder: Some("f".to_owned()), ..asked("x") }), None);
-        assert_eq!(command(&Asked { mode: Some("fresh".to_owned()), ..asked("x") }), None);
+        assert_eq!(command(&SearchQuery { folder: Some("f".to_owned()), ..asked("x") }), None);
+        assert_eq!(command(&SearchQuery { mode: Some("fresh".to_owned()), ..asked("x") }), None);
         assert_eq!(command(&asked("a\u{1b}b")), None);
     }
 
     #[test]
     fn the_call_is_what_the_tool_takes() {
-        let narrow = Asked { folder: Some("f".to_owned()), mode: Some(String::new()), ..asked("é \"x\"") };
+        let narrow =
+            SearchQuery { folder: Some("f".to_owned()), mode: Some(String::new()), ..asked("é \"x\"") };
         let read: Value = serde_json::from_str(&call(&narrow)).unwrap();
         assert_eq!(read["params"]["arguments"], json!({"query": "é \"x\"", "folderId": "f"}));
         assert_eq!(read["params"]["name"], "search_context");

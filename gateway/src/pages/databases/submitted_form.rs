@@ -15,13 +15,13 @@ pub(super) const CSV: &str = "csv";
 
 /// The fields of the form in order; the file is a field, too.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct SubmittedForm {
     fields: Vec<(String, String)>,
     /// The uploaded file's name, if any.
     file_name: Option<String>,
 }
 
-impl FromRequest<App> for Sent {
+impl FromRequest<App> for SubmittedForm {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
@@ -46,7 +46,7 @@ fn no_text() -> Problem {
     multipart::refusal(CSV, "invalid", "must be UTF-8: save the table as 'CSV UTF-8'")
 }
 
-impl Sent {
+impl SubmittedForm {
     /// The last value of a field; `None` if absent.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().rev().find(|(of, _)| of == name).map(|(_, text)| text.as_str())
@@ -88,21 +88,21 @@ mod tests {
     #[test]
     fn a_table_is_called_as_its_file() {
         let named = |name: &str| {
-            let sent = Sent { file_name: Some(name.to_owned()), ..Sent::default() };
+            let sent = SubmittedForm { file_name: Some(name.to_owned()), ..SubmittedForm::default() };
             sent.file_stem().map(ToOwned::to_owned)
         };
         assert_eq!(named("Tasks of May.csv").as_deref(), Some("Tasks of May"));
         assert_eq!(named("C:\\tables\\a.b.CSV").as_deref(), Some("a.b"));
         assert_eq!(named("notes.txt").as_deref(), Some("notes.txt"));
         assert_eq!((named(".csv"), named(" ")), (None, None));
-        assert_eq!(Sent::default().file_stem(), None);
+        assert_eq!(SubmittedForm::default().file_stem(), None);
     }
 
     #[test]
     fn fields_are_numbered() {
         let fields = [("name", "x"), ("name-2", "b"), ("name-x", "c"), ("name-0", "a")];
         let fields = fields.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
-        let sent = Sent { fields, file_name: None };
+        let sent = SubmittedForm { fields, file_name: None };
         assert_eq!(sent.numbered("name").collect::<Vec<_>>(), [(2, "b"), (0, "a")]);
         assert_eq!((sent.text("name"), sent.get("nothing")), ("x", None));
     }

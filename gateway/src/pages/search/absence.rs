@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Asked, LABELS, Narrowing, address, list, number, question};
+use super::{FilterChoices, LABELS, SearchQuery, address, list, number, question};
 use crate::answers::{Absence, AbsenceCheck, Citation, MissedDocument};
 use crate::extract::Query;
 use crate::operations::absence::{self, ExplainAbsence};
@@ -21,7 +21,7 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, form, places, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 /// The labels of input fields.
 const NAMES: [(&str, &str); 4] =
@@ -36,7 +36,7 @@ const MOST_TRASHED: u32 = 200;
 /// The search, and the missing file.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     q: Option<String>,
     strategy: Option<String>,
     mode: Option<String>,
@@ -48,20 +48,20 @@ pub(super) struct Looking {
     document: Option<String>,
 }
 
-impl Looking {
-    fn into_parts(self) -> (Asked, String, Option<String>) {
+impl PageQuery {
+    fn into_parts(self) -> (SearchQuery, String, Option<String>) {
         let Self { q, strategy, mode, folder, source, find, document } = self;
-        let asked = Asked { q, strategy, mode, folder, source, ..Asked::default() };
+        let asked = SearchQuery { q, strategy, mode, folder, source, ..SearchQuery::default() };
         (asked, find.unwrap_or_default().trim().to_owned(), document.filter(|id| !id.is_empty()))
     }
 }
 
 /// `GET /w/{id}/search/absence`.
-pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let context = visitor.context()?;
     let search = format!("/w/{}/search", visitor.here()?.id);
     let (asked, find, picked) = looking.into_parts();
-    let places = Narrowing::of(&context).await?;
+    let places = FilterChoices::of(&context).await?;
     let document = picked.or_else(|| named(&find));
     let offers = match document.is_none() && !find.is_empty() {
         true => Some(offers(&visitor, &context, &find).await),
@@ -109,7 +109,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
 }
 
 /// The form in search results that asks why something is missing.
-pub(super) fn door(base: &str, asked: &Asked, is_open: bool) -> Markup {
+pub(super) fn door(base: &str, asked: &SearchQuery, is_open: bool) -> Markup {
     html! {
         details open[is_open] {
             summary { "Something missing?" }
@@ -126,7 +126,7 @@ pub(super) fn door(base: &str, asked: &Asked, is_open: bool) -> Markup {
     }
 }
 
-async fn explained(context: &Context, asked: &Asked, document: &str) -> Result<Absence, Problem> {
+async fn explained(context: &Context, asked: &SearchQuery, document: &str) -> Result<Absence, Problem> {
     let mut fields = super::fields(asked);
     fields.insert("documentId".to_owned(), json!(document));
     let input = form::input::<ExplainAbsence>(Value::Object(fields))?;
@@ -148,7 +148,7 @@ fn named(text: &str) -> Option<String> {
 }
 
 /// The parameters of the search, as form fields.
-pub(super) fn chosen(asked: &Asked) -> impl Iterator<Item = (&'static str, &str)> {
+pub(super) fn chosen(asked: &SearchQuery) -> impl Iterator<Item = (&'static str, &str)> {
     let all = [
         ("q", &asked.q),
         ("strategy", &asked.strategy),
@@ -162,7 +162,7 @@ pub(super) fn chosen(asked: &Asked) -> impl Iterator<Item = (&'static str, &str)
 }
 
 /// The parameters as a query string, with the picked file.
-fn query_of(asked: &Asked, document: Option<&str>) -> String {
+fn query_of(asked: &SearchQuery, document: Option<&str>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(chosen(asked));
     if let Some(document) = document {
@@ -173,7 +173,7 @@ fn query_of(asked: &Asked, document: Option<&str>) -> String {
 }
 
 /// A candidate for a name.
-struct Offer {
+struct Candidate {
     id: String,
     path: String,
     is_trashed: bool,
@@ -181,7 +181,7 @@ struct Offer {
 
 /// Files whose name, or path if it has folders, matches, live ones first. A part that fails does not affect the
 /// other.
-async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer>, Vec<Problem>) {
+async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Candidate>, Vec<Problem>) {
     let paging = Paging { limit: Some(MOST_TRASHED), cursor: None };
     let name = typed.rsplit('/').next().unwrap_or(typed);
     let (live, trashed) = tokio::join!(live(context, name), trash::list(&visitor.person, None, paging));
@@ -196,7 +196,7 @@ async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer
             let fitting = trashed.items.into_iter().filter(|item| {
                 item.kind == TrashKind::File.number() && item.name.to_lowercase().contains(&words)
             });
-            offers.extend(fitting.map(|item| Offer { id: item.id, path: item.path, is_trashed: true }));
+            offers.extend(fitting.map(|item| Candidate { id: item.id, path: item.path, is_trashed: true }));
         }
         Err(problem) => problems.push(problem),
     }
@@ -208,16 +208,16 @@ async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer
     (offers, problems)
 }
 
-async fn live(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
+async fn live(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> {
     if name.is_empty() {
         return Ok(Vec::new());
     }
     let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST_LOOKED_THROUGH}))?;
     let found = files::search(context, input).await?.items.into_iter();
-    Ok(found.map(|file| Offer { id: file.id, path: file.path, is_trashed: false }).collect())
+    Ok(found.map(|file| Candidate { id: file.id, path: file.path, is_trashed: false }).collect())
 }
 
-fn offered(base: &str, asked: &Asked, offers: &[Offer]) -> Markup {
+fn offered(base: &str, asked: &SearchQuery, offers: &[Candidate]) -> Markup {
     html! {
         h2 { "Which file?" }
         p role="status" { (words::count(offers.len() as u64, "file has", "files have")) " such a name." }
@@ -234,7 +234,7 @@ fn offered(base: &str, asked: &Asked, offers: &[Offer]) -> Markup {
 }
 
 /// Whether the document is found, why not, and every check.
-fn verdict(absence: &Absence, asked: &Asked, search: &str) -> Markup {
+fn verdict(absence: &Absence, asked: &SearchQuery, search: &str) -> Markup {
     html! {
         h2 { @match &absence.document { Some(document) => (name(document)), None => { "No such file" } } }
         div role="status" {
@@ -362,10 +362,11 @@ mod tests {
 
     #[test]
     fn a_choice_keeps_the_question() {
-        let asked = Asked { q: Some("a & b".to_owned()), mode: Some(String::new()), ..Asked::default() };
+        let asked =
+            SearchQuery { q: Some("a & b".to_owned()), mode: Some(String::new()), ..SearchQuery::default() };
         assert_eq!(query_of(&asked, Some(ID)), format!("?q=a+%26+b&document={ID}"));
-        assert_eq!(query_of(&Asked::default(), None), "");
-        let offers = [Offer { id: ID.to_owned(), path: "/<b>.md".to_owned(), is_trashed: true }];
+        assert_eq!(query_of(&SearchQuery::default(), None), "");
+        let offers = [Candidate { id: ID.to_owned(), path: "/<b>.md".to_owned(), is_trashed: true }];
         let html = offered("/w/1/search/absence", &asked, &offers).into_string();
         for part in ["In trash", "/&lt;b&gt;.md", "1 file has such a name."] {
             assert!(html.contains(part), "{part}: {html}");

@@ -4,7 +4,7 @@ use cairn_proto::domain::{DocumentKind, QuestionOutcome};
 use maud::{Markup, html};
 
 use crate::answers::ReplayedPassage;
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::parts::{self, Tone};
 use crate::pages::places;
 
@@ -55,7 +55,7 @@ fn lines_of(page: &str, passage: &ReplayedPassage, again: Option<&AskAgain>) -> 
         return page.to_owned();
     }
     let lines = format!("{page}?lines={first}-{last}&hash={}", passage.content_hash);
-    format!("{}#L{first}", asking::carried(&lines, again))
+    format!("{}#L{first}", ask_again::carried(&lines, again))
 }
 
 #[cfg(test)]

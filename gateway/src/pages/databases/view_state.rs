@@ -66,7 +66,7 @@ pub(super) const NEW: &str = "new";
 
 /// The view state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ViewState {
     /// The id of a view; absent: the default one.
     pub(super) view: Option<String>,
     pub(super) search: String,
@@ -85,7 +85,7 @@ pub(super) struct Asked {
     pub(super) seen_as: Option<String>,
 }
 
-impl Asked {
+impl ViewState {
     /// Parses a query leniently: unknown parameters are ignored, and the last of repeated ones wins.
     pub(super) fn read(query: &str) -> Self {
         let mut asked = Self::default();
@@ -333,7 +333,7 @@ mod tests {
     fn everything_that_is_looked_at_stands_in_the_address() {
         let query = "view=v&q=a+b&filter=f%3Aequals%3Ax%3Ay%26z&filter=g%3Ais_empty%3A&sort=f&sort=g%3Adesc\
             &group=h%3Amonth&page=3&record=r&show=versions&as=t";
-        let asked = Asked::read(query);
+        let asked = ViewState::read(query);
         let text = Condition { field: "f".into(), operator: "equals".into(), value: "x:y&z".into() };
         assert_eq!((asked.filters[0].clone(), asked.filters.len()), (text, 2));
         assert_eq!((asked.page, asked.side, asked.search.as_str()), (Some(3), Side::Versions, "a b"));
@@ -342,12 +342,12 @@ mod tests {
         assert_eq!(asked.query(), query);
         assert_eq!(asked.only(vec![Condition::default()]).group, None);
         assert_eq!(asked.address("d"), format!("/databases/d?{query}"));
-        assert_eq!(Asked::default().address("d"), "/databases/d");
+        assert_eq!(ViewState::default().address("d"), "/databases/d");
     }
 
     #[test]
     fn the_bar_adds_one_condition() {
-        let asked = Asked::read("filter=f%3Aequals%3A1&field=g&operator=contains&value=+a+");
+        let asked = ViewState::read("filter=f%3Aequals%3A1&field=g&operator=contains&value=+a+");
         assert_eq!(asked.filters.len(), 2);
         assert_eq!(
             asked.filters[1],
@@ -356,12 +356,12 @@ mod tests {
         assert_eq!(asked.without_filter(0).filters, asked.filters[1..]);
         assert_eq!(asked.without_filter(9).filters, asked.filters);
         // The bar as it stands when nothing was chosen in it.
-        assert!(Asked::read("q=&field=&operator=equals&value=").filters.is_empty());
+        assert!(ViewState::read("q=&field=&operator=equals&value=").filters.is_empty());
     }
 
     #[test]
     fn a_column_is_sorted_up_then_down_then_not() {
-        let up = Asked::read("page=4&record=r").sorted_by("f");
+        let up = ViewState::read("page=4&record=r").sorted_by("f");
         assert_eq!(up.query(), "sort=f");
         assert_eq!(up.sorted_by("f").query(), "sort=f%3Adesc");
         assert_eq!(up.sorted_by("f").sorted_by("f").query(), "");
@@ -386,9 +386,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_query_is_read_and_written_alike(query in ".{0,80}") {
-            let asked = Asked::read(&query);
+            let asked = ViewState::read(&query);
             let written = asked.query();
-            prop_assert_eq!(Asked::read(&written).query(), written);
+            prop_assert_eq!(ViewState::read(&written).query(), written);
         }
     }
 }

@@ -6,7 +6,7 @@ use cairn_proto::ids::{WebhookDeliveryId, WebhookId, WorkspaceId};
 use maud::html;
 
 use super::create::secret_page;
-use super::{NUMBER, address, all, crumbs, require_manager, show};
+use super::{RENDERED_AT, address, all, crumbs, require_manager, show};
 use crate::extract::PathIds;
 use crate::operations::webhooks;
 use crate::pages::Answer;
@@ -62,7 +62,7 @@ pub(super) async fn rotate(
     let webhook = webhooks::get(&visitor.person, id).await?;
     let here = visitor.here()?.id;
     let shown =
-        form.text(NUMBER).parse::<i64>().ok().map(|micros| Timestamp::from_micros(micros).as_seconds());
+        form.text(RENDERED_AT).parse::<i64>().ok().map(|micros| Timestamp::from_micros(micros).as_seconds());
     let changed = Timestamp::parse_rfc3339(&webhook.updated_at).map(Timestamp::as_seconds);
     if shown.zip(changed).is_some_and(|(shown, changed)| changed > shown) {
         let body = html! {

@@ -13,16 +13,16 @@ use crate::operations::{Context, document_status, file_versions};
 use crate::pages::{file, parts as part};
 
 /// The list does not wait longer for these columns.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The columns by file; missing if a service did not answer in time.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct FileColumns {
     versions: Option<HashMap<String, FileVersion>>,
     states: Option<HashMap<String, DocumentState>>,
 }
 
-impl Beside {
+impl FileColumns {
     /// Loads the columns, with one request per service.
     pub(super) async fn of(context: &Context, files: &[File]) -> Self {
         let ids: Vec<String> = files.iter().take(BESIDE_A_LIST).map(|file| file.id.clone()).collect();
@@ -30,8 +30,8 @@ impl Beside {
             return Self::default();
         }
         let (versions, states) = tokio::join!(
-            timeout(PATIENCE, file_versions::current(context, ids.clone())),
-            timeout(PATIENCE, document_status::of_many(context, DocumentKind::File, ids)),
+            timeout(TIMEOUT, file_versions::current(context, ids.clone())),
+            timeout(TIMEOUT, document_status::of_many(context, DocumentKind::File, ids)),
         );
         let versions = versions.ok().and_then(Result::ok);
         let by_file = |versions: Vec<FileVersion>| {
@@ -66,12 +66,12 @@ mod tests {
     #[test]
     fn what_is_not_known_is_said_so() {
         let of = |id: &str| File { id: id.to_owned(), ..File::default() };
-        let nothing = Beside::default();
+        let nothing = FileColumns::default();
         assert!(nothing.author(&of("1")).into_string().contains("Not known now"));
         assert!(nothing.searchable(&of("1")).into_string().contains("Not known now"));
         let states = [("1", DocumentState::Searchable), ("2", DocumentState::Behind)];
         let states = states.map(|(id, state)| (id.to_owned(), state)).into();
-        let known = Beside { states: Some(states), versions: Some(HashMap::new()) };
+        let known = FileColumns { states: Some(states), versions: Some(HashMap::new()) };
         let told = |id: &str| known.searchable(&of(id)).into_string();
         assert!(
             told("1").contains(">Searchable<") && told("2").contains(">Not searchable yet<"),
