@@ -6,7 +6,7 @@ use cairn_proto::content::v1::get_past_file_request::When;
 use cairn_proto::content::v1::{batch_get_files_request, resolve_memory_request};
 use cairn_proto::retrieval::v1::{execute_script_request, search_context_request};
 
-use super::changes::Place;
+use super::changes::Cursor;
 
 /// A past state of a file, a memory or the whole workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl PastMoment {
             (Some(text), None) => {
                 let message = "must be a time such as 2026-11-23T14:00:00Z (RFC 3339), or a change token of a write of \
                     files and records (it begins with `c`)";
-                let moment = match text.parse::<Place>() {
+                let moment = match text.parse::<Cursor>() {
                     Ok(place) => place.of_content().map(When::AfterChange),
                     Err(_) => Timestamp::parse_rfc3339(text).map(|time| When::AsOf(time.to_proto())),
                 };

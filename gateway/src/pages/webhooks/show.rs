@@ -6,7 +6,7 @@ use http::request::Parts;
 use maud::{Markup, html};
 
 use super::list::told;
-use super::{NUMBER, address, all, require_manager, standing};
+use super::{RENDERED_AT, address, all, require_manager, standing};
 use crate::answers::{TestedWebhook, Webhook, WebhookDelivery};
 use crate::extract::PathIds;
 use crate::operations::webhooks;
@@ -88,7 +88,7 @@ fn actions(visitor: &Visitor, own: &str, webhook: &Webhook) -> Markup {
         (part::opens("rotate", "New secret", ""))
         (part::dialog("rotate", "Give it another secret?", &html! {
             p { "The new secret is shown once. For a day each message is signed with both, so that the receiver can be changed in between." }
-        }, &format!("{own}/rotate"), "New secret", &html! { input type="hidden" name=(NUMBER) value=(number); }))
+        }, &format!("{own}/rotate"), "New secret", &html! { input type="hidden" name=(RENDERED_AT) value=(number); }))
         (part::opens("delete", "Delete", ""))
         (part::dialog("delete", "Delete this webhook?", &html! {
             p { "Nothing is sent to it any more. What it has not been told of, and its dead letters, are gone for good." }
