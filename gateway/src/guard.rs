@@ -51,7 +51,7 @@ impl Guard {
 /// Serves a request if its class admits it. Runs inside the layer that renders error bodies.
 pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let shown = class.surface.shows_limits().then(|| ShownWindow::listen(&mut parts.extensions));
+    let shown_window = class.surface.shows_limits().then(|| ShownWindow::listen(&mut parts.extensions));
     let source = guard.limits.source(&parts);
     let mut response = match enter(&mut parts, class, guard).await {
         Ok(permit) => {
@@ -71,9 +71,9 @@ pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: N
         let caching = response.headers_mut().entry(header::CACHE_CONTROL);
         caching.or_insert(HeaderValue::from_static("no-store"));
     }
-    let Some(shown) = shown else { return response };
-    shown.write(response.headers_mut());
-    if class.surface.counts_addresses() && !shown.is_reported() {
+    let Some(shown_window) = shown_window else { return response };
+    shown_window.write(response.headers_mut());
+    if class.surface.counts_addresses() && !shown_window.is_reported() {
         // No caller is known here but the address.
         if let Some(window) = guard.limits.address_window(source).await.tightest() {
             headers::write(window, response.headers_mut());

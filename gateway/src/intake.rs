@@ -57,8 +57,8 @@ struct Permits {
 }
 
 impl BodyPermits {
-    fn hold(&self, taken: Option<Permits>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = taken;
+    fn hold(&self, permits: Option<Permits>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = permits;
     }
 }
 
@@ -93,59 +93,59 @@ impl Intake {
         if announced > limit {
             return Err(Error::body_too_large(limit));
         }
-        let mut taken = None;
-        let mut whole = Bytes::new();
-        let mut parts = BytesMut::new();
+        let mut permits = None;
+        let mut single = Bytes::new();
+        let mut buffer = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let Ok(part) = frame.map_err(|_| incomplete())?.into_data() else { continue };
-            let length = whole.len() + parts.len() + part.len();
+            let length = single.len() + buffer.len() + part.len();
             if length > limit {
                 return Err(Error::body_too_large(limit));
             }
-            self.acquire(&mut taken, length, workspace)?;
-            if whole.is_empty() && parts.is_empty() {
-                whole = part;
+            self.acquire(&mut permits, length, workspace)?;
+            if single.is_empty() && buffer.is_empty() {
+                single = part;
                 continue;
             }
-            if parts.is_empty() {
-                parts.reserve(announced.max(length));
-                parts.extend_from_slice(&std::mem::take(&mut whole));
+            if buffer.is_empty() {
+                buffer.reserve(announced.max(length));
+                buffer.extend_from_slice(&std::mem::take(&mut single));
             }
-            parts.extend_from_slice(&part);
+            buffer.extend_from_slice(&part);
         }
-        if let (Some(budget), Some(taken)) = (request.get::<BodyPermits>(), taken) {
-            budget.hold(Some(taken));
+        if let (Some(budget), Some(permits)) = (request.get::<BodyPermits>(), permits) {
+            budget.hold(Some(permits));
         }
-        Ok(if parts.is_empty() { whole } else { parts.freeze() })
+        Ok(if buffer.is_empty() { single } else { buffer.freeze() })
     }
 
     /// Acquires the missing permits for a body of that length; small ones need none.
     fn acquire(
         &self,
-        taken: &mut Option<Permits>,
+        permits: &mut Option<Permits>,
         length: usize,
         workspace: Option<WorkspaceId>,
     ) -> Result<(), Error> {
         if length <= SMALL_BYTES {
             return Ok(());
         }
-        let has = taken.as_ref().map_or(0, |taken| taken.budget.num_permits());
+        let has = permits.as_ref().map_or(0, |permits| permits.budget.num_permits());
         let lacks = u32::try_from(length.div_ceil(UNIT_BYTES).saturating_sub(has)).unwrap_or(u32::MAX);
         if lacks == 0 {
             return Ok(());
         }
-        let share = match taken {
-            Some(taken) => Arc::clone(taken.share.semaphore()),
+        let share = match permits {
+            Some(permits) => Arc::clone(permits.share.semaphore()),
             None => self.workspace_budget(workspace),
         };
         let share = share.try_acquire_many_owned(lacks).map_err(|_| busy())?;
         let budget = Arc::clone(&self.budget).try_acquire_many_owned(lacks).map_err(|_| busy())?;
-        match taken {
-            Some(taken) => {
-                taken.share.merge(share);
-                taken.budget.merge(budget);
+        match permits {
+            Some(permits) => {
+                permits.share.merge(share);
+                permits.budget.merge(budget);
             }
-            None => *taken = Some(Permits { share, budget }),
+            None => *permits = Some(Permits { share, budget }),
         }
         Ok(())
     }

@@ -264,7 +264,7 @@ mod tests {
                 continue;
             };
             let method = method.unwrap().as_str().to_ascii_lowercase();
-            // What is deprecated is described where it is today.
+            // Deprecated paths are documented under their successors.
             let path = path.replacen("/api/migrations", "/api/import", 1);
             let operation = &document["paths"][&path][&method];
             assert!(operation["operationId"].is_string(), "{method} {path}");

@@ -124,7 +124,7 @@ pub(super) struct FairQueue<W> {
     /// Tenants with units in flight or queued requests, and no others.
     tenants: HashMap<Tenant, TenantState<W>>,
     /// Tenants with queued requests, the next one first.
-    known: Order,
+    identified_order: Order,
     anonymous_order: Order,
     waiting: usize,
     numbers: u64,
@@ -168,7 +168,7 @@ impl<W> FairQueue<W> {
             used: 0,
             used_by_anonymous: 0,
             tenants: HashMap::new(),
-            known: Order::new(),
+            identified_order: Order::new(),
             anonymous_order: Order::new(),
             waiting: 0,
             numbers: 0,
@@ -257,15 +257,15 @@ impl<W> FairQueue<W> {
 
     /// Dispatches: admits the next requests and expires those past their wait limit, until nobody else has room. A
     /// next request larger than the free units blocks the rest: otherwise small requests would starve it.
-    pub(super) fn dispatch(&mut self, now: Timestamp, mut tell: impl FnMut(W, Outcome)) {
+    pub(super) fn dispatch(&mut self, now: Timestamp, mut notify: impl FnMut(W, Outcome)) {
         while let Some((tenant, units, is_late)) = self.next(now) {
             let Some(front) = self.pop(&tenant) else { return };
             if is_late {
                 self.note_timeout(&tenant, now);
-                tell(front.who, Outcome::TimedOut);
+                notify(front.who, Outcome::TimedOut);
             } else {
                 self.take(&tenant, units);
-                tell(front.who, Outcome::Admitted);
+                notify(front.who, Outcome::Admitted);
             }
             self.tidy(&tenant);
         }
@@ -283,7 +283,8 @@ impl<W> FairQueue<W> {
         };
         let anonymous = first(&self.anonymous_order)
             .filter(|(_, tenant, units, is_late)| *is_late || self.has_anonymous_room(tenant, *units));
-        let next = [first(&self.known), anonymous].into_iter().flatten().min_by_key(|(rank, ..)| *rank);
+        let next =
+            [first(&self.identified_order), anonymous].into_iter().flatten().min_by_key(|(rank, ..)| *rank);
         let (_, tenant, units, is_late) = next?;
         (is_late || self.has_room(&tenant, units)).then_some((tenant, units, is_late))
     }
@@ -341,14 +342,14 @@ impl<W> FairQueue<W> {
     }
 
     fn order(&mut self, tenant: &Tenant) -> &mut Order {
-        if tenant.is_anonymous() { &mut self.anonymous_order } else { &mut self.known }
+        if tenant.is_anonymous() { &mut self.anonymous_order } else { &mut self.identified_order }
     }
 
     /// Moves a queued tenant to its new rank.
     fn reorder(&mut self, tenant: &Tenant, before: Rank, after: Rank) {
         let order = self.order(tenant);
-        if let Some(known) = order.remove(&before) {
-            order.insert(after, known);
+        if let Some(moved) = order.remove(&before) {
+            order.insert(after, moved);
         }
     }
 

@@ -106,10 +106,10 @@ impl Admission {
         units: u32,
     ) -> Result<(), Problem> {
         let now = self.clock.now();
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let queued = {
             let mut queue = lock(queue);
-            let queued = queue.enqueue(tenant, units, now, tell).map(|(ticket, displaced)| {
+            let queued = queue.enqueue(tenant, units, now, sender).map(|(ticket, displaced)| {
                 displaced.into_iter().for_each(|(who, outcome)| send_outcome(who, outcome));
                 ticket
             });
@@ -118,10 +118,10 @@ impl Admission {
         };
         let ticket = queued.map_err(|Full| refuse("waiting"))?;
         metrics::gauge!(WAITING).increment(1.0);
-        let mut waiting = Waiting { admission: self, queue, tenant, units, ticket, told, is_over: false };
+        let mut waiting = Waiting { admission: self, queue, tenant, units, ticket, receiver, is_over: false };
         // On a timeout, an outcome sent at the last moment still counts.
-        let told = tokio::time::timeout(MAX_WAIT, &mut waiting.told).await.ok().and_then(Result::ok);
-        let outcome = match told {
+        let received = tokio::time::timeout(MAX_WAIT, &mut waiting.receiver).await.ok().and_then(Result::ok);
+        let outcome = match received {
             Some(outcome) => {
                 waiting.is_over = true;
                 outcome
@@ -168,7 +168,7 @@ struct Waiting<'a> {
     tenant: &'a Tenant,
     units: u32,
     ticket: Ticket,
-    told: Receiver<Outcome>,
+    receiver: Receiver<Outcome>,
     is_over: bool,
 }
 
@@ -182,7 +182,7 @@ impl Waiting<'_> {
             queue.dispatch(now, send_outcome);
             return Outcome::TimedOut;
         }
-        self.told.try_recv().unwrap_or(Outcome::TimedOut)
+        self.receiver.try_recv().unwrap_or(Outcome::TimedOut)
     }
 }
 

@@ -86,9 +86,9 @@ impl Default for RecentCalls {
 
 impl RecentCalls {
     pub(super) fn push(&self, workspace: WorkspaceId, call: Arc<AgentCall>) {
-        let made =
+        let entry =
             self.0.get_or_insert_with(&workspace, || Ok::<_, std::convert::Infallible>(Calls::default()));
-        let Ok(calls) = made;
+        let Ok(calls) = entry;
         let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.truncate(MAX_CALLS - 1);
         calls.push_front(call);

@@ -53,7 +53,7 @@ pub(super) async fn since(upstreams: &Upstreams, workspace: WorkspaceId, after: 
     let of = async |feed: Source| {
         let position = after.of(feed);
         match read(upstreams, feed, workspace, position, MOST_CHANGES).await {
-            Ok(page) => told(feed, position, page),
+            Ok(page) => to_events(feed, position, page),
             Err(problem) => {
                 tracing::debug!(%problem, feed = feed.as_str(), "a feed cannot be read now");
                 Vec::new()
@@ -65,7 +65,7 @@ pub(super) async fn since(upstreams: &Upstreams, workspace: WorkspaceId, after: 
     content
 }
 
-fn told(feed: Source, after: u64, page: ReadFeedResponse) -> Vec<Event> {
+fn to_events(feed: Source, after: u64, page: ReadFeedResponse) -> Vec<Event> {
     let last = page.changes.last().map_or(after, |change| change.position);
     if page.head > last {
         return vec![Event::Changes { feed, position: page.head }];
@@ -93,7 +93,7 @@ mod tests {
             op: Op::Upsert.into(),
         };
         let page = |head| ReadFeedResponse { changes: vec![change(8), change(9)], head };
-        let few = told(Source::Ingest, 7, page(9));
+        let few = to_events(Source::Ingest, 7, page(9));
         assert_eq!(
             few.iter().map(|event| serde_json::to_string(event).unwrap()).collect::<Vec<_>>(),
             [8, 9].map(|at| format!(
@@ -101,9 +101,9 @@ mod tests {
             ))
         );
         assert_eq!(
-            told(Source::Ingest, 7, page(5_000)),
+            to_events(Source::Ingest, 7, page(5_000)),
             [Event::Changes { feed: Source::Ingest, position: 5_000 }]
         );
-        assert_eq!(told(Source::Content, 7, ReadFeedResponse { changes: Vec::new(), head: 7 }), []);
+        assert_eq!(to_events(Source::Content, 7, ReadFeedResponse { changes: Vec::new(), head: 7 }), []);
     }
 }

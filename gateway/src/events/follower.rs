@@ -49,7 +49,7 @@ type Uses = HashMap<(&'static str, String), (i64, i32)>;
 /// A running stream.
 struct EventStream {
     follower: Follower,
-    told: Position,
+    sent: Position,
     /// Events that were checked and may be sent.
     checked: VecDeque<Event>,
     checked_at: Instant,
@@ -67,7 +67,7 @@ impl Follower {
         self.watched.set_identity(signed);
         let event_stream = EventStream {
             follower: self,
-            told: from,
+            sent: from,
             checked: missed.into_iter().chain([Event::Ready {}]).collect(),
             checked_at: Instant::now(),
             tokens: None,
@@ -161,12 +161,12 @@ impl EventStream {
         let written = Written::default().event(event.name());
         let written = match event {
             Event::Change { feed, position, .. } | Event::Changes { feed, position } => {
-                if !self.told.advance(*feed, *position) {
+                if !self.sent.advance(*feed, *position) {
                     return None;
                 }
-                written.id(self.told.to_string())
+                written.id(self.sent.to_string())
             }
-            Event::Ready {} => written.id(self.told.to_string()),
+            Event::Ready {} => written.id(self.sent.to_string()),
             Event::Index { .. } | Event::Run { .. } | Event::Token { .. } | Event::Call(_) => written,
         };
         let data = serde_json::to_string(event).unwrap_or_default();

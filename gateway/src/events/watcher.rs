@@ -79,7 +79,7 @@ impl WatchedWorkspace {
 /// Polls until there are no subscribers.
 pub(super) async fn watch(events: Arc<Events>, watched: Arc<WatchedWorkspace>) {
     let mut closed = events.closed.subscribe();
-    let (mut told, mut standing) = (None, Snapshot::default());
+    let (mut last_position, mut snapshot) = (None, Snapshot::default());
     loop {
         tokio::select! {
             _ = closed.changed() => return,
@@ -88,17 +88,17 @@ pub(super) async fn watch(events: Arc<Events>, watched: Arc<WatchedWorkspace>) {
         if events.leave(&watched) {
             return;
         }
-        let Some(mut after) = told.or_else(|| watched.start.get().copied()) else { continue };
+        let Some(mut after) = last_position.or_else(|| watched.start.get().copied()) else { continue };
         for event in feeds::since(&events.upstreams, watched.workspace, after).await {
             if let Event::Change { feed, position, .. } | Event::Changes { feed, position } = &event {
                 after.advance(*feed, *position);
             }
             watched.publish(event);
         }
-        told = Some(after);
+        last_position = Some(after);
         if let Some(call) = watched.take_identity() {
-            standing
-                .look(&events.upstreams, &call)
+            snapshot
+                .poll(&events.upstreams, &call)
                 .await
                 .into_iter()
                 .for_each(|event| watched.publish(event));
@@ -118,7 +118,7 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    async fn look(&mut self, upstreams: &Upstreams, call: &Call) -> Vec<Event> {
+    async fn poll(&mut self, upstreams: &Upstreams, call: &Call) -> Vec<Event> {
         let (index, runs) = tokio::join!(index(upstreams, call), runs(upstreams, call));
         let mut events = Vec::new();
         if self.index != Some(index) {
@@ -128,7 +128,7 @@ impl Snapshot {
             self.index = Some(index);
         }
         if let Some(known) = &self.runs {
-            let moved = runs.iter().filter(|(run, standing)| known.get(*run) != Some(*standing));
+            let moved = runs.iter().filter(|(run, snapshot)| known.get(*run) != Some(*snapshot));
             events.extend(moved.map(|((kind, id), (status, _))| Event::Run {
                 kind,
                 id: id.clone(),

@@ -35,7 +35,7 @@ pub(super) async fn redeem(State(server): State<Server>, request: Request) -> Re
         _ => return Err(unsupported_grant_type()),
     };
     let tokens = answer.map_err(|status| error::from_upstream(&status))?;
-    Ok(given(&tokens.unwrap_or_default(), server.clock.now()))
+    Ok(token_response(&tokens.unwrap_or_default(), server.clock.now()))
 }
 
 /// Revokes a token. Whether it existed is not revealed (RFC 7009).
@@ -84,7 +84,7 @@ fn required(fields: &Fields, name: &str) -> Result<String, Refusal> {
 }
 
 /// The granted scope, which may be less than requested.
-fn given(tokens: &proto::TokenSet, now: Timestamp) -> Response {
+fn token_response(tokens: &proto::TokenSet, now: Timestamp) -> Response {
     let end = tokens.expires_at.as_ref().map_or(now, Timestamp::from_proto);
     let mut response = JsonBody(json!({
         "access_token": tokens.access_token,

@@ -26,18 +26,18 @@ pub(crate) async fn of_workspace(person: &Person, id: WorkspaceId) -> Result<Wor
         workspace::of_member(person, id),
     );
     let services = services.into_iter();
-    let outside = told(answered(outside))?.map(|outside| outside.storage_bytes);
-    let bytes = told(usage)?.and_then(|usage| usage.storage_bytes);
+    let outside = optional(answered(outside))?.map(|outside| outside.storage_bytes);
+    let bytes = optional(usage)?.and_then(|usage| usage.storage_bytes);
     Ok(WorkspaceHealth {
         services: services.map(|(name, answers)| ServiceHealth { name: name.to_owned(), answers }).collect(),
-        index: told(answered(index))?.map(Into::into),
-        documents: told(answered(documents))?.map(Into::into),
-        storage: StorageHealth::read(bytes, told(answered(stored))?, outside),
+        index: optional(answered(index))?.map(Into::into),
+        documents: optional(answered(documents))?.map(Into::into),
+        storage: StorageHealth::read(bytes, optional(answered(stored))?, outside),
     })
 }
 
 /// `None` if the service is unavailable, or the caller's folder scope excludes it.
-fn told<T>(answer: Result<T, Problem>) -> Result<Option<T>, Problem> {
+fn optional<T>(answer: Result<T, Problem>) -> Result<Option<T>, Problem> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(problem) if is_away(problem.reason) || problem.reason == Reason::OutOfScope => Ok(None),

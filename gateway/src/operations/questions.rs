@@ -60,13 +60,13 @@ pub(crate) struct ListQuestionGroups {
 }
 
 /// The questions visible to the person, newest first; none while the log is off.
-pub(crate) async fn list(person: &Person, wanted: ListQuestions) -> Result<Page<Question>, Problem> {
-    let page = Paging { limit: wanted.limit, cursor: wanted.cursor };
+pub(crate) async fn list(person: &Person, filter: ListQuestions) -> Result<Page<Question>, Problem> {
+    let page = Paging { limit: filter.limit, cursor: filter.cursor };
     let message = person.call.request(proto::ListQuestionsRequest {
-        principal_id: wanted.who.unwrap_or_default(),
-        unanswered: wanted.unanswered.unwrap_or_default(),
-        since: wanted.since.as_deref().map(since).transpose()?.map(|at| at.to_proto()),
-        text: wanted.text.unwrap_or_default(),
+        principal_id: filter.who.unwrap_or_default(),
+        unanswered: filter.unanswered.unwrap_or_default(),
+        since: filter.since.as_deref().map(since).transpose()?.map(|at| at.to_proto()),
+        text: filter.text.unwrap_or_default(),
         page_size: page.limit.unwrap_or_default(),
         page_token: page.cursor.unwrap_or_default(),
     });
@@ -167,8 +167,8 @@ async fn texts(person: &Person, passages: &[ReplayedPassage]) -> HashMap<(String
     // Skips files that are gone or out of reach.
     let is_there = |passage: &&ReplayedPassage| passage.kind == DocumentKind::File && passage.path.is_some();
     let of_files = passages.iter().filter(is_there);
-    let wanted: BTreeSet<_> = of_files.take(MOST_TEXTS).map(key).collect();
-    let found = futures::stream::iter(wanted).map(|(file, hash)| async move {
+    let needed: BTreeSet<_> = of_files.take(MOST_TEXTS).map(key).collect();
+    let found = futures::stream::iter(needed).map(|(file, hash)| async move {
         let text = text(person, &file, &hash).await.ok().flatten()?;
         Some(((file, hash), text))
     });

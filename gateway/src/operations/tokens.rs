@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::testing::{FILE, bench_on};
 
-    /// What was revoked so works for less than a second more, whatever the request.
+    /// A revoked token works for less than a second more, whatever the request.
     #[tokio::test]
     async fn what_a_token_opens_is_asked_anew_in_each_second() {
         let second = Timestamp::from_seconds(SystemClock.now().as_seconds());

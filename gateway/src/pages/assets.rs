@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// The colours of a token, light and dark.
+    /// The value of a colour variable, light and dark.
     fn colours() -> HashMap<&'static str, [&'static str; 2]> {
         let mut found = HashMap::new();
         for line in text(APP_CSS).lines() {
@@ -153,7 +153,7 @@ mod tests {
             ("info", &["surface", "info-soft", "sunken", "mark"]),
             ("c4", &["sunken", "mark"]),
         ];
-        // What is no text: the borders of controls, and the colours of charts.
+        // Non-text contrast: the borders of controls, and the colours of charts.
         let shapes = [
             ("line", &["ground", "surface", "sunken"][..]),
             ("c2", &["surface"]),

@@ -235,7 +235,7 @@ mod tests {
             html.contains("<bdi>a&lt;</bdi>") && html.contains("folder=2\" aria-current=\"page\""),
             "{html}"
         );
-        // One that is its own parent ends.
+        // A cycle terminates.
         let odd = Tree::new(vec![folder("1", "/a", Some("1"))], true);
         assert_eq!(odd.crumbs(workspace, Some("1")).len(), 2);
     }

@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// Redis that can go away.
+    /// A Redis that can be made unavailable.
     #[derive(Debug)]
     struct Flaky {
         windows: Memory,

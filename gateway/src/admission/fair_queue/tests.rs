@@ -1,4 +1,4 @@
-//! Whose turn it is, with many tenants, on simulated time.
+//! The order of admission with many tenants, on simulated time.
 
 use std::net::Ipv4Addr;
 
@@ -24,12 +24,12 @@ fn at(milliseconds: u64) -> Timestamp {
 impl<W> FairQueue<W> {
     pub(in crate::admission) fn is_empty(&self) -> bool {
         let is_forgotten =
-            self.tenants.is_empty() && self.known.is_empty() && self.anonymous_order.is_empty();
+            self.tenants.is_empty() && self.identified_order.is_empty() && self.anonymous_order.is_empty();
         is_forgotten && (self.used, self.used_by_anonymous, self.waiting) == (0, 0, 0)
     }
 }
 
-/// Admits at once or puts into line.
+/// Admits at once or enqueues.
 fn arrive(
     queue: &mut FairQueue<usize>,
     tenant: &Tenant,
@@ -82,7 +82,7 @@ fn who_has_least_under_way_is_next() {
         "nothing of the third one is under way"
     );
     queue.release(&tenant(1), 1);
-    // One of each is under way, and the first one has not been for the longest.
+    // One of each is in flight, and the first tenant was served longest ago.
     assert_eq!(dispatch(&mut queue, START), [(4, Outcome::Admitted)]);
     queue.release(&tenant(2), 1);
     assert_eq!(dispatch(&mut queue, START), [(6, Outcome::Admitted)]);
@@ -138,7 +138,7 @@ fn a_line_that_stands_sheds_early_and_a_burst_does_not() {
     arrive(&mut queue, &tenant(1), 1, at(1_160), 3);
     queue.release(&tenant(1), 1);
     assert_eq!(dispatch(&mut queue, at(1_200)), [(2, Outcome::TimedOut), (3, Outcome::Admitted)]);
-    // Nobody waits any more, because somebody was sent away: that is no end of the crowd.
+    // The queue is only empty because of a timeout, so it still counts as standing.
     arrive(&mut queue, &tenant(1), 1, at(1_300), 4);
     arrive(&mut queue, &tenant(1), 1, at(1_390), 5);
     queue.release(&tenant(1), 1);
@@ -160,7 +160,7 @@ fn a_tenants_line_is_bounded_by_its_units() {
         for units in [1, 3, 10] {
             let mut queue = FairQueue::new(Shares::of(capacity));
             queue.take(&tenant(0), capacity);
-            // So it is not forgotten when nobody of it waits.
+            // Keeps the tenant's state when its queue is empty.
             queue.take(&tenant(1), 1);
             let units = queue.shares().units(&tenant(1), units);
             let fitting = usize::try_from(most / units).unwrap();
@@ -168,7 +168,7 @@ fn a_tenants_line_is_bounded_by_its_units() {
             let mut tickets: Vec<Ticket> =
                 (0..fitting).map(|_| enqueue(&mut queue).map(|(ticket, _)| ticket).unwrap()).collect();
             assert_eq!(enqueue(&mut queue).err(), Some(Full), "{capacity}, {units}");
-            // Whatever way a request leaves the line, its units leave with it.
+            // However a request leaves the queue, its units leave with it.
             let ticket = tickets.pop().unwrap();
             assert!(queue.leave(&ticket) && !queue.leave(&ticket));
             assert!(enqueue(&mut queue).is_ok());
@@ -219,28 +219,28 @@ fn many_tenants_leave_no_trace() {
     assert!(queue.is_empty());
 }
 
-/// A tenant of the simulation: what it asks for, and what became of it.
+/// A tenant of the simulation: its load, and the outcome.
 #[derive(Debug, Clone)]
 struct Asker {
-    /// Milliseconds from one request to the next.
+    /// Milliseconds between bursts.
     every: u64,
-    /// How many it sends then.
+    /// Requests per burst.
     at_once: usize,
     units: u32,
-    /// For how many milliseconds a request is under way.
+    /// Service time of a request in milliseconds.
     takes: u64,
 }
 
 #[derive(Debug, Default, Clone)]
 struct Served {
     asked: u64,
-    /// Units that were admitted as long as everybody asked.
+    /// Units admitted while all tenants were active.
     units: u64,
     refused: u64,
     longest_wait: Duration,
 }
 
-/// Runs the line for so many milliseconds of simulated time, with its promises held at each step.
+/// Runs the queue for a simulated time in milliseconds, checking its invariants at each step.
 fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
     let mut queue = FairQueue::new(Shares::of(capacity));
     let mut served = vec![Served::default(); askers.len()];
@@ -252,7 +252,7 @@ fn simulate(capacity: u32, askers: &[Asker], length: u64) -> Vec<Served> {
             let (asker, units) = end.remove();
             queue.release(&tenant(asker), units);
         }
-        // Who has lost patience leaves by itself; they are in the order in which they came.
+        // Requests that time out leave by themselves, in the order they came.
         let late: Vec<usize> = waiting
             .iter()
             .take_while(|(_, (.., since, _))| at(now).since(at(*since)) >= MAX_WAIT)
@@ -318,8 +318,7 @@ fn asker() -> impl Strategy<Value = Asker> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever a crowd asks for: a tenant that asks for little is never refused, and nobody waits for longer than patience
-    /// lasts.
+    /// Under any load: a tenant below its share is never refused, and nobody waits longer than the limit.
     #[test]
     fn who_asks_for_little_is_never_refused(
         crowd in prop::collection::vec(asker(), 1..6),
@@ -332,7 +331,7 @@ proptest! {
         prop_assert!(served.iter().all(|served| served.longest_wait <= MAX_WAIT));
     }
 
-    /// Tenants that all ask for far more than there is hold about the same, however they cut it up.
+    /// Tenants that all demand far more than the capacity get about the same, however they split their demand.
     #[test]
     fn who_asks_for_too_much_gets_a_share(costs in lists_of_costs()) {
         let askers: Vec<Asker> = costs
@@ -343,7 +342,7 @@ proptest! {
         prop_assert!(least * 10 >= most * 8, "{least} of {most}");
     }
 
-    /// Also when they ask all at once and not again for a while, so that what is served then has to be in line.
+    /// Also if they send bursts with pauses, so that the queue holds what is served in between.
     #[test]
     fn who_asks_for_too_much_at_once_gets_a_share(costs in lists_of_costs()) {
         let askers: Vec<Asker> = costs
@@ -375,7 +374,7 @@ fn ten_times_as_much_takes_nothing_from_who_asks_modestly() {
     assert!(beside[1].refused > beside[1].asked / 2, "{beside:?}");
 }
 
-/// What one tenant's requests wait for, as a provider that is slow, another's do not.
+/// Slow requests of one tenant, such as of a slow provider, do not delay those of another.
 #[test]
 fn who_is_slow_keeps_nobody_waiting() {
     let slow = Asker { every: 1, at_once: 1, units: 10, takes: 5_000 };

@@ -144,20 +144,20 @@ mod tests {
     use super::*;
     use crate::mcp::tools::list;
 
-    /// Set to anything, it makes the test of the snapshots write them anew.
+    /// If set, the snapshot test rewrites the snapshots.
     const RENEW: &str = "CAIRN_UPDATE_SNAPSHOTS";
-    /// What the whole list may take of an agent's window.
+    /// The share of an agent's context window that the whole list may take.
     const MOST_TOKENS: usize = 9_000;
-    /// Compact JSON of English prose and short keys has more bytes to a token with every tokenizer in use (4.1 to 4.5);
-    /// the difference is kept in hand.
+    /// Compact JSON of English prose and short keys has more bytes per token with every tokenizer in use (4.1 to
+    /// 4.5); the difference is a safety margin.
     const BYTES_OF_A_TOKEN: usize = 4;
 
     fn tools() -> impl Iterator<Item = (&'static str, &'static Value)> {
         list().as_array().into_iter().flatten().map(|tool| (tool["name"].as_str().unwrap(), tool))
     }
 
-    /// A change of what agents are told is a change that is looked at: renew the files with
-    /// `CAIRN_UPDATE_SNAPSHOTS=1 cargo test -p cairn-gateway snapshots` and read the difference.
+    /// Changes of the tool list must be reviewed: renew the files with `CAIRN_UPDATE_SNAPSHOTS=1 cargo test -p
+    /// cairn-gateway snapshots` and read the diff.
     #[test]
     fn the_list_is_as_its_snapshots() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mcp/tools/snapshots");

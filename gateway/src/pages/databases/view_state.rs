@@ -355,7 +355,7 @@ mod tests {
         );
         assert_eq!(asked.without_filter(0).filters, asked.filters[1..]);
         assert_eq!(asked.without_filter(9).filters, asked.filters);
-        // The bar as it stands when nothing was chosen in it.
+        // The bar when nothing is selected in it.
         assert!(ViewState::read("q=&field=&operator=equals&value=").filters.is_empty());
     }
 

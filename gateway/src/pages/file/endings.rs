@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// What a browser sends of a text that nobody touched.
+    /// An unedited text as a browser submits it.
     fn sent(text: &str) -> String {
         plain(text).replace('\n', "\r\n")
     }

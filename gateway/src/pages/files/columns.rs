@@ -78,7 +78,7 @@ mod tests {
             "{}",
             told("2")
         );
-        // What went to trash meanwhile is told by nobody.
+        // A file trashed meanwhile is in no answer.
         assert_eq!((told("3"), known.author(&of("1")).into_string()), (String::new(), String::new()));
     }
 }

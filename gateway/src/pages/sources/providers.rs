@@ -316,7 +316,7 @@ impl Provider {
 mod tests {
     use super::*;
 
-    /// The words that stand as code in a row.
+    /// The words formatted as code in a row.
     fn words(row: &str) -> Vec<&str> {
         row.split('`').skip(1).step_by(2).collect()
     }

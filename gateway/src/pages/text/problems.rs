@@ -104,7 +104,7 @@ mod tests {
         let second = of_yaml("a: 1\n---\nb: [1\nc: 2\n").unwrap();
         assert!(second.contains("line "), "{second}");
         assert_eq!(of_yaml(&"x".repeat(MOST_BYTES + 1)), None);
-        // What names itself again and again is not unfolded.
+        // Recursive aliases are not expanded.
         let laughs: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}]\n", n - 1)).collect();
         assert_eq!(of_yaml(&format!("a0: &a0 x\n{laughs}")), None);
         assert!(of_yaml(&"[".repeat(10_000)).is_some());

@@ -122,7 +122,7 @@ mod tests {
         lines(language, text).map(PreEscaped::into_string).collect()
     }
 
-    /// What a browser shows of it.
+    /// The text that a browser shows.
     fn shown(html: &str) -> String {
         let mut out = String::new();
         let mut rest = html;

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use crate::rate_limit::contract;
 
-    /// No test is about how slow a machine is.
+    /// Generous, so that no test depends on the speed of the machine.
     const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     async fn keeps_the_contract(mode: Mode, url_of: impl Fn(String) -> String) {
@@ -194,7 +194,7 @@ mod tests {
         keeps_the_contract(Mode::Alone, |url| url).await;
     }
 
-    /// A cluster refuses a script whose keys do not belong together, even when it has one node only.
+    /// A cluster rejects a script whose keys are in different slots, even with a single node.
     #[tokio::test(flavor = "multi_thread")]
     async fn it_keeps_the_contract_in_a_cluster() {
         keeps_the_contract(Mode::Cluster, |url| format!("{url},{url}")).await;
@@ -208,7 +208,7 @@ mod tests {
         let (key, quota) = (Key::new("token", "shared"), Quota::new(None, None, Some(2)));
         let first = one.take(&key, quota, 1).await.unwrap();
         let second = other.take(&key, quota, 1).await.unwrap();
-        // Midnight may have come between the two.
+        // Midnight may have passed between the two.
         let same_day = Window::Day.number_at(first.second) == Window::Day.number_at(second.second);
         assert!(second.used == [0, 0, 2] || !same_day, "{first:?}, {second:?}");
         let system = cairn_chassis::clock::SystemClock.now().as_seconds();
