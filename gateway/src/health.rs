@@ -44,8 +44,12 @@ async fn alive() -> JsonBody<Health> {
 }
 
 async fn ready(State(upstreams): State<Arc<Upstreams>>) -> Response {
-    let down: Vec<_> =
-        standing(&upstreams).await.into_iter().filter(|(_, serves)| !serves).map(|(name, _)| name).collect();
+    let down: Vec<_> = service_statuses(&upstreams)
+        .await
+        .into_iter()
+        .filter(|(_, serves)| !serves)
+        .map(|(name, _)| name)
+        .collect();
     if down.is_empty() {
         return JsonBody(Health { status: "ok", down }).into_response();
     }
@@ -54,7 +58,7 @@ async fn ready(State(upstreams): State<Arc<Upstreams>>) -> Response {
 }
 
 /// Every service by name, and whether it is serving.
-pub(crate) async fn standing(upstreams: &Upstreams) -> Vec<(&'static str, bool)> {
+pub(crate) async fn service_statuses(upstreams: &Upstreams) -> Vec<(&'static str, bool)> {
     let asked = upstreams.named().map(|(name, channel)| async move { (name, serves(channel.clone()).await) });
     join_all(asked).await
 }

@@ -45,7 +45,7 @@ fn check(contract: &Contract, value: &mut Value, root: &str) -> Result<(), Probl
     let Err(error) = validator.validate(value) else { return Ok(()) };
     let explained = |error: ValidationError<'_>| explain(&error, contract.schema(), root);
     let mut first = explained(error);
-    cut(value, contract.schema());
+    truncate(value, contract.schema());
     let mut violations: Vec<Violation> =
         validator.iter_errors(value).flat_map(explained).take(MOST_VIOLATIONS + 1).collect();
     if violations.len() > MOST_VIOLATIONS {
@@ -65,14 +65,14 @@ fn check(contract: &Contract, value: &mut Value, root: &str) -> Result<(), Probl
 
 /// Truncates an invalid value to what is needed to report it: the validator collects all errors before returning the
 /// first. An overlong list keeps one excess entry, an object a few of its unknown fields.
-fn cut(value: &mut Value, schema: &Value) {
+fn truncate(value: &mut Value, schema: &Value) {
     match value {
         Value::Array(items) => {
             let most =
                 schema.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
             items.truncate(most.map_or(MOST_SEARCHED, |most| most.saturating_add(1)));
             if let Some(of_items) = schema.get("items") {
-                items.iter_mut().for_each(|item| cut(item, of_items));
+                items.iter_mut().for_each(|item| truncate(item, of_items));
             }
         }
         Value::Object(fields) => {
@@ -85,7 +85,7 @@ fn cut(value: &mut Value, schema: &Value) {
             });
             for (name, field) in fields {
                 if let Some(of_field) = known(name) {
-                    cut(field, of_field);
+                    truncate(field, of_field);
                 }
             }
         }
@@ -171,7 +171,7 @@ fn explain(error: &ValidationError<'_>, schema: &Value, root: &str) -> Vec<Viola
         ValidationErrorKind::Type { kind } => vec![Violation::new(
             at,
             "wrong_type",
-            format!("must be {}, not {}", wanted(kind), found(&path, error.instance())),
+            format!("must be {}, not {}", expected_types(kind), found(&path, error.instance())),
         )],
         kind => {
             let (code, message) = limit(kind);
@@ -194,7 +194,7 @@ fn is_secret(path: &str) -> bool {
 }
 
 /// A value as echoed in an error, if it is short, scalar and no secret.
-fn shown(path: &str, value: &Value) -> Option<String> {
+fn echo(path: &str, value: &Value) -> Option<String> {
     if is_secret(path) {
         return None;
     }
@@ -206,7 +206,7 @@ fn shown(path: &str, value: &Value) -> Option<String> {
 }
 
 fn not_that(message: String, path: &str, value: &Value) -> String {
-    match shown(path, value) {
+    match echo(path, value) {
         Some(shown) => format!("{message}; not {shown}"),
         None => message,
     }
@@ -214,7 +214,7 @@ fn not_that(message: String, path: &str, value: &Value) -> String {
 
 fn found(path: &str, value: &Value) -> String {
     let kind = kind_of(value);
-    match (shown(path, value), kind.split_once(' ')) {
+    match (echo(path, value), kind.split_once(' ')) {
         (Some(shown), Some((_, kind))) => format!("the {kind} {shown}"),
         _ => kind.to_owned(),
     }
@@ -342,7 +342,7 @@ pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, candidate)| candidate)
 }
 
-fn wanted(kind: &TypeKind) -> String {
+fn expected_types(kind: &TypeKind) -> String {
     let names: Vec<String> = match kind {
         TypeKind::Single(only) => vec![only.to_string()],
         TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),

@@ -70,7 +70,7 @@ pub(super) async fn content(
         return Ok(response);
     }
     let size = asset.size_bytes;
-    let range = match wanted(&method, &headers, &asset.content_hash, size) {
+    let range = match requested_range(&method, &headers, &asset.content_hash, size) {
         RequestedRange::Whole => 0..size,
         RequestedRange::Part(range) => {
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
@@ -149,7 +149,7 @@ enum RequestedRange {
 
 /// Parses `Range` (RFC 9110, section 14.2): a single byte range, valid for the current content (`If-Range`).
 /// Everything else gets the whole, as the RFC allows.
-fn wanted(method: &Method, headers: &HeaderMap, content_hash: &str, size: u64) -> RequestedRange {
+fn requested_range(method: &Method, headers: &HeaderMap, content_hash: &str, size: u64) -> RequestedRange {
     if method != Method::GET || !may_be_part(headers, content_hash) {
         return RequestedRange::Whole;
     }
@@ -195,7 +195,7 @@ mod tests {
         if let Some(tag) = if_range {
             headers.insert(header::IF_RANGE, tag.parse().unwrap());
         }
-        wanted(&Method::GET, &headers, "blake3:a", 10)
+        requested_range(&Method::GET, &headers, "blake3:a", 10)
     }
 
     #[test]
@@ -223,8 +223,8 @@ mod tests {
             assert_eq!(asked("bytes=1-2", Some(other)), RequestedRange::Whole, "{other}");
         }
         let none = HeaderMap::new();
-        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 10), RequestedRange::Whole);
-        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 0), RequestedRange::Whole);
+        assert_eq!(requested_range(&Method::GET, &none, "blake3:a", 10), RequestedRange::Whole);
+        assert_eq!(requested_range(&Method::GET, &none, "blake3:a", 0), RequestedRange::Whole);
     }
 
     #[test]

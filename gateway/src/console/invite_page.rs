@@ -59,7 +59,7 @@ impl Form {
 pub(super) async fn answer(State(needed): State<AcceptState>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(problem) = needed.limits.open_body(&parts).await {
-        return code_page(Error::from(problem.clone()).status, Some(&words::told(&problem)));
+        return code_page(Error::from(problem.clone()).status, Some(&words::describe(&problem)));
     }
     let limit = Class::of(&parts.extensions).max_bytes;
     let bytes = match needed.intake.receive(body, limit, &parts.extensions, None).await {
@@ -70,7 +70,9 @@ pub(super) async fn answer(State(needed): State<AcceptState>, request: Request) 
     let call = auth::call_of(&parts);
     let offer = match invitations::look_up(&needed.upstreams, &call, form.secret.clone()).await {
         Ok(found) => found,
-        Err(problem) => return code_page(Error::from(problem.clone()).status, Some(&words::told(&problem))),
+        Err(problem) => {
+            return code_page(Error::from(problem.clone()).status, Some(&words::describe(&problem)));
+        }
     };
     let person = person(&needed, &parts).await;
     if !form.is_decided {
@@ -86,7 +88,7 @@ pub(super) async fn answer(State(needed): State<AcceptState>, request: Request) 
         Ok(cookie) => done_page(&offer, cookie),
         Err(problem) => {
             let status = Error::from(problem.clone()).status;
-            offer_page(status, &form, &offer, person.as_ref(), Some(&words::told(&problem)))
+            offer_page(status, &form, &offer, person.as_ref(), Some(&words::describe(&problem)))
         }
     }
 }
@@ -124,7 +126,7 @@ fn invited_email(offer: &proto::LookUpInvitationResponse) -> String {
 fn code_page(status: StatusCode, problem: Option<&str>) -> Response {
     let body = html! {
         h1 { "Join a workspace" }
-        (told(problem))
+        (error_notice(problem))
         form method="post" action="/invite" {
             label.label for="secret" { "Invitation code" }
             span.hint { "What stands behind the # of your link." }
@@ -147,7 +149,7 @@ fn offer_page(
     let is_signed_in = person.is_some_and(|person| person.email == email);
     let body = html! {
         h1 { "Join " bdi { (offer.workspace_name) } }
-        (told(problem))
+        (error_notice(problem))
         dl {
             dt { "Invited by" }
             dd { @if let Some(inviter) = inviter { bdi { (inviter.name) } " (" (inviter.email) ")" } }
@@ -186,7 +188,7 @@ fn done_page(offer: &proto::LookUpInvitationResponse, cookie: Option<HeaderValue
     response
 }
 
-fn told(problem: Option<&str>) -> Markup {
+fn error_notice(problem: Option<&str>) -> Markup {
     html! {
         @if let Some(problem) = problem {
             div.problem role="alert" { p { (problem) } }

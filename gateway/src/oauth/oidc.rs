@@ -58,7 +58,7 @@ async fn begin(server: &Server, parts: &Parts) -> Result<Response, Failure> {
 async fn finish(server: &Server, parts: &Parts) -> Result<Response, Failure> {
     let fields = read(parts, &SINGLE)?;
     if let Some(error) = fields.first("error") {
-        return Err(Failure { status: StatusCode::BAD_REQUEST, message: said(&error).to_owned() });
+        return Err(Failure { status: StatusCode::BAD_REQUEST, message: error_message(&error).to_owned() });
     }
     let ticket = cookie_value(&parts.headers, COOKIE).filter(|ticket| ticket.len() <= MAX_STATE_LENGTH);
     let message = proto::FinishSignInRequest {
@@ -90,7 +90,7 @@ fn redirect_uri(server: &Server, headers: &HeaderMap) -> Result<String, Refusal>
 }
 
 /// The provider's error in our words. Its own description is not shown: anybody can craft one in a URL.
-fn said(error: &str) -> &'static str {
+fn error_message(error: &str) -> &'static str {
     match error {
         "access_denied" => "You did not allow the identity provider to tell who you are, or it refused to.",
         "temporarily_unavailable" | "server_error" => {

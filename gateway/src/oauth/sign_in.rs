@@ -25,7 +25,7 @@ pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> R
     };
     let (email, password) = (form.text("email"), form.text("password"));
     if email.is_empty() || password.is_empty() {
-        return again(&server, &parts, &form, "Enter your email and your password.").await;
+        return sign_in_page(&server, &parts, &form, "Enter your email and your password.").await;
     }
     match server.sessions.open(&parts, email, password).await {
         Ok(opened) => match server.sessions.cookie(&opened.session_secret, opened.expires_at.as_ref()) {
@@ -33,10 +33,10 @@ pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> R
             Err(problem) => failed(problem),
         },
         Err(problem) if problem.reason == Reason::Unauthorized => {
-            again(&server, &parts, &form, "The email or the password is wrong.").await
+            sign_in_page(&server, &parts, &form, "The email or the password is wrong.").await
         }
         Err(problem) if problem.reason == Reason::RateLimited => {
-            again(&server, &parts, &form, &words::sentence(&problem.message)).await
+            sign_in_page(&server, &parts, &form, &words::sentence(&problem.message)).await
         }
         Err(problem) => pages::failure(&Refusal::from(problem)),
     }
@@ -65,7 +65,7 @@ fn go_on(form: &Fields) -> Response {
     see_other(&format!("/oauth/authorize?{}", request.encoded(&super::authorize::PARAMETERS)))
 }
 
-async fn again(server: &Server, parts: &Parts, form: &Fields, problem: &str) -> Response {
+async fn sign_in_page(server: &Server, parts: &Parts, form: &Fields, problem: &str) -> Response {
     let request = Fields::read(form.text("request").as_bytes()).encoded(&super::authorize::PARAMETERS);
     let page = SignInPage {
         request,

@@ -10,7 +10,7 @@ use super::answered;
 use super::person::Person;
 use super::workspace::{self, is_away};
 use crate::answers::{ServiceHealth, StorageHealth, WorkspaceHealth};
-use crate::health::standing;
+use crate::health::service_statuses;
 
 /// The report of each service; an unavailable one is omitted.
 pub(crate) async fn of_workspace(person: &Person, id: WorkspaceId) -> Result<WorkspaceHealth, Problem> {
@@ -18,7 +18,7 @@ pub(crate) async fn of_workspace(person: &Person, id: WorkspaceId) -> Result<Wor
     let (mut index, mut sources) = (upstreams.index(), upstreams.sources());
     let (mut content, mut ingest) = (upstreams.usage(), upstreams.ingest_documents());
     let (services, index, documents, stored, outside, usage) = tokio::join!(
-        standing(upstreams),
+        service_statuses(upstreams),
         index.get_index_status(call.request(GetIndexStatusRequest {})),
         sources.count_documents(call.request(CountDocumentsRequest {})),
         content.get_storage(call.request(GetStorageRequest {})),

@@ -37,10 +37,15 @@ pub(super) fn routes() -> Routes {
 }
 
 async fn show(State(sessions): State<Sessions>, visitor: Visitor, parts: Parts) -> Response {
-    shown(&sessions, &visitor, &parts, None).await
+    show_page(&sessions, &visitor, &parts, None).await
 }
 
-async fn shown(sessions: &Sessions, visitor: &Visitor, parts: &Parts, problem: Option<&Problem>) -> Response {
+async fn show_page(
+    sessions: &Sessions,
+    visitor: &Visitor,
+    parts: &Parts,
+    problem: Option<&Problem>,
+) -> Response {
     let listed = sessions.list(parts, &visitor.person.call).await;
     let page = Page::new("Account");
     let page = if problem.is_some() { page.failed() } else { page };
@@ -72,7 +77,7 @@ async fn change_password(
     match changed {
         Ok(()) => Ok(visitor.done(PAGE, &Notice::PasswordChanged)),
         Err(problem) if problem.reason == Reason::ValidationError => {
-            Ok(shown(&sessions, &visitor, &parts, Some(&problem)).await)
+            Ok(show_page(&sessions, &visitor, &parts, Some(&problem)).await)
         }
         Err(problem) => Err(problem.into()),
     }

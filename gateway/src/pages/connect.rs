@@ -56,9 +56,9 @@ async fn show(
     let used = clients(&visitor).await?;
     let base = origins.base_url(&parts.headers);
     let body = html! {
-        (standing(&used, live_calls::last_search(&events.recent(here.id)).as_deref()))
+        (connection_status(&used, live_calls::last_search(&events.recent(here.id)).as_deref()))
         @match &base {
-            Some(base) => (ways(&format!("{base}/mcp"), origins.is_loopback(), &format!("/w/{}/tokens/new", here.id))),
+            Some(base) => (setups(&format!("{base}/mcp"), origins.is_loopback(), &format!("/w/{}/tokens/new", here.id))),
             None => p.notice { "This server does not know its own address: its operator has to set CAIRN_BASE_URL." },
         }
         h2 { "With a token" }
@@ -71,7 +71,7 @@ async fn show(
 }
 
 /// Whether a client has connected: the page polls until then.
-fn standing(used: &[Client], searched: Option<&str>) -> Markup {
+fn connection_status(used: &[Client], searched: Option<&str>) -> Markup {
     html! {
         p #standing role="status" data-live="token call" data-poll=[used.is_empty().then_some("")] {
             @match used.first() {
@@ -99,7 +99,7 @@ struct ClientSetup {
 }
 
 /// `new_token` is the URL of the form that creates one.
-fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
+fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
     let server = json!({"url": endpoint});
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
     let cursor = STANDARD.encode(server.to_string());
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn links_that_install_hold_the_address_and_no_secret() {
-        let html = ways("https://cairn.example/mcp", false, "/w/1/tokens/new").into_string();
+        let html = setups("https://cairn.example/mcp", false, "/w/1/tokens/new").into_string();
         let config = html.split("config=").nth(1).unwrap().split('"').next().unwrap().replace("%3D", "=");
         let read: Value = serde_json::from_slice(&STANDARD.decode(config).unwrap()).unwrap();
         assert_eq!(read, json!({"url": "https://cairn.example/mcp"}));

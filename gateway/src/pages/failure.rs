@@ -19,7 +19,7 @@ use super::visitor::{Here, Visitor, VisitorSlot, see_other};
 use super::words;
 use crate::class::{Class, Surface};
 use crate::error::Error;
-use crate::health::standing;
+use crate::health::service_statuses;
 use crate::operations::members;
 use crate::upstreams::Upstreams;
 
@@ -80,7 +80,7 @@ impl PageRequest {
     pub(crate) async fn answer(&self, error: &Error, request_id: &str, upstreams: &Upstreams) -> Response {
         let mut circumstances = FailureContext::default();
         if error.status == StatusCode::SERVICE_UNAVAILABLE {
-            let standing = standing(upstreams).await;
+            let standing = service_statuses(upstreams).await;
             circumstances.away =
                 standing.into_iter().filter(|(_, answers)| !answers).map(|(name, _)| name).collect();
         }
@@ -101,10 +101,10 @@ impl PageRequest {
         }
         let told = Explanation::of(error);
         let visitor = self.seen.visitor();
-        let ways = self.ways(error, visitor.as_ref().and_then(|visitor| visitor.here_if_any()));
+        let ways = self.links(error, visitor.as_ref().and_then(|visitor| visitor.here_if_any()));
         let body = html! {
             p { (told.sentence) }
-            (away(&circumstances.away))
+            (unavailable_services(&circumstances.away))
             @if let Some(wait) = error.retry_after.filter(|_| self.method.is_safe()) {
                 p { "This page tries again in " span data-retry=(seconds(wait)) { (seconds(wait)) } " s." }
             }
@@ -112,7 +112,7 @@ impl PageRequest {
                 @if at > 0 { " · " }
                 a href=(address) { (label) }
             } }
-            (again(&self.address, &circumstances.typed))
+            (resubmit_form(&self.address, &circumstances.typed))
             p.hint { "Request " code #request { (request_id) } " " (parts::copy("request")) }
         };
         match visitor {
@@ -122,12 +122,12 @@ impl PageRequest {
                 let visitor = visitor.without_notice();
                 Page::new(told.title).with_error(error.status).show(&visitor, &body)
             }
-            None => self.alone(told.title, error.status, &body),
+            None => self.standalone(told.title, error.status, &body),
         }
     }
 
     /// For somebody who is not signed in.
-    fn alone(&self, title: &str, status: StatusCode, body: &Markup) -> Response {
+    fn standalone(&self, title: &str, status: StatusCode, body: &Markup) -> Response {
         let whole = html! { main { h1 { (title) } (body) } };
         let title = format!("Error: {title}");
         let document =
@@ -142,7 +142,7 @@ impl PageRequest {
         if self.method.is_safe() { &self.address } else { self.referer.as_deref().unwrap_or("/") }
     }
 
-    fn ways(&self, error: &Error, here: Option<&Here>) -> Vec<(String, &'static str)> {
+    fn links(&self, error: &Error, here: Option<&Here>) -> Vec<(String, &'static str)> {
         let mut ways = Vec::new();
         if error.status.is_server_error() || error.status == StatusCode::TOO_MANY_REQUESTS {
             ways.push((self.page().to_owned(), "Try again"));
@@ -158,17 +158,17 @@ impl PageRequest {
 }
 
 /// Which services are unavailable, and what is missing without them.
-fn away(services: &[&str]) -> Markup {
+fn unavailable_services(services: &[&str]) -> Markup {
     html! {
         @if !services.is_empty() {
             p { "What does not answer now, and what it is for:" }
-            ul #away { @for service in services { li { strong { (service) } ": " (health::touches(service)) } } }
+            ul #away { @for service in services { li { strong { (service) } ": " (health::purpose(service)) } } }
         }
     }
 }
 
 /// The submitted form, to be sent again; long texts can be copied, too.
-fn again(address: &str, typed: &[(String, String)]) -> Markup {
+fn resubmit_form(address: &str, typed: &[(String, String)]) -> Markup {
     let is_text = |value: &str| value.contains('\n') || value.len() > MOST_BYTES_OF_A_LINE;
     html! {
         @if !typed.is_empty() {

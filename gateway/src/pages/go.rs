@@ -95,7 +95,7 @@ async fn show(visitor: Visitor, Query(asked): Query<PageQuery>) -> Answer {
 
 fn list(found: &Found) -> Markup {
     html! {
-        @for problem in &found.problems { p.notice { (words::told(problem)) } }
+        @for problem in &found.problems { p.notice { (words::describe(problem)) } }
         p role="status" {
             (words::count(found.places.len() as u64, "place", "places")) "."
             @if found.is_part { " Records were looked for in the first " (MOST_DATABASES) " databases." }

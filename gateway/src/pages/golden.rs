@@ -33,11 +33,11 @@ fn address(workspace: WorkspaceId) -> String {
 }
 
 async fn show(visitor: Visitor) -> Answer {
-    shown(&visitor, None).await
+    show_page(&visitor, None).await
 }
 
 /// The page, with the error of a form.
-async fn shown(visitor: &Visitor, problem: Option<&Problem>) -> Answer {
+async fn show_page(visitor: &Visitor, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?.id;
     let listed = golden::list(&visitor.person).await;
     let run = match &listed {
@@ -48,7 +48,7 @@ async fn shown(visitor: &Visitor, problem: Option<&Problem>) -> Answer {
         (part::summary(problem, &[]))
         p.quiet { "A golden question is one of which you know what must be found. Pin them from the results of a search: they are asked each time that this page is opened, and the editor of a file can ask them before you save." }
         @match &listed {
-            Err(problem) => { p.problem role="alert" { (words::told(problem)) } }
+            Err(problem) => { p.problem role="alert" { (words::describe(problem)) } }
             Ok(listed) if listed.is_empty() => (part::empty("No question is pinned yet.", &html! { p { a href={ "/w/" (here) "/search" } { "Search" } } })),
             Ok(listed) => (answers(here, listed, run.as_ref(), visitor.may(Permission::Write))),
         }
@@ -74,9 +74,9 @@ fn answers(
         @for question in listed {
             @let result = results.iter().find(|result| result.question_id == question.id);
             tr {
-                th scope="row" { a href=(asked(here, question)) { bdi { (question.query) } } }
-                td { (wanted(question)) }
-                td { @match result { Some(result) => (told(result)), None => { span.quiet { "Not asked" } } } }
+                th scope="row" { a href=(search_url(here, question)) { bdi { (question.query) } } }
+                td { (expected_answer(question)) }
+                td { @match result { Some(result) => (outcome_details(result)), None => { span.quiet { "Not asked" } } } }
                 td { (part::time(&question.created_at)) " by " bdi { (question.author.name) } }
                 td { @if may_unpin { (part::action(&format!("{}/{}/unpin", address(here), question.id), "Delete", &question.query, &[])) } }
             }
@@ -88,7 +88,7 @@ fn answers(
                 p role="status" { (passed) " of " (words::count(listed.len() as u64, "golden question finds", "golden questions find")) " what it must." }
                 @for note in &run.coverage { p.notice { (words::sentence(&note.message)) } }
             }
-            Some(Err(problem)) => { p.problem role="alert" { "They could not be asked: " (words::told(problem)) } }
+            Some(Err(problem)) => { p.problem role="alert" { "They could not be asked: " (words::describe(problem)) } }
             None => {}
         }
         (part::table("Golden questions", &["Question", "Must be found", "Now", "Pinned", ""], &rows))
@@ -96,7 +96,7 @@ fn answers(
 }
 
 /// The search URL of a question.
-fn asked(here: WorkspaceId, question: &GoldenQuestion) -> String {
+fn search_url(here: WorkspaceId, question: &GoldenQuestion) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("q", &question.query).append_pair("strategy", question.strategy.as_str());
     if let Some(folder) = &question.folder_id {
@@ -105,7 +105,7 @@ fn asked(here: WorkspaceId, question: &GoldenQuestion) -> String {
     format!("/w/{here}/search?{}", query.finish())
 }
 
-fn wanted(question: &GoldenQuestion) -> Markup {
+fn expected_answer(question: &GoldenQuestion) -> Markup {
     html! {
         @match &question.document {
             Some(document) => { a href=(pinned_at(question, &document.page)) { bdi { (document.path) } } }
@@ -133,7 +133,7 @@ fn outcome(result: &GoldenResult) -> GoldenOutcome {
     GoldenOutcome::from_number(result.outcome).unwrap_or_default()
 }
 
-fn told(result: &GoldenResult) -> Markup {
+fn outcome_details(result: &GoldenResult) -> Markup {
     let (tone, word) = match outcome(result) {
         GoldenOutcome::Passed => (part::Tone::Ok, "Found"),
         GoldenOutcome::OtherPassage => (part::Tone::Warn, "Another passage"),
@@ -196,7 +196,7 @@ async fn pin(visitor: Visitor, form: Form) -> Answer {
     match pinned {
         Ok(_) => Ok(visitor.done(&address(here), &Notice::Saved)),
         Err(problem) if problem.violations.is_empty() => Err(problem.into()),
-        Err(problem) => shown(&visitor, Some(&problem)).await,
+        Err(problem) => show_page(&visitor, Some(&problem)).await,
     }
 }
 
@@ -263,7 +263,7 @@ fn effects_of(listed: &Result<Vec<GoldenQuestion>, Problem>, checked: &Result<Ed
         h2 { "Golden questions" }
         @match (listed, checked) {
             (Ok(listed), Ok(checked)) => (effect(listed, checked)),
-            (Err(problem), _) | (_, Err(problem)) => { p.problem role="alert" { (words::told(problem)) } }
+            (Err(problem), _) | (_, Err(problem)) => { p.problem role="alert" { (words::describe(problem)) } }
         }
     }
 }
@@ -282,27 +282,27 @@ fn effect(listed: &[GoldenQuestion], checked: &EditCheck) -> Markup {
             p role="status" { (part::badge(part::Tone::Ok, "Fine")) " None of " (words::count(all as u64, "golden question", "golden questions")) " loses its passage by this edit." }
         } @else {
             p role="status" { (part::badge(part::Tone::Warn, "Look")) " " (broken.len()) " of " (words::count(all as u64, "golden question", "golden questions")) " " @if broken.len() == 1 { "loses" } @else { "lose" } " this passage." }
-            (moved(listed, &broken))
+            (rank_changes(listed, &broken))
         }
         @if !gained.is_empty() {
             p { (words::count(gained.len() as u64, "golden question finds", "golden questions find")) " by this edit what was not found before." }
-            (moved(listed, &gained))
+            (rank_changes(listed, &gained))
         }
         @for note in &checked.coverage { p.notice { (words::sentence(&note.message)) } }
         p.hint { "Nothing is saved by this check." }
     }
 }
 
-fn moved(listed: &[GoldenQuestion], effects: &[&EditEffect]) -> Markup {
+fn rank_changes(listed: &[GoldenQuestion], effects: &[&EditEffect]) -> Markup {
     html! {
         ul {
             @for effect in effects {
                 @if let Some(question) = listed.iter().find(|question| question.id == effect.question_id) {
                     li {
                         bdi { (question.query) } ": "
-                        @if let Some(before) = &effect.before { (told(before)) }
+                        @if let Some(before) = &effect.before { (outcome_details(before)) }
                         " now, then "
-                        @if let Some(after) = &effect.after { (told(after)) }
+                        @if let Some(after) = &effect.after { (outcome_details(after)) }
                     }
                 }
             }

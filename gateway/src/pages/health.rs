@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
 }
 
 /// What is unavailable while that service is down.
-pub(super) fn touches(service: &str) -> &'static str {
+pub(super) fn purpose(service: &str) -> &'static str {
     SERVICE_PURPOSES.iter().find(|(of, _)| *of == service).map(|(_, touches)| *touches).unwrap_or_default()
 }
 
@@ -63,7 +63,7 @@ async fn show(visitor: Visitor) -> Answer {
 }
 
 /// The placeholder for an unavailable service's report.
-fn away(what: &str) -> Markup {
+fn unavailable(what: &str) -> Markup {
     html! { p.notice { (what) " cannot be told now." } }
 }
 
@@ -73,7 +73,7 @@ fn services(services: &[ServiceHealth]) -> Markup {
             tr {
                 th scope="row" { (service.name) }
                 td { @if service.answers { (parts::badge(Tone::Ok, "Answers")) } @else { (parts::badge(Tone::Wrong, "Does not answer")) } }
-                td { (touches(&service.name)) }
+                td { (purpose(&service.name)) }
             }
         }
     };
@@ -118,7 +118,7 @@ fn feed_word(feed: &str) -> &str {
 
 fn outside(here: WorkspaceId, documents: Option<&DocumentsHealth>) -> Markup {
     let Some(documents) = documents else {
-        return html! { h2 { "Documents from outside" } (away("How they stand")) };
+        return html! { h2 { "Documents from outside" } (unavailable("How they stand")) };
     };
     let row = |label: &str, source: &str, counts: DocumentCounts| {
         let failed = format!("/w/{here}/documents?source={source}&status=failed");
@@ -146,7 +146,7 @@ fn outside(here: WorkspaceId, documents: Option<&DocumentsHealth>) -> Markup {
 
 /// Sources with a run in progress, and failing ones.
 fn of_sources(here: WorkspaceId, listed: &Result<Vec<ConnectedSource>, Problem>) -> Markup {
-    let Ok(listed) = listed else { return away("How the sources stand") };
+    let Ok(listed) = listed else { return unavailable("How the sources stand") };
     let stands_out = |one: &&ConnectedSource| {
         matches!(
             one.source.status.as_str(),
@@ -162,7 +162,7 @@ fn of_sources(here: WorkspaceId, listed: &Result<Vec<ConnectedSource>, Problem>)
                 @for one in rows {
                     tr {
                         th scope="row" { a href=(places::source(here, &one.source.id)) { bdi { (one.source.name) } } }
-                        td { (sources::standing(&one.source.status)) }
+                        td { (sources::status_badge(&one.source.status)) }
                         td {
                             @if let Some(until) = &one.waiting_until { "until " (parts::time(until)) }
                             @if let Some(error) = &one.source.error { bdi { (words::sentence(error)) } }
@@ -180,7 +180,9 @@ fn under_way(
     syncs: Result<Vec<SyncRun>, Problem>,
     imports: Result<Vec<ImportRun>, Problem>,
 ) -> Markup {
-    let (Ok(syncs), Ok(imports)) = (syncs, imports) else { return away("How syncs and imports stand") };
+    let (Ok(syncs), Ok(imports)) = (syncs, imports) else {
+        return unavailable("How syncs and imports stand");
+    };
     let is_open = |status: RunStatus| matches!(status, RunStatus::Queued | RunStatus::Running);
     let of_syncs = syncs.into_iter().map(|run| (format!("/w/{here}/sync/{}", run.id), run.name, run.status));
     let of_imports =
@@ -208,7 +210,7 @@ fn storage(storage: &StorageHealth) -> Markup {
         h2 { "Storage" }
         @match storage.bytes {
             Some(bytes) => { p { (parts::meter("Storage of the plan", bytes.used, bytes.limit, words::bytes)) } }
-            None => { (away("How much is kept in all")) }
+            None => { (unavailable("How much is kept in all")) }
         }
         @if !storage.kinds.is_empty() {
             dl.facts {

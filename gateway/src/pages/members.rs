@@ -61,10 +61,10 @@ async fn invite(visitor: Visitor, form: Form) -> Answer {
         Err(problem) => return page(&visitor, &typed, Some(&problem)).await,
     };
     if form.has(RENDERED_AT) && visitor.manages() && is_made(&visitor, here, &typed).await? {
-        return Ok(made_before(&visitor, here, &typed.email));
+        return Ok(already_created(&visitor, here, &typed.email));
     }
     match members::add(&visitor.person, here.id, input).await {
-        Ok(added) => Ok(made(&visitor, here, &added.invitation)),
+        Ok(added) => Ok(link_page(&visitor, here, &added.invitation)),
         Err(problem) if matches!(problem.reason, Reason::ValidationError | Reason::LimitExceeded) => {
             page(&visitor, &typed, Some(&problem)).await
         }
@@ -213,7 +213,7 @@ fn form(here: &Here, typed: &FormInput, problem: Option<&Problem>) -> Markup {
     }
 }
 
-fn made(visitor: &Visitor, here: &Here, invitation: &Invitation) -> Response {
+fn link_page(visitor: &Visitor, here: &Here, invitation: &Invitation) -> Response {
     let link = invitation.link.as_deref().unwrap_or_default();
     let was_mailed = invitation.mailed == Some(true);
     let body = html! {
@@ -226,7 +226,7 @@ fn made(visitor: &Visitor, here: &Here, invitation: &Invitation) -> Response {
     Page::new("Invited").crumbs(vec![("Members".to_owned(), address(here.id))]).show(visitor, &body)
 }
 
-fn made_before(visitor: &Visitor, here: &Here, email: &str) -> Response {
+fn already_created(visitor: &Visitor, here: &Here, email: &str) -> Response {
     let body = html! {
         p { "This form was sent before: " (email) " is invited, and the link was shown then. Nothing new was made." }
         div.buttons { a.button href=(address(here.id)) { "To the members" } }

@@ -30,7 +30,9 @@ const MAX_NAME_LENGTH: usize = 60;
 pub(super) fn list(listed: &Result<Vec<OwnSession>, Problem>) -> Markup {
     let sessions = match listed {
         Ok(sessions) => sessions,
-        Err(problem) => return html! { p { (words::told(problem)) " " a href="/account" { "Try again" } } },
+        Err(problem) => {
+            return html! { p { (words::describe(problem)) " " a href="/account" { "Try again" } } };
+        }
     };
     let rows = html! {
         @for session in sessions {

@@ -172,7 +172,7 @@ pub(super) fn tabs(name: &str, tabs: &[Tab]) -> Markup {
 }
 
 /// The last value of a query parameter; empty without one.
-pub(super) fn asked(parts: &Parts, name: &str) -> String {
+pub(super) fn query_param(parts: &Parts, name: &str) -> String {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     query.filter(|(of, _)| of == name).last().map(|(_, value)| value.into_owned()).unwrap_or_default()
 }

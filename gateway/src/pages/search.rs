@@ -119,7 +119,7 @@ async fn show(
             let found = find(&context, &asked).await;
             Some(found.map_err(|problem| form::renamed(problem, &NAMES)))
         };
-        let copied = || snippets::ways(&asked, origins.base_url(&headers).as_deref());
+        let copied = || snippets::blocks(&asked, origins.base_url(&headers).as_deref());
         search_page(&visitor, &asked, &places, &seeing, answer.as_ref(), copied)?
     };
     let body = html! {
@@ -220,7 +220,7 @@ fn search_page(
                 (ask_again::note(&ask_again::after(asked.after.as_deref())))
                 (results(answer, &seeing.visitor, asked.again().as_ref(), pins))
                 (copied())
-                (absence::door(&base, asked, answer.results.is_empty()))
+                (absence::question_form(&base, asked, answer.results.is_empty()))
             }
         }
     })

@@ -165,8 +165,11 @@ impl SignInError {
             return Err(problem);
         }
         let is_wrong = problem.reason == Reason::Unauthorized;
-        let message =
-            if is_wrong { "The email or the password is wrong.".to_owned() } else { words::told(&problem) };
+        let message = if is_wrong {
+            "The email or the password is wrong.".to_owned()
+        } else {
+            words::describe(&problem)
+        };
         // 401 would make the browser ask for a password.
         let is_limited = problem.reason == Reason::RateLimited;
         let error = Error::from(problem);
@@ -194,7 +197,7 @@ async fn page(
     };
     let status = wrong.map_or(StatusCode::OK, |wrong| wrong.status);
     let title = if wrong.is_some() { "Error: Sign in" } else { "Sign in" };
-    let mut response = alone(status, title, &parts.headers, &html! { main { (form.render()) } });
+    let mut response = standalone(status, title, &parts.headers, &html! { main { (form.render()) } });
     if let Some(wait) = wrong.and_then(|wrong| wrong.retry_after.clone()) {
         response.headers_mut().insert(header::RETRY_AFTER, wait);
     }
@@ -202,7 +205,7 @@ async fn page(
 }
 
 /// A console page without its frame.
-fn alone(status: StatusCode, title: &str, headers: &HeaderMap, body: &Markup) -> Response {
+fn standalone(status: StatusCode, title: &str, headers: &HeaderMap, body: &Markup) -> Response {
     let document = Document { title, class: "alone", modules: &document::MODULES, look: Look::of(headers) };
     let mut response = document.around(status, body);
     document::guard(&mut response);

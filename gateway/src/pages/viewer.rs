@@ -35,7 +35,7 @@ impl Viewer {
 
     /// The same, from the page's query.
     pub(super) async fn by(visitor: &Visitor, parts: &Parts) -> Result<Self, Error> {
-        Self::of(visitor, asked(parts).as_deref()).await
+        Self::of(visitor, token_param(parts).as_deref()).await
     }
 
     /// The id of the token.
@@ -72,7 +72,7 @@ impl Viewer {
 
 /// The visitor as the token of the query, for pages about one item.
 pub(super) async fn through(visitor: Visitor, parts: &Parts) -> Result<Visitor, Error> {
-    let asked = asked(parts);
+    let asked = token_param(parts);
     let Some(id) = named(asked.as_deref()).filter(|_| parts.method.is_safe()) else { return Ok(visitor) };
     let workspace: WorkspaceId = visitor.here()?.id;
     let tokens = tokens::list(&visitor.person, workspace).await?;
@@ -96,7 +96,7 @@ pub(super) fn note(visitor: &Visitor) -> Markup {
     }
 }
 
-fn asked(parts: &Parts) -> Option<String> {
+fn token_param(parts: &Parts) -> Option<String> {
     let query = parse(parts.uri.query().unwrap_or_default().as_bytes());
     query.filter(|(name, _)| name == AS).last().map(|(_, token)| token.into_owned())
 }

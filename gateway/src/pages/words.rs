@@ -19,7 +19,7 @@ pub(crate) fn capital(text: &str) -> String {
 }
 
 /// A problem for people: all violations, else the message.
-pub(crate) fn told(problem: &Problem) -> String {
+pub(crate) fn describe(problem: &Problem) -> String {
     if problem.reason == Reason::ValidationError && !problem.violations.is_empty() {
         let each: Vec<String> = problem
             .violations
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(sentence("there is no such file"), "There is no such file.");
         assert_eq!(sentence("It ended."), "It ended.");
         let broken = Violation::new("name", "required", "is required");
-        assert_eq!(told(&Problem::validation(vec![broken])), "Name is required.");
+        assert_eq!(describe(&Problem::validation(vec![broken])), "Name is required.");
     }
 
     #[test]

@@ -193,7 +193,7 @@ fn times(path: &str, selected: &UndoSelection, within: Option<&str>) -> Markup {
     }
 }
 
-const fn becomes(action: UndoAction) -> &'static str {
+const fn planned_effect(action: UndoAction) -> &'static str {
     match action {
         UndoAction::Trash => "goes to trash",
         UndoAction::Restore => "comes back from trash",
@@ -212,7 +212,7 @@ fn planned(visitor: &Visitor, plan: &Undo) -> Result<Markup, crate::error::Error
             tr {
                 th scope="row" { (link(step.kind, &step.item_id, step.database_id.as_deref(), &step.name)) }
                 td { bdi { (step.path) } }
-                td { (becomes(UndoAction::from_number(step.action).unwrap_or_default())) }
+                td { (planned_effect(UndoAction::from_number(step.action).unwrap_or_default())) }
             }
         }
     };

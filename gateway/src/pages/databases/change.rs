@@ -48,7 +48,7 @@ async fn change(at: &LocatedDatabase, (of, form): (&str, &Form), fields: Value, 
         Err(problem) if is_of_a_form(&problem) => {
             let problem = form::renamed(problem, &[("folderId", "folder")]);
             let told = FormOutcome::of_button(Refused { of, form, problem: &problem });
-            grid::again(at, &ViewState::default(), told).await
+            grid::show_again(at, &ViewState::default(), told).await
         }
         Err(problem) => Err(problem.into()),
     }
@@ -58,7 +58,7 @@ async fn refused(at: &LocatedDatabase, asked: &ViewState, problem: Problem) -> A
     if problem.violations.is_empty() {
         return Err(problem.into());
     }
-    grid::again(at, asked, FormOutcome::of_page(&problem)).await
+    grid::show_again(at, asked, FormOutcome::of_page(&problem)).await
 }
 
 /// `POST /databases/{id}/delete`: moves to trash, with Undo on the next page.
@@ -99,7 +99,8 @@ pub(super) async fn many(at: LocatedDatabase, form: Form) -> Answer {
                     words::count(done.len() as u64, "record was", "records were"),
                     problem.message
                 );
-                return grid::again(&at, &asked, FormOutcome::of_page(&Problem { message, ..problem })).await;
+                return grid::show_again(&at, &asked, FormOutcome::of_page(&Problem { message, ..problem }))
+                    .await;
             }
         }
     }
@@ -111,7 +112,7 @@ pub(super) async fn restore_version(LocatedPart { at, id }: LocatedPart<RecordId
     let version = form.text("version").parse().map_err(|_| super::at::no_part())?;
     let asked = ViewState::read(form.text("back"));
     match records::restore_version(&at.visitor.context()?, at.id, id, version).await {
-        Ok(_) => Ok(at.visitor.done(&beside(&at, id, &asked), &Notice::Restored)),
+        Ok(_) => Ok(at.visitor.done(&record_url(&at, id, &asked), &Notice::Restored)),
         Err(problem) => refused(&at, &asked.beside(&id.to_string()), problem).await,
     }
 }
@@ -141,11 +142,11 @@ pub(super) async fn add_page(LocatedPart { at, id }: LocatedPart<RecordId>) -> A
 pub(super) async fn remove_page(LocatedPart { at, id }: LocatedPart<RecordId>, form: Form) -> Answer {
     let input = form::input::<UpdateRecord>(json!({"contentFileId": null}))?;
     records::update(&at.visitor.context()?, at.id, id, input, Vec::new(), false).await?;
-    Ok(at.visitor.done(&beside(&at, id, &ViewState::read(form.text("back"))), &Notice::Saved))
+    Ok(at.visitor.done(&record_url(&at, id, &ViewState::read(form.text("back"))), &Notice::Saved))
 }
 
 /// The URL of the record beside the grid, with the current view.
-fn beside(at: &LocatedDatabase, record: RecordId, asked: &ViewState) -> String {
+fn record_url(at: &LocatedDatabase, record: RecordId, asked: &ViewState) -> String {
     asked.beside(&record.to_string()).address(&at.id.to_string())
 }
 

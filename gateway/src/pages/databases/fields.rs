@@ -53,7 +53,7 @@ impl<'a> FailedForm<'a> {
 
 /// `GET /databases/{id}/fields`.
 pub(super) async fn show(at: LocatedDatabase) -> Answer {
-    shown(&at, None).await
+    show_page(&at, None).await
 }
 
 /// `POST /databases/{id}/fields`.
@@ -113,7 +113,7 @@ async fn answer(
     match done {
         Ok(()) => Ok(at.visitor.done(&fields_address(at.id), notice)),
         Err(problem) if is_of_a_form(&problem) => {
-            shown(at, Some(FailedForm { problem: &problem, sent })).await
+            show_page(at, Some(FailedForm { problem: &problem, sent })).await
         }
         Err(problem) => Err(problem.into()),
     }
@@ -161,7 +161,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
-async fn shown(at: &LocatedDatabase, failed: Option<FailedForm<'_>>) -> Answer {
+async fn show_page(at: &LocatedDatabase, failed: Option<FailedForm<'_>>) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -213,7 +213,7 @@ fn table(
                     @if property.is_primary { " " (part::badge(part::Tone::Plain, "Title")) }
                 }
                 td { (kind_name(kind_of(property))) }
-                td { (known(property, others)) }
+                td { (configuration(property, others)) }
                 @if may_write { td { (changes(database, property, (place, last), failed)) } }
             }
         }
@@ -223,7 +223,7 @@ fn table(
 }
 
 /// The configuration of a property's type.
-fn known(property: &Property, others: &[(String, String)]) -> Markup {
+fn configuration(property: &Property, others: &[(String, String)]) -> Markup {
     let config = property.config.as_ref();
     let count = options(property).count();
     html! {

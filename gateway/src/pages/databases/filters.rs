@@ -32,7 +32,7 @@ pub(super) fn bar(database: &Database, asked: &ViewState, total: Option<u64>) ->
     let address = super::address(&database.id);
     html! {
         form.filter role="search" method="get" action=(address) aria-label="Filter" {
-            (kept(asked))
+            (hidden_fields(asked))
             div.field {
                 label for="f-q" { "Find" }
                 input #f-q type="search" name="q" value=(asked.search) maxlength="1000" autocomplete="off" data-key="/";
@@ -64,7 +64,7 @@ pub(super) fn bar(database: &Database, asked: &ViewState, total: Option<u64>) ->
 }
 
 /// Hidden fields of the state to keep, since a GET form replaces the query.
-fn kept(asked: &ViewState) -> Markup {
+fn hidden_fields(asked: &ViewState) -> Markup {
     // Search and grouping have fields of their own, and a change starts at the first page.
     let kept = ViewState { search: String::new(), group: None, ..asked.anew() };
     let query = kept.query();
@@ -88,12 +88,12 @@ fn chips(database: &Database, asked: &ViewState) -> Markup {
             @for condition in of_view {
                 @let value = super::model::as_text(condition.value.as_ref());
                 @let operator = condition.operator.map_or("", Operator::as_str);
-                li { span.chip { (told(database, &condition.field_id, operator, &value)) span.quiet { " (of the view)" } } }
+                li { span.chip { (condition_in_words(database, &condition.field_id, operator, &value)) span.quiet { " (of the view)" } } }
             }
             @for (place, Condition { field, operator, value }) in asked.filters.iter().enumerate() {
                 li {
                     a.chip href=(asked.without_filter(place).address(&database.id)) {
-                        span.sr { "Remove the filter " } (told(database, field, operator, value)) span aria-hidden="true" { " ×" }
+                        span.sr { "Remove the filter " } (condition_in_words(database, field, operator, value)) span aria-hidden="true" { " ×" }
                     }
                 }
             }
@@ -105,7 +105,7 @@ fn chips(database: &Database, asked: &ViewState) -> Markup {
     }
 }
 
-fn told(database: &Database, field: &str, operator: &str, value: &str) -> Markup {
+fn condition_in_words(database: &Database, field: &str, operator: &str, value: &str) -> Markup {
     let name =
         property(&database.properties, field).map_or("A field that is no more", |one| one.name.as_str());
     html! {

@@ -26,15 +26,15 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, file, folders, parts as part};
 
 pub(super) async fn show(at: LocatedDatabase, parts: Parts) -> Answer {
-    shown(&at, &ViewState::read(parts.uri.query().unwrap_or_default()), FormOutcome::default()).await
+    show_page(&at, &ViewState::read(parts.uri.query().unwrap_or_default()), FormOutcome::default()).await
 }
 
 /// The page again, with the outcome of a form.
-pub(super) async fn again(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
-    shown(at, asked, told).await
+pub(super) async fn show_again(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
+    show_page(at, asked, told).await
 }
 
-async fn shown(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
+async fn show_page(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),

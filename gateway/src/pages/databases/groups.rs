@@ -107,7 +107,7 @@ pub(super) fn table(database: &Database, asked: &ViewState, grouped: &RecordGrou
                     tr {
                         th scope="row" { "All" }
                         td.number { (words::grouped(grouped.total.count)) }
-                        @for summary in &grouped.total.summaries { td.number { (told(summary)) } }
+                        @for summary in &grouped.total.summaries { td.number { (summary_cell(summary)) } }
                     }
                 }
             }
@@ -127,7 +127,7 @@ fn row(database: &Database, asked: &ViewState, by: &Property, group: &RecordGrou
                 }
             }
             td.number { (words::grouped(group.count)) }
-            @for summary in &group.summaries { td.number { (told(summary)) } }
+            @for summary in &group.summaries { td.number { (summary_cell(summary)) } }
         }
     }
 }
@@ -178,7 +178,7 @@ fn last_of_month(text: &str) -> Option<String> {
 }
 
 /// The summary of a property, in a cell.
-fn told(summary: &RecordSummary) -> Markup {
+fn summary_cell(summary: &RecordSummary) -> Markup {
     let bounds = |value: &Option<Value>| as_text(value.as_ref());
     let (min, max) = (bounds(&summary.min), bounds(&summary.max));
     html! {

@@ -38,7 +38,7 @@ pub(super) async fn send(visitor: Visitor, sent: SubmittedForm) -> Answer {
     let makes = sent.text("then") == "make";
     let mut refused = None;
     if makes {
-        match read(&visitor, wanted(&sent, false)).await {
+        match read(&visitor, input(&sent, false)).await {
             Ok(made) => {
                 let made = made.database.ok_or_else(|| Problem::internal("nothing was made of a table"))?;
                 return Ok(visitor.done(&address_of(&made.id), &Notice::RecordsImported));
@@ -47,7 +47,7 @@ pub(super) async fn send(visitor: Visitor, sent: SubmittedForm) -> Answer {
             Err(problem) => return Err(problem.into()),
         }
     }
-    let (looked, problem) = match read(&visitor, wanted(&sent, true)).await {
+    let (looked, problem) = match read(&visitor, input(&sent, true)).await {
         // Row errors are listed below.
         Ok(looked) => {
             let wrong = makes.then(|| import::wrong_rows(looked.wrong_rows)).flatten();
@@ -55,7 +55,7 @@ pub(super) async fn send(visitor: Visitor, sent: SubmittedForm) -> Answer {
         }
         Err(problem) if is_of_a_form(&problem) => {
             // The choices can be corrected if the table itself can be parsed.
-            match read(&visitor, alone(&sent)).await {
+            match read(&visitor, table_only(&sent)).await {
                 Ok(looked) => (looked, Some(problem)),
                 Err(problem) if is_of_a_form(&problem) => {
                     return page(&visitor, Some(&problem), &[], &choosing(&visitor)?);
@@ -79,7 +79,7 @@ async fn read(visitor: &Visitor, fields: Value) -> Result<DatabaseOfTable, Probl
 }
 
 /// The form as input. The first step only has the table and its name.
-fn wanted(sent: &SubmittedForm, dry_run: bool) -> Value {
+fn input(sent: &SubmittedForm, dry_run: bool) -> Value {
     let filled = |name: &str| Some(sent.text(name).trim().to_owned()).filter(|text| !text.is_empty());
     let primary: Option<u32> = sent.text("primary").parse().ok();
     let field = |(index, kind): (u32, &str)| {
@@ -100,7 +100,7 @@ fn wanted(sent: &SubmittedForm, dry_run: bool) -> Value {
 }
 
 /// The table without choices.
-fn alone(sent: &SubmittedForm) -> Value {
+fn table_only(sent: &SubmittedForm) -> Value {
     json!({"name": FALLBACK_NAME, "csv": sent.table(), "dryRun": true})
 }
 

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use super::form_outcome::FormOutcome;
 use super::model::{kind_of, title_of, value_of};
 use super::names::Names;
-use super::values::{Control, Room, as_typed, shown, typed};
+use super::values::{Control, Room, as_typed, render_value, typed};
 use super::view_state::{Side, ViewState};
 use super::{address, record_address};
 use crate::answers::{Database, Property, Record};
@@ -132,7 +132,7 @@ impl RecordPanel<'_> {
             dl.facts {
                 @for property in &self.database.properties {
                     dt { bdi { (property.name) } }
-                    dd { (shown(property, value_of(record, property), self.names, Room::Whole)) }
+                    dd { (render_value(property, value_of(record, property), self.names, Room::Whole)) }
                 }
             }
         }
@@ -178,7 +178,7 @@ impl RecordPanel<'_> {
             section aria-label="Page" {
                 h3 { "Page" }
                 @match &read {
-                    Err(problem) => { p { (words::told(problem)) " It may be in trash, or out of your reach." } }
+                    Err(problem) => { p { (words::describe(problem)) " It may be in trash, or out of your reach." } }
                     Ok(file) => { (rendered(file)) }
                 }
                 @if self.visitor.may(Permission::Write) {
@@ -233,7 +233,7 @@ impl RecordPanel<'_> {
             @if is_none { p.quiet { "No record names this one." } }
             @for (database, property, page) in &found {
                 @match page {
-                    Err(problem) => { p { bdi { (database.name) } ": " (words::told(problem)) } }
+                    Err(problem) => { p { bdi { (database.name) } ": " (words::describe(problem)) } }
                     Ok(page) if page.records.is_empty() => {}
                     Ok(page) => {
                         h3 { bdi { (database.name) } ", as " bdi { (property.name) } }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::address;
 use super::model::{as_text, kind_of, title_of, value_of};
 use super::names::Names;
-use super::values::{Control, Room, as_typed, shown};
+use super::values::{Control, Room, as_typed, render_value};
 use super::view_state::{Order, PAGE, ViewState};
 use crate::answers::{Database, Property, Record, RecordPage};
 use crate::pages::visitor::Visitor;
@@ -104,7 +104,7 @@ impl Grid<'_> {
                         }
                     } @else {
                         td.number[is_number(property)] data-field=(property.position) {
-                            @if let Some(form) = form { (form) } @else { (shown(property, value_of(record, property), self.names, Room::Cell)) }
+                            @if let Some(form) = form { (form) } @else { (render_value(property, value_of(record, property), self.names, Room::Cell)) }
                         }
                     }
                 }

@@ -41,7 +41,7 @@ pub(super) async fn create(at: LocatedDatabase, form: Form) -> Answer {
         Err(problem) if !is_of_a_form(&problem) => Err(problem.into()),
         Err(problem) => {
             let problem = named(problem);
-            grid::again(&at, &asked.beside(NEW), FormOutcome::of_record(Some(&problem), &form)).await
+            grid::show_again(&at, &asked.beside(NEW), FormOutcome::of_record(Some(&problem), &form)).await
         }
     }
 }
@@ -58,7 +58,7 @@ pub(super) async fn save(LocatedPart { at, id }: LocatedPart<RecordId>, form: Fo
     let is_cell = form.has("cell");
     if form.text("then") == "merge" {
         // The form again with its input and the current version.
-        return grid::again(&at, &asked.beside(&now.id), FormOutcome::of_record(None, &form)).await;
+        return grid::show_again(&at, &asked.beside(&now.id), FormOutcome::of_record(None, &form)).await;
     }
     let values = values(&database, Some(&now), &form);
     let saved = if values.is_empty() {
@@ -77,7 +77,7 @@ pub(super) async fn save(LocatedPart { at, id }: LocatedPart<RecordId>, form: Fo
         Err(problem) if is_cell => {
             let problem = named(problem);
             let cell = Some((now.id.clone(), form.text("cell").to_owned()));
-            grid::again(&at, &ViewState { cell, ..asked }, FormOutcome::of_cell(&problem, &form)).await
+            grid::show_again(&at, &ViewState { cell, ..asked }, FormOutcome::of_cell(&problem, &form)).await
         }
         Err(problem) if problem.reason == Reason::VersionConflict => {
             // It may have changed since it was read above.
@@ -87,7 +87,7 @@ pub(super) async fn save(LocatedPart { at, id }: LocatedPart<RecordId>, form: Fo
         Err(problem) => {
             let problem = named(problem);
             let asked = ViewState { record: Some(now.id.clone()), ..asked };
-            grid::again(&at, &asked, FormOutcome::of_record(Some(&problem), &form)).await
+            grid::show_again(&at, &asked, FormOutcome::of_record(Some(&problem), &form)).await
         }
     }
 }
@@ -110,7 +110,7 @@ pub(super) async fn check(LocatedPart { at, id }: LocatedPart<RecordId>, form: F
     let values = values(&database, Some(&now), &form);
     let checked = golden::effects_of_record(&at.visitor, (at.id, id), values).await;
     let told = FormOutcome { checked: Some(&checked), ..FormOutcome::of_record(None, &form) };
-    grid::again(&at, &asked.beside(&now.id), told).await
+    grid::show_again(&at, &asked.beside(&now.id), told).await
 }
 
 /// The changed values by property. Properties without a field in the form are kept.

@@ -27,11 +27,11 @@ pub(super) enum Room {
 }
 
 /// Renders a value.
-pub(super) fn shown(property: &Property, value: Option<&Value>, names: &Names, room: Room) -> Markup {
+pub(super) fn render_value(property: &Property, value: Option<&Value>, names: &Names, room: Room) -> Markup {
     let Some(value) = value.filter(|value| !value.is_null()) else { return html! {} };
     match kind_of(property) {
         PropertyType::Text => match room {
-            Room::Cell => html! { bdi { (cut(&as_text(Some(value)))) } },
+            Room::Cell => html! { bdi { (truncate(&as_text(Some(value)))) } },
             Room::Whole => html! { div.text dir="auto" { (as_text(Some(value))) } },
         },
         PropertyType::Number | PropertyType::Date => html! { (as_text(Some(value))) },
@@ -74,14 +74,14 @@ fn linked<'a>(value: &'a Value, of: impl Fn(&'a str) -> (Option<String>, &'a str
 fn web_address(text: &str, room: Room) -> Markup {
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
     let is_web = lower.starts_with("https://") || lower.starts_with("http://");
-    let label = if room == Room::Cell { cut(text) } else { text.to_owned() };
+    let label = if room == Room::Cell { truncate(text) } else { text.to_owned() };
     html! {
         @if is_web { a href=(text) rel="noopener noreferrer" { bdi { (label) } } } @else { bdi { (label) } }
     }
 }
 
 /// Truncates a long text.
-fn cut(text: &str) -> String {
+fn truncate(text: &str) -> String {
     match text.char_indices().nth(MOST_CHARS_IN_GRID) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),
@@ -413,7 +413,7 @@ mod tests {
         for kind in PropertyType::ALL {
             let property = property(kind);
             for room in [Room::Cell, Room::Whole] {
-                let html = shown(&property, Some(&hostile), &Names::default(), room).into_string();
+                let html = render_value(&property, Some(&hostile), &Names::default(), room).into_string();
                 assert!(!html.contains("<script") && !html.contains("\" onload"), "{kind:?}: {html}");
                 assert!(!html.contains("<a "), "{kind:?}: {html}");
             }
@@ -428,11 +428,11 @@ mod tests {
     #[test]
     fn addresses_of_other_hosts_tell_them_nothing() {
         let url = property(PropertyType::Url);
-        let html =
-            shown(&url, Some(&json!("HTTPS://a.example/x")), &Names::default(), Room::Cell).into_string();
+        let html = render_value(&url, Some(&json!("HTTPS://a.example/x")), &Names::default(), Room::Cell)
+            .into_string();
         assert!(html.contains("rel=\"noopener noreferrer\""), "{html}");
-        let html =
-            shown(&url, Some(&json!("javascript:alert(1)")), &Names::default(), Room::Cell).into_string();
+        let html = render_value(&url, Some(&json!("javascript:alert(1)")), &Names::default(), Room::Cell)
+            .into_string();
         assert!(!html.contains("<a"), "{html}");
     }
 
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_letters() {
-        assert_eq!(cut("short"), "short");
-        assert_eq!(cut(&"é".repeat(500)).chars().count(), MOST_CHARS_IN_GRID + 1);
+        assert_eq!(truncate("short"), "short");
+        assert_eq!(truncate(&"é".repeat(500)).chars().count(), MOST_CHARS_IN_GRID + 1);
     }
 }

@@ -112,5 +112,5 @@ async fn refused(
         Some((of, form)) => FormOutcome::of_button(Refused { of, form, problem: &problem }),
         None => FormOutcome::of_page(&problem),
     };
-    grid::again(at, asked, told).await
+    grid::show_again(at, asked, told).await
 }

@@ -186,7 +186,7 @@ impl Found {
         let of_sources = self.of_sources.as_ref().map_or(&[][..], |page| &page.items);
         let is_empty = ingested.is_empty() && of_sources.is_empty();
         let moves = ingested.iter().any(|document| IndexingStatus::of(document.status).is_under_way())
-            || of_sources.iter().any(|document| standing(document).is_under_way());
+            || of_sources.iter().any(|document| status_of(document).is_under_way());
         html! {
             @if !is_empty || self.wanted.is_narrowed() { (self.filter()) }
             div #documents data-poll=[moves.then_some("")] {
@@ -232,7 +232,7 @@ impl Found {
             @for document in documents {
                 tr {
                     th scope="row" { a href=(address(&document.id)) { bdi { (document.title) } } }
-                    td { (stands(IndexingStatus::of(document.status), document.error.as_deref())) }
+                    td { (status_badge(IndexingStatus::of(document.status), document.error.as_deref())) }
                     td { (part::time(&document.created_at)) }
                 }
             }
@@ -240,7 +240,7 @@ impl Found {
         html! {
             h2 { "Sent by programs" }
             (part::table("Documents that programs sent", &["Title", "Status", "Came"], &rows))
-            @if let Some(page) = &self.ingested { (self.ways(page, INGESTED)) }
+            @if let Some(page) = &self.ingested { (self.pagination(page, INGESTED)) }
         }
     }
 
@@ -249,11 +249,11 @@ impl Found {
             @for document in documents {
                 tr {
                     th scope="row" { a href=(address(&document.id)) { bdi { (document.title) } } }
-                    td { (stands(standing(document), document.error.as_deref())) }
+                    td { (status_badge(status_of(document), document.error.as_deref())) }
                     td { a href=(places::source(workspace, &document.source_id)) { bdi { (self.name_of(&document.source_id)) } } }
                     td { (part::time_or(document.last_synced_at.as_deref(), "never")) }
                     td {
-                        @if may_retry && standing(document) == IndexingStatus::Failed {
+                        @if may_retry && status_of(document) == IndexingStatus::Failed {
                             (part::action(&format!("{}/retry", address(&document.id)), "Try again", &document.title, &[]))
                         }
                     }
@@ -263,7 +263,7 @@ impl Found {
         html! {
             h2 { "From sources" }
             (part::table("Documents of sources", &["Title", "Status", "Source", "Last seen there", ""], &rows))
-            @if let Some(page) = &self.of_sources { (self.ways(page, ALL_SOURCES)) }
+            @if let Some(page) = &self.of_sources { (self.pagination(page, ALL_SOURCES)) }
         }
     }
 
@@ -273,7 +273,7 @@ impl Found {
     }
 
     /// The pagination links; from the combined list to the full list of one kind.
-    fn ways<T>(&self, page: &Page<T>, kind: &str) -> Markup {
+    fn pagination<T>(&self, page: &Page<T>, kind: &str) -> Markup {
         if self.wanted.among == DocumentKinds::Both {
             let all = words::count(page.total, "document", "documents");
             return html! {
@@ -292,12 +292,12 @@ impl Found {
     }
 }
 
-fn standing(document: &SourceDocument) -> IndexingStatus {
+fn status_of(document: &SourceDocument) -> IndexingStatus {
     IndexingStatus::named(&document.index_status).unwrap_or(IndexingStatus::Pending)
 }
 
 /// The badge of a status, with the reason of a failure.
-pub(super) fn stands(standing: IndexingStatus, error: Option<&str>) -> Markup {
+pub(super) fn status_badge(standing: IndexingStatus, error: Option<&str>) -> Markup {
     html! {
         (part::badge(standing.tone(), standing.word()))
         @if let Some(error) = error { span.hint { bdi { (words::sentence(error)) } } }

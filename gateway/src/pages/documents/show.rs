@@ -82,7 +82,7 @@ fn state(at: &LocatedDocument, document: &Document) -> Markup {
     let standing = document.standing;
     html! {
         div #state data-poll=[standing.is_under_way().then_some("")] {
-            p { (part::badge(standing.tone(), standing.word())) " " (told(document)) }
+            p { (part::badge(standing.tone(), standing.word())) " " (status_text(document)) }
             @if standing == IndexingStatus::Failed {
                 div.notice {
                     p { strong { "Why: " } bdi { (words::sentence(document.error.as_deref().unwrap_or("nobody noted a reason"))) } }
@@ -103,7 +103,7 @@ fn state(at: &LocatedDocument, document: &Document) -> Markup {
 }
 
 /// The meaning of the status for this document.
-fn told(document: &Document) -> Markup {
+fn status_text(document: &Document) -> Markup {
     html! {
         @match document.standing {
             IndexingStatus::Indexed => "Searches and agents find it.",

@@ -37,7 +37,7 @@ pub(super) async fn read(
         file.id.parse().map_err(|_| cairn_chassis::status::Problem::internal("a file without an id"))?;
     let found = version_of(context, id, hash).await?;
     let Some(lines) = lines else {
-        let notice = found.map_or_else(|| html! {}, |(version, _)| whole(file, version));
+        let notice = found.map_or_else(|| html! {}, |(version, _)| stale_whole_text(file, version));
         return Ok(Cited { now: None, notice });
     };
     let Some((version, text)) = found else {
@@ -75,8 +75,8 @@ pub(super) async fn version_of(
 }
 
 fn stale(file: &File, then: &str, now: &str, lines: Lines, place: Option<Lines>, version: u64) -> Markup {
-    let was = some(then, lines);
-    let is = place.map(|place| some(now, place));
+    let was = truncated(then, lines);
+    let is = place.map(|place| truncated(now, place));
     let page = super::address(&file.id);
     html! {
         div.notice {
@@ -102,14 +102,14 @@ fn stale(file: &File, then: &str, now: &str, lines: Lines, place: Option<Lines>,
 }
 
 /// For a citation of the whole text.
-fn whole(file: &File, version: u64) -> Markup {
+fn stale_whole_text(file: &File, version: u64) -> Markup {
     let page = super::address(&file.id);
     html! {
         div.notice { p { strong { "The text has changed since it was cited." } " As it was: " a href={ (page) "/versions/" (version) } { "version " (version) } "." } }
     }
 }
 
-fn some(text: &str, lines: Lines) -> Vec<&str> {
+fn truncated(text: &str, lines: Lines) -> Vec<&str> {
     let count = (lines.last + 1 - lines.first).min(MOST_LINES);
     text.lines().skip(lines.first - 1).take(count).collect()
 }

@@ -4,7 +4,7 @@
 use crate::pages::text::compare;
 
 /// A typed text, with the original line endings of unchanged lines.
-pub(super) fn kept(before: &str, typed: &str) -> String {
+pub(super) fn restore_endings(before: &str, typed: &str) -> String {
     let typed = plain(typed);
     if !before.contains('\r') {
         return typed;
@@ -77,16 +77,16 @@ mod tests {
 
     #[test]
     fn lines_that_are_new_end_as_the_others_do() {
-        assert_eq!(kept("a\r\nb\r\n", "a\r\nx\r\nb\r\n"), "a\r\nx\r\nb\r\n");
-        assert_eq!(kept("a\nb\n", "a\r\nx\r\nb\r\n"), "a\nx\nb\n");
-        assert_eq!(kept("", "a\r\n"), "a\n");
-        assert_eq!(kept("a\rb\rc\r", "a\r\nb\r\nd\r\n"), "a\rb\rd\r");
+        assert_eq!(restore_endings("a\r\nb\r\n", "a\r\nx\r\nb\r\n"), "a\r\nx\r\nb\r\n");
+        assert_eq!(restore_endings("a\nb\n", "a\r\nx\r\nb\r\n"), "a\nx\nb\n");
+        assert_eq!(restore_endings("", "a\r\n"), "a\n");
+        assert_eq!(restore_endings("a\rb\rc\r", "a\r\nb\r\nd\r\n"), "a\rb\rd\r");
     }
 
     proptest! {
         #[test]
         fn what_nobody_touched_stays_as_it_was(text in "(a|b|\\r\\n|\\n|\\r| ){0,30}") {
-            prop_assert_eq!(kept(&text, &sent(&text)), text);
+            prop_assert_eq!(restore_endings(&text, &sent(&text)), text);
         }
     }
 }

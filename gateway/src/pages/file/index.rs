@@ -30,7 +30,7 @@ pub(super) async fn show(at: LocatedFile) -> Answer {
         @match &status {
             Err(problem) => {
                 p { span #searchable { (part::badge(part::Tone::Plain, "The index does not answer")) } }
-                p { (words::told(problem)) }
+                p { (words::describe(problem)) }
             }
             Ok(status) => {
                 p { (badge(&file.id, status)) }

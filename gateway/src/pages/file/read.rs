@@ -42,7 +42,7 @@ pub(super) struct PageQuery {
 
 pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> Answer {
     match at.file().await? {
-        Found::Live(file) => shown(&at, &file, looking, None).await,
+        Found::Live(file) => show_page(&at, &file, looking, None).await,
         Found::Elsewhere(response) => Ok(response),
     }
 }
@@ -50,12 +50,17 @@ pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> A
 /// The page again, with the error of a form.
 pub(super) async fn failed(at: &LocatedFile, refused: Refused<'_>) -> Answer {
     match at.file().await? {
-        Found::Live(file) => shown(at, &file, PageQuery::default(), Some(refused)).await,
+        Found::Live(file) => show_page(at, &file, PageQuery::default(), Some(refused)).await,
         Found::Elsewhere(response) => Ok(response),
     }
 }
 
-async fn shown(at: &LocatedFile, file: &File, looking: PageQuery, refused: Option<Refused<'_>>) -> Answer {
+async fn show_page(
+    at: &LocatedFile,
+    file: &File,
+    looking: PageQuery,
+    refused: Option<Refused<'_>>,
+) -> Answer {
     let context = at.visitor.context()?;
     let view = View::of(looking.view.as_deref().unwrap_or_default());
     let seen_as = at.visitor.seen_as().map(|seen| seen.id.as_str());

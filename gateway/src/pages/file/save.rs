@@ -38,7 +38,7 @@ pub(super) async fn save(at: LocatedFile, form: Form) -> Answer {
     {
         let told = html! { div.problem role="alert" { p { (problem) " It is not saved yet." } } };
         let typed = endings::plain(form.text("content"));
-        let ask = asked(&form);
+        let ask = ask_again(&form);
         let draft = Draft { text: &typed, hash: &file.content_hash, lines, told, ask, ..Draft::default() };
         return edit::show_draft(&at, &file, draft, Status::Wrong).await;
     }
@@ -47,7 +47,7 @@ pub(super) async fn save(at: LocatedFile, form: Form) -> Answer {
     match files::update(&context, at.id, input, vec![file.content_hash.clone()]).await {
         Ok(written) => {
             let notice = if edit::warning(&file, &text).is_some() { Notice::SavedOdd } else { Notice::Saved };
-            let ask = asked(&form);
+            let ask = ask_again(&form);
             let to = match ask.as_ref().filter(|_| ask_again::is_wanted(&form)) {
                 Some(ask) => ask.address(at.visitor.here()?.id, written.change),
                 None => to(&at, lines, ask.as_ref()),
@@ -77,13 +77,13 @@ pub(super) async fn check(at: LocatedFile, form: Form) -> Answer {
     };
     let preview = golden::effects(&at.visitor, file.id.clone(), text).await;
     let typed = endings::plain(form.text("content"));
-    let ask = asked(&form);
+    let ask = ask_again(&form);
     let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ask, ..Draft::default() };
     edit::show_draft(&at, &file, draft, Status::Fine).await
 }
 
 /// What led to the file and can be asked again.
-fn asked(form: &Form) -> Option<AskAgain> {
+fn ask_again(form: &Form) -> Option<AskAgain> {
     AskAgain::parse(form.text(ask_again::NAME))
 }
 
@@ -99,10 +99,10 @@ fn to(at: &LocatedFile, lines: Option<Lines>, ask: Option<&AskAgain>) -> String 
 /// The whole text as typed, with its original line endings.
 fn typed(before: &str, typed: &str, lines: Option<Lines>) -> String {
     match lines {
-        None => endings::kept(before, typed),
+        None => endings::restore_endings(before, typed),
         Some(lines) => {
             let part = parts::around(before, lines.first);
-            let kept = endings::kept(part.text, typed);
+            let kept = endings::restore_endings(part.text, typed);
             parts::replaced(before, lines, &kept)
         }
     }
@@ -124,7 +124,7 @@ async fn mine_of(at: &LocatedFile, now: &str, form: &Form, lines: Option<Lines>)
 async fn conflict(at: &LocatedFile, file: &File, mine: &str, form: &Form) -> Answer {
     let tree = folders::Tree::of(&at.visitor.context()?).await?;
     let theirs = file.content.as_deref().unwrap_or_default();
-    let (base, ask) = (address(at.id), asked(form));
+    let (base, ask) = (address(at.id), ask_again(form));
     let body = html! {
         div.problem role="alert" {
             p { "Somebody else changed this file meanwhile. Nothing of yours is stored yet, and nothing is lost." }
@@ -153,7 +153,7 @@ async fn edit_both(at: &LocatedFile, file: &File, form: &Form) -> Answer {
     let theirs = endings::plain(file.content.as_deref().unwrap_or_default());
     let text = merge::merged(&theirs, &endings::plain(form.text("content")));
     let told = html! { p.notice { "What is different stands twice: first theirs, then yours. Take out what is not to stay, and the marks." } };
-    let ask = asked(form);
+    let ask = ask_again(form);
     let draft =
         Draft { text: &text, hash: &file.content_hash, told, is_merged: true, ask, ..Draft::default() };
     edit::show_draft(at, file, draft, Status::Fine).await
@@ -169,7 +169,7 @@ async fn refused(
 ) -> Answer {
     let told = part::summary(Some(problem), &[("content", "Text")]);
     let typed = endings::plain(form.text("content"));
-    let ask = asked(form);
+    let ask = ask_again(form);
     let draft = Draft { text: &typed, hash: form.text("hash"), lines, told, ask, ..Draft::default() };
     edit::show_draft(at, file, draft, Status::Wrong).await
 }

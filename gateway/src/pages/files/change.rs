@@ -118,8 +118,12 @@ pub(super) async fn refused(
     let problem = form::renamed(problem, &[("parentId", to), ("folderId", to)]);
     let problem = form::renamed(problem, &FIELDS);
     let refused = Some(Refused { of, form, problem: &problem });
-    list::again(visitor, narrowed, FormOutcome { problem: Some(&problem), refused, ..FormOutcome::default() })
-        .await
+    list::show_again(
+        visitor,
+        narrowed,
+        FormOutcome { problem: Some(&problem), refused, ..FormOutcome::default() },
+    )
+    .await
 }
 
 #[cfg(test)]

@@ -60,11 +60,15 @@ pub(super) struct FormOutcome<'a> {
 
 pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let seeing = Viewer::of(&visitor, looking.seen_as.as_deref()).await?;
-    shown(&seeing, &looking, FormOutcome::default()).await
+    show_page(&seeing, &looking, FormOutcome::default()).await
 }
 
 /// The list again, with the outcome of a form.
-pub(super) async fn again(visitor: &Visitor, narrowed: ListFilters<'_>, told: FormOutcome<'_>) -> Answer {
+pub(super) async fn show_again(
+    visitor: &Visitor,
+    narrowed: ListFilters<'_>,
+    told: FormOutcome<'_>,
+) -> Answer {
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
     let looking = PageQuery {
         folder: owned(narrowed.folder()),
@@ -72,10 +76,10 @@ pub(super) async fn again(visitor: &Visitor, narrowed: ListFilters<'_>, told: Fo
         tag: owned(narrowed.tag()),
         ..PageQuery::default()
     };
-    shown(&Viewer::of(visitor, None).await?, &looking, told).await
+    show_page(&Viewer::of(visitor, None).await?, &looking, told).await
 }
 
-async fn shown(seeing: &Viewer, looking: &PageQuery, told: FormOutcome<'_>) -> Answer {
+async fn show_page(seeing: &Viewer, looking: &PageQuery, told: FormOutcome<'_>) -> Answer {
     let visitor = &seeing.visitor;
     let context = visitor.context()?;
     let tree = folders::Tree::of(&context).await?.seen_as(seeing.token());
@@ -330,7 +334,7 @@ fn actions(visitor: &Visitor, here: Option<&Folder>, forms: &Popovers<'_>) -> Ma
 }
 
 /// A readable number of names.
-pub(super) fn some(names: &[String]) -> Markup {
+pub(super) fn name_list(names: &[String]) -> Markup {
     const SHOWN: usize = 20;
     html! {
         ul { @for name in names.iter().take(SHOWN) { li { bdi { (name) } } } }

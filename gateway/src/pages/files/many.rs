@@ -71,7 +71,7 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
     };
     let back = html! { a.button href=(narrowed.address(workspace)) { "Cancel" } };
     let crumbs = tree.crumbs(workspace, narrowed.folder());
-    let title = doing(&action, "all that match");
+    let title = button_label(&action, "all that match");
     let planned = match bulk::change(&context, all(&narrowed, None), action.clone(), true).await {
         Ok(planned) => planned.value,
         Err(problem) if is_of_a_form(&problem) => {
@@ -94,20 +94,20 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
         }
         p {
             @if planned.changed_count == 0 { "None of them would change." }
-            @else { (words::count(planned.changed_count, "file", "files")) " " (becomes(&action, target)) "." }
+            @else { (words::count(planned.changed_count, "file", "files")) " " (planned_effect(&action, target)) "." }
             @if planned.unchanged_count > 0 { " " (words::count(planned.unchanged_count, "is", "are")) " so already." }
         }
         @if !left.is_empty() {
             h2 { (words::count(planned.skipped.len() as u64, "file stays as it is", "files stay as they are")) }
-            (list::some(&left))
+            (list::name_list(&left))
         }
         form.buttons method="post" action={ (folders::address(workspace, None)) "/many" } {
             @if planned.changed_count > 0 {
-                @for (name, value) in kept(&form) { input type="hidden" name=(name) value=(value); }
+                @for (name, value) in match_fields(&form) { input type="hidden" name=(name) value=(value); }
                 @if !form.has("all") { input type="hidden" name="all" value="yes"; }
                 input type="hidden" name="expect" value=(planned.selected_count);
                 input type="hidden" name="sure" value="yes";
-                button.primary type="submit" { (doing(&action, &words::count(planned.changed_count, "file", "files"))) }
+                button.primary type="submit" { (button_label(&action, &words::count(planned.changed_count, "file", "files"))) }
             }
             (back)
         }
@@ -130,12 +130,12 @@ async fn done_in_part(
     let problem = Problem::new(Reason::ValidationError, message);
     let workspace = visitor.here()?.id;
     let more = html! {
-        (list::some(&left))
+        (list::name_list(&left))
         @if let Some(write) = done.write_id.as_deref().filter(|_| visitor.may_undo()) {
             (part::action(&format!("/w/{workspace}/activity/undo"), "Undo", "what was done", &[("write", write), ("back", &narrowed.address(workspace))]))
         }
     };
-    list::again(visitor, *narrowed, FormOutcome { problem: Some(&problem), more, refused: None }).await
+    list::show_again(visitor, *narrowed, FormOutcome { problem: Some(&problem), more, refused: None }).await
 }
 
 /// The skipped items by name, as far as the page can name them, and why.
@@ -202,19 +202,19 @@ fn item(text: &str) -> Option<ChosenItem> {
 }
 
 /// The fields of an action on all that match, without the selection.
-fn kept(form: &Form) -> Vec<(&'static str, &str)> {
+fn match_fields(form: &Form) -> Vec<(&'static str, &str)> {
     let names = ["do", "in", "q", "tag", "to", "tag-selected", "all"];
     names.into_iter().map(|name| (name, form.text(name))).filter(|(_, value)| !value.is_empty()).collect()
 }
 
 fn planned_at(workspace: WorkspaceId, form: &Form) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(kept(form));
+    query.extend_pairs(match_fields(form));
     format!("{}/all?{}", folders::address(workspace, None), query.finish())
 }
 
 /// The label of the action's button.
-fn doing(action: &BulkAction, what: &str) -> String {
+fn button_label(action: &BulkAction, what: &str) -> String {
     match action {
         BulkAction::Move(_) => format!("Move {what}"),
         BulkAction::Tag { add, .. } if add.is_empty() => format!("Remove tag from {what}"),
@@ -224,7 +224,7 @@ fn doing(action: &BulkAction, what: &str) -> String {
     }
 }
 
-fn becomes(action: &BulkAction, target: &str) -> Markup {
+fn planned_effect(action: &BulkAction, target: &str) -> Markup {
     html! {
         @match action {
             BulkAction::Move(_) => { "would stand in " bdi { (target) } }

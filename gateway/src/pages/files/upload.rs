@@ -78,7 +78,7 @@ pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {
         };
         match done {
             Ok(_) => made += 1,
-            Err(problem) => left.push(format!("{name}: {}", words::told(&problem))),
+            Err(problem) => left.push(format!("{name}: {}", words::describe(&problem))),
         }
     }
     if upload.left_out > 0 {
@@ -99,9 +99,9 @@ pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {
     let more = if left.is_empty() {
         html! {}
     } else {
-        list::some(&left)
+        list::name_list(&left)
     };
-    list::again(
+    list::show_again(
         &visitor,
         ListFilters::of(folder, None, None),
         FormOutcome { problem: Some(&problem), more, refused: None },

@@ -32,8 +32,8 @@ struct PageQuery {
 impl PageQuery {
     /// The list in the URL; unknown ones select the default.
     fn of(parts: &Parts) -> Self {
-        let part = runs::asked(parts, "part").parse().unwrap_or_default();
-        Self { part, action: runs::asked(parts, "action"), trail: marks(parts) }
+        let part = runs::query_param(parts, "part").parse().unwrap_or_default();
+        Self { part, action: runs::query_param(parts, "action"), trail: marks(parts) }
     }
 
     fn asked(&self) -> AskedReport {
@@ -98,7 +98,7 @@ async fn page(visitor: &Visitor, id: SyncRunId, looking: PageQuery, problem: Opt
         report => report?,
     };
     let run = &report.run;
-    let standing = standing(&path, &report);
+    let standing = summary_of(&path, &report);
     // The URL of a POST form cannot be polled.
     let poll = if problem.is_some() { path.as_str() } else { visitor.address.as_str() };
     let pages = Pages {
@@ -125,7 +125,7 @@ async fn page(visitor: &Visitor, id: SyncRunId, looking: PageQuery, problem: Opt
             h2 { "What is in the archive" }
             (counts(&report.counts))
             (totals(&report))
-            (lost(&report))
+            (losses(&report))
             h2 { @if is_planned(&report) { "What will become of it" } @else { "What became of it" } }
             (runs::tabs("Lists of the report", &tabs(&path, &report, &looking)))
             (entries(here, &report, looking.part))
@@ -145,7 +145,7 @@ fn is_planned(report: &ImportReport) -> bool {
     report.phase == "dry_run"
 }
 
-fn standing<'a>(path: &'a str, report: &'a ImportReport) -> RunSummary<'a> {
+fn summary_of<'a>(path: &'a str, report: &'a ImportReport) -> RunSummary<'a> {
     let run = &report.run;
     RunSummary {
         address: path,
@@ -230,7 +230,7 @@ fn totals(report: &ImportReport) -> Markup {
 }
 
 /// What is imported with losses or not at all: each reason once, with its count.
-fn lost(report: &ImportReport) -> Markup {
+fn losses(report: &ImportReport) -> Markup {
     html! {
         @if !report.warnings.is_empty() {
             h2 { "What is lost or changed" }

@@ -70,8 +70,8 @@ pub(super) async fn show(
     let memory = memories::export(&upstreams, &links, &call, id.to_string(), None).await?;
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<usize>().ok()).unwrap_or_default();
     let body = match number(looking.text.as_deref()) {
-        0 => whole(&memory),
-        text => alone(&memory, text, number(looking.line.as_deref()).max(1)),
+        0 => all_contents(&memory),
+        text => single_text(&memory, text, number(looking.line.as_deref()).max(1)),
     };
     Ok(page(&memory, &body))
 }
@@ -98,7 +98,7 @@ fn entries(memory: &ResolvedMemory) -> impl Iterator<Item = &Entry> {
 }
 
 /// All contents, as far as they fit.
-fn whole(memory: &ResolvedMemory) -> Markup {
+fn all_contents(memory: &ResolvedMemory) -> Markup {
     let mut left = MOST_BYTES;
     let mut texts = Vec::new();
     for (at, entry) in entries(memory).enumerate() {
@@ -119,7 +119,7 @@ fn whole(memory: &ResolvedMemory) -> Markup {
             section id={ "text-" (number) } {
                 h2 dir="auto" { (entry.title) }
                 @if *fits {
-                    (shown(entry, *number, &parts::around(&entry.content, 1), 3))
+                    (rendered(entry, *number, &parts::around(&entry.content, 1), 3))
                 } @else {
                     p { a href=(to(&memory.id, *number, false)) { "Read it on a page of its own" } " (" (words::bytes(entry.content.len() as u64)) ")" }
                 }
@@ -138,7 +138,7 @@ fn to(memory: &str, number: usize, is_here: bool) -> String {
 }
 
 /// One text, the part that contains the line.
-fn alone(memory: &ResolvedMemory, number: usize, line: usize) -> Markup {
+fn single_text(memory: &ResolvedMemory, number: usize, line: usize) -> Markup {
     let own = format!("/m/{}", memory.id);
     let entry = number.checked_sub(1).and_then(|at| entries(memory).nth(at));
     html! {
@@ -151,15 +151,15 @@ fn alone(memory: &ResolvedMemory, number: usize, line: usize) -> Markup {
             Some(entry) => {
                 @let part = parts::around(&entry.content, line);
                 h1 dir="auto" { (entry.title) }
-                (shown(entry, number, &part, 2))
-                (ways(&own, number, &part))
+                (rendered(entry, number, &part, 2))
+                (navigation(&own, number, &part))
             }
         }
     }
 }
 
 /// The navigation between the parts of a text.
-fn ways(own: &str, number: usize, part: &Part<'_>) -> Markup {
+fn navigation(own: &str, number: usize, part: &Part<'_>) -> Markup {
     if part.is_all() {
         return html! {};
     }
@@ -174,7 +174,7 @@ fn ways(own: &str, number: usize, part: &Part<'_>) -> Markup {
 }
 
 /// A rendered text. Its relative links are not open to anonymous readers.
-fn shown(entry: &Entry, number: usize, part: &Part<'_>, top_level: u8) -> Markup {
+fn rendered(entry: &Entry, number: usize, part: &Part<'_>, top_level: u8) -> Markup {
     let language = match entry.file_type {
         // Records and ingested documents are written in Markdown, too.
         None | Some(FileType::Markdown) => {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn texts_of_a_page_share_no_ids() {
-        let html = whole(&memory(&["# A\n[x](y.md)", "# A"])).into_string();
+        let html = all_contents(&memory(&["# A\n[x](y.md)", "# A"])).into_string();
         for part in ["id=\"t1-s-a\"", "id=\"t2-s-a\"", "href=\"#text-2\"", "<h3 ", "&lt;b&gt;.md"] {
             assert!(html.contains(part), "{part}: {html}");
         }
@@ -238,13 +238,13 @@ mod tests {
     fn what_does_not_fit_has_a_page_of_its_own() {
         let long = "line\n".repeat(MOST_BYTES / 5 + 1);
         let memory = memory(&[&long, "short"]);
-        let html = whole(&memory).into_string();
+        let html = all_contents(&memory).into_string();
         assert!(html.contains("href=\"/m/m?text=1\"") && html.contains("short"), "{html}");
         assert!(html.len() < 10_000, "{}", html.len());
-        let html = alone(&memory, 1, 1).into_string();
+        let html = single_text(&memory, 1, 1).into_string();
         assert!(html.contains("rel=\"next\"") && html.contains("/m/m?text=1&amp;line="), "{}", html.len());
         for none in [3, usize::MAX] {
-            assert!(alone(&memory, none, 1).into_string().contains("no such text"));
+            assert!(single_text(&memory, none, 1).into_string().contains("no such text"));
         }
     }
 }

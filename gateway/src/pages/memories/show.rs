@@ -33,15 +33,15 @@ pub(super) struct PageQuery {
 }
 
 pub(super) async fn show(at: LocatedMemory, Query(looking): Query<PageQuery>) -> Answer {
-    shown(&at, looking.q.as_deref().unwrap_or_default().trim(), None).await
+    show_page(&at, looking.q.as_deref().unwrap_or_default().trim(), None).await
 }
 
 /// The page again, with the error of a form.
 pub(super) async fn failed(at: &LocatedMemory, problem: &Problem) -> Answer {
-    shown(at, "", Some(problem)).await
+    show_page(at, "", Some(problem)).await
 }
 
-async fn shown(at: &LocatedMemory, looked_for: &str, problem: Option<&Problem>) -> Answer {
+async fn show_page(at: &LocatedMemory, looked_for: &str, problem: Option<&Problem>) -> Answer {
     let memory = match at.memory().await? {
         Found::Live(memory) => memory,
         Found::Elsewhere(response) => return Ok(response),
@@ -124,7 +124,7 @@ fn members(visitor: &Visitor, memory: &ResolvedMemory) -> Result<Markup, Error> 
                 td { (kind(member.kind)) }
                 td.number { (member.entries.len()) }
                 td.number { (words::grouped(member.tokens)) }
-                td { (deeds(visitor, memory, member, at, last)) }
+                td { (member_actions(visitor, memory, member, at, last)) }
             }
         }
     };
@@ -151,7 +151,7 @@ fn titled(visitor: &Visitor, workspace: WorkspaceId, member: &ResolvedMember) ->
     }
 }
 
-fn deeds(
+fn member_actions(
     visitor: &Visitor,
     memory: &ResolvedMemory,
     member: &ResolvedMember,

@@ -98,7 +98,7 @@ pub(super) async fn one(
     let context = at.visitor.context()?;
     let version = memory_versions::get(&context, at.id, number).await?;
     let newest = newest(&context, at.id).await?.unwrap_or(number);
-    let older = kept(&context, at.id, number.saturating_sub(1)).await?;
+    let older = find_version(&context, at.id, number.saturating_sub(1)).await?;
     let wanted = looking.show.as_deref().unwrap_or_default();
     let text = written(&version);
     let shown = match wanted {
@@ -169,7 +169,11 @@ async fn newest(context: &Context, id: MemoryId) -> Result<Option<u64>, Problem>
 }
 
 /// A version; `None` if it does not exist or is no longer kept.
-async fn kept(context: &Context, id: MemoryId, number: u64) -> Result<Option<MemoryVersion>, Problem> {
+async fn find_version(
+    context: &Context,
+    id: MemoryId,
+    number: u64,
+) -> Result<Option<MemoryVersion>, Problem> {
     match memory_versions::get(context, id, number).await {
         Ok(version) => Ok(Some(version)),
         Err(problem) if problem.reason == Reason::NotFound => Ok(None),

@@ -47,7 +47,7 @@ pub(crate) fn empty(sentence: &str, action: &Markup) -> Markup {
 
 /// The placeholder of a failed part: the rest of the page is unaffected. `again` is the page's URL.
 pub(crate) fn failed(problem: &Problem, again: &str) -> Markup {
-    html! { p { (words::told(problem)) " " a href=(again) { "Try again" } } }
+    html! { p { (words::describe(problem)) " " a href=(again) { "Try again" } } }
 }
 
 /// The breadcrumbs.

@@ -4,7 +4,7 @@ use cairn_chassis::status::Problem;
 use cairn_proto::retrieval::v1::FeedPosition;
 use maud::{Markup, html};
 
-use super::format::standing;
+use super::format::location;
 use crate::answers::{AskedAgain, QuestionReplay, RankChange};
 use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::parts::{self, Tone};
@@ -28,7 +28,7 @@ pub(super) fn show(
             }
             @match again {
                 None => { p.hint { "The same question with the same arguments, asked by you: you may see more or less than who asked. It is kept as a question of yours." } }
-                Some(Err(problem)) => { p.problem role="alert" { (words::told(problem)) } }
+                Some(Err(problem)) => { p.problem role="alert" { (words::describe(problem)) } }
                 Some(Ok(now)) => { (ask_again::note(after)) (answered(then, now)) }
             }
         }
@@ -88,7 +88,7 @@ fn passage(
     }
     at(rank.then)
         .and_then(|at| then.passages.get(at))
-        .map(|passage| standing(passage, question))
+        .map(|passage| location(passage, question))
         .unwrap_or_default()
 }
 

@@ -33,7 +33,7 @@ pub(super) fn milliseconds(time: f64) -> String {
 }
 
 /// The location of a passage: a link to its lines while the document exists. A file's link carries the question.
-pub(super) fn standing(passage: &ReplayedPassage, again: Option<&AskAgain>) -> Markup {
+pub(super) fn location(passage: &ReplayedPassage, again: Option<&AskAgain>) -> Markup {
     let Some(path) = &passage.path else {
         return html! { span.quiet { "a document that is no longer there" } };
     };

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::format::{SHORT, milliseconds, outcome, shortened, standing};
+use super::format::{SHORT, location, milliseconds, outcome, shortened};
 use super::{address, again};
 use crate::answers::{Question, QuestionArguments, QuestionReplay, ReplayedPassage};
 use crate::extract::{PathIds, Query};
@@ -173,7 +173,7 @@ fn pin(workspace: WorkspaceId, replay: &QuestionReplay, passage: &ReplayedPassag
 fn answered(place: usize, passage: &ReplayedPassage, question: &AskAgain, pin: Option<Markup>) -> Markup {
     html! {
         section.result aria-label={ "Passage " (place) } {
-            h3 { (place) ". " (standing(passage, Some(question))) }
+            h3 { (place) ". " (location(passage, Some(question))) }
             @match &passage.content {
                 Some(text) => { pre.passage tabindex="0" dir="auto" { (text) } }
                 None => { p.quiet { (without_text(passage)) } }

@@ -37,7 +37,7 @@ struct Draft {
 
 /// The form, with the questions in the URL (`q`, repeated).
 pub(super) async fn ask(visitor: Visitor, parts: Parts) -> Answer {
-    let asked = asked(&visitor, &parts).await?;
+    let asked = questions_of(&visitor, &parts).await?;
     let ask = asked.first().and_then(|question| AskAgain::parse(&question.id));
     let draft = Draft { name: name(&asked), folder: None, content: outline(&asked), ask };
     show(&visitor, &draft, None).await
@@ -71,7 +71,7 @@ pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
 }
 
 /// The existing questions among the given ids.
-async fn asked(visitor: &Visitor, parts: &Parts) -> Result<Vec<Question>, Problem> {
+async fn questions_of(visitor: &Visitor, parts: &Parts) -> Result<Vec<Question>, Problem> {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let named = query.filter(|(name, _)| name == "q").filter_map(|(_, id)| id.parse::<QuestionId>().ok());
     let named: Vec<_> = named.take(MOST_QUESTIONS).collect();
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(queries: &[&str]) -> Vec<Question> {
+    fn questions_of(queries: &[&str]) -> Vec<Question> {
         let question =
             |query: &&str| proto::Question { query: (*query).to_owned(), ..proto::Question::default() };
         queries.iter().map(|query| question(query).into()).collect()
@@ -157,15 +157,15 @@ mod tests {
 
     #[test]
     fn questions_become_a_name_and_an_outline() {
-        let questions = asked(&["How do we\nroll back a release, and who may?", "Who decides?"]);
+        let questions = questions_of(&["How do we\nroll back a release, and who may?", "Who decides?"]);
         assert_eq!(name(&questions), "how-do-we-roll-back-a.md");
         assert_eq!(
             outline(&questions),
             "## How do we roll back a release, and who may?\n\n\n\n## Who decides?\n\n\n\n"
         );
         assert_eq!((name(&[]), outline(&[])), ("answers.md".to_owned(), String::new()));
-        assert_eq!(name(&asked(&["../../??"])), "answers.md");
+        assert_eq!(name(&questions_of(&["../../??"])), "answers.md");
         let long = "é".repeat(300);
-        assert_eq!(name(&asked(&[&long])).chars().count(), MAX_NAME_CHARS + 3);
+        assert_eq!(name(&questions_of(&[&long])).chars().count(), MAX_NAME_CHARS + 3);
     }
 }

@@ -43,9 +43,9 @@ impl Reading<'_> {
             self.rendered(&part)
         };
         html! {
-            (self.ways(&part, "Pages"))
+            (self.navigation(&part, "Pages"))
             @if self.content.trim().is_empty() { p.quiet { (what) " is empty." } } @else { (text) }
-            (self.ways(&part, "Pages, below the text"))
+            (self.navigation(&part, "Pages, below the text"))
         }
     }
 
@@ -70,7 +70,7 @@ impl Reading<'_> {
     }
 
     /// The navigation between parts.
-    fn ways(&self, part: &Part<'_>, label: &str) -> Markup {
+    fn navigation(&self, part: &Part<'_>, label: &str) -> Markup {
         if part.is_all() {
             return html! {};
         }

@@ -51,7 +51,7 @@ impl Stale<'_> {
                     p { "As it was quoted:" }
                     pre.cited-then tabindex="0" dir="auto" { @for line in quote.lines().take(MOST_LINES) { del { (line) } "\n" } }
                     p { "What comes nearest to it in the text as it is, in " (self.link(lines)) ":" }
-                    pre.cited-now tabindex="0" dir="auto" { @for line in some(self.content, lines) { ins { (line) } "\n" } }
+                    pre.cited-now tabindex="0" dir="auto" { @for line in truncated(self.content, lines) { ins { (line) } "\n" } }
                 }
                 (None, _) if !quote.is_empty() => {
                     p { "As it was quoted:" }
@@ -86,7 +86,7 @@ impl Stale<'_> {
     }
 }
 
-fn some(text: &str, lines: Lines) -> impl Iterator<Item = &str> {
+fn truncated(text: &str, lines: Lines) -> impl Iterator<Item = &str> {
     let count = (lines.last + 1).saturating_sub(lines.first).min(MOST_LINES);
     text.lines().skip(lines.first.saturating_sub(1)).take(count)
 }

@@ -100,7 +100,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> 
             Some(Ok(absence)) => (verdict(absence, &asked, &search)),
         }
         @if let Some((offers, problems)) = &offers {
-            @for problem in problems { p { (words::told(problem)) } }
+            @for problem in problems { p { (words::describe(problem)) } }
             (offered(&base, &asked, offers))
         }
     };
@@ -109,7 +109,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> 
 }
 
 /// The form in search results that asks why something is missing.
-pub(super) fn door(base: &str, asked: &SearchQuery, is_open: bool) -> Markup {
+pub(super) fn question_form(base: &str, asked: &SearchQuery, is_open: bool) -> Markup {
     html! {
         details open[is_open] {
             summary { "Something missing?" }

@@ -13,7 +13,7 @@ const TOOL: &str = "search_context";
 const ADDRESS: &str = "CAIRN_URL";
 
 /// The blocks, in a disclosure element.
-pub(super) fn ways(asked: &SearchQuery, base: Option<&str>) -> Markup {
+pub(super) fn blocks(asked: &SearchQuery, base: Option<&str>) -> Markup {
     html! {
         details {
             summary { "Copy this search" }
@@ -111,7 +111,7 @@ mod tests {
         let read: Value = serde_json::from_str(&call(&narrow)).unwrap();
         assert_eq!(read["params"]["arguments"], json!({"query": "é \"x\"", "folderId": "f"}));
         assert_eq!(read["params"]["name"], "search_context");
-        let html = ways(&asked("<script>"), None).into_string();
+        let html = blocks(&asked("<script>"), None).into_string();
         assert!(!html.contains("<script>") && html.matches("data-copy").count() == 3, "{html}");
     }
 }

@@ -51,7 +51,7 @@ async fn set_paused(visitor: &Visitor, id: SourceId, paused: bool, notice: &Noti
 async fn answer<T>(visitor: &Visitor, id: SourceId, done: Result<T, Problem>, notice: &Notice) -> Answer {
     match done {
         Ok(_) => Ok(visitor.done(&address(visitor.here()?.id, id), notice)),
-        Err(problem) if is_of_its_state(&problem) => show::shown(visitor, id, Some(&problem)).await,
+        Err(problem) if is_of_its_state(&problem) => show::show_page(visitor, id, Some(&problem)).await,
         Err(problem) => Err(problem.into()),
     }
 }

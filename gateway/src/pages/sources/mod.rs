@@ -68,7 +68,7 @@ fn require_manager(visitor: &Visitor) -> Result<(), Error> {
 }
 
 /// The badge of a source's status.
-pub(super) fn standing(status: &str) -> Markup {
+pub(super) fn status_badge(status: &str) -> Markup {
     let (tone, word) = match status {
         "never_synced" => (Tone::Plain, "Never synced"),
         "queued" => (Tone::Warn, "Queued"),

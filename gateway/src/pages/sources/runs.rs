@@ -77,7 +77,7 @@ fn table(own: &str, runs: &[SourceRun]) -> Markup {
             tr {
                 th scope="row" { a href={ (own) "/runs/" (run.id) } { (part::time_or(run.started_at.as_deref(), "not begun")) } }
                 td {
-                    (standing(run.status))
+                    (status_badge(run.status))
                     @if let Some(error) = &run.error { span.hint { bdi { (words::sentence(error)) } } }
                     @else if !run.warnings.is_empty() { span.hint { (words::count(run.warnings.len() as u64, "warning", "warnings")) } }
                 }
@@ -97,10 +97,10 @@ fn table(own: &str, runs: &[SourceRun]) -> Markup {
 
 /// `GET /w/{id}/sources/{source}/runs/{run}`.
 pub(super) async fn one(visitor: Visitor, named: Named) -> Answer {
-    shown(&visitor, &named, None).await
+    show_page(&visitor, &named, None).await
 }
 
-async fn shown(visitor: &Visitor, named: &Named, problem: Option<&Problem>) -> Answer {
+async fn show_page(visitor: &Visitor, named: &Named, problem: Option<&Problem>) -> Answer {
     let (person, here) = (&visitor.person, visitor.here()?.id);
     let (connected, run) =
         tokio::try_join!(sources::get(person, named.source), sources::run(person, named.source, named.run))?;
@@ -109,7 +109,7 @@ async fn shown(visitor: &Visitor, named: &Named, problem: Option<&Problem>) -> A
     let body = html! {
         (part::summary(problem, &[]))
         div #run data-live="run" data-poll=[is_open.then(|| format!("{own}/runs/{}", named.run))] {
-            (told(&own, &run))
+            (details(&own, &run))
             @if !run.complete && !is_open { p.hint { "Not the whole listing was read, so nothing was removed for being absent from it." } }
             (warnings(&run))
         }
@@ -134,7 +134,7 @@ pub(super) async fn cancel(visitor: Visitor, named: Named) -> Answer {
             let to = format!("{}/runs/{}", address(visitor.here()?.id, named.source), named.run);
             Ok(visitor.done(&to, &Notice::Cancelled))
         }
-        Err(problem) if is_of_its_state(&problem) => shown(&visitor, &named, Some(&problem)).await,
+        Err(problem) if is_of_its_state(&problem) => show_page(&visitor, &named, Some(&problem)).await,
         Err(problem) => Err(problem.into()),
     }
 }
@@ -145,7 +145,7 @@ pub(super) fn is_of_its_state(problem: &Problem) -> bool {
 }
 
 /// A run in sentences and numbers.
-pub(super) fn told(own: &str, run: &SourceRun) -> Markup {
+pub(super) fn details(own: &str, run: &SourceRun) -> Markup {
     let counted = &run.counters;
     let figures = [
         (counted.listed, "seen"),
@@ -158,7 +158,7 @@ pub(super) fn told(own: &str, run: &SourceRun) -> Markup {
     ];
     html! {
         p {
-            (standing(run.status)) " "
+            (status_badge(run.status)) " "
             a href={ (own) "/runs/" (run.id) } { (kind(run.kind)) }
             @if let Some(at) = &run.started_at { ", begun " (part::time(at)) }
             @if let Some(at) = &run.finished_at { ", ended " (part::time(at)) }
@@ -182,7 +182,7 @@ fn warnings(run: &SourceRun) -> Markup {
     }
 }
 
-fn standing(status: SourceRunStatus) -> Markup {
+fn status_badge(status: SourceRunStatus) -> Markup {
     let (tone, word) = match status {
         SourceRunStatus::Queued => (Tone::Warn, "Queued"),
         SourceRunStatus::Running => (Tone::Warn, "Running"),

@@ -17,7 +17,7 @@ const PAGE_SIZE: u32 = 50;
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let here = visitor.here()?.id;
     let path = address(here);
-    let name = runs::asked(&parts, "name");
+    let name = runs::query_param(&parts, "name");
     let trail = marks(&parts);
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
     let of_name = Some(name.clone()).filter(|name| !name.is_empty());

@@ -61,7 +61,7 @@ struct Entry<'a> {
 }
 
 pub(super) async fn show(visitor: Visitor, PathIds(_, id): Path, parts: Parts) -> Answer {
-    let list = List::of(&runs::asked(&parts, "show"));
+    let list = List::of(&runs::query_param(&parts, "show"));
     page(&visitor, id, list, marks(&parts), None).await
 }
 
@@ -116,7 +116,7 @@ async fn page(
     let here = visitor.here()?.id;
     let path = format!("{}/{id}", address(here));
     let run = syncs::get(&visitor.person.upstreams, &visitor.person.call, id).await?;
-    let standing = standing(&path, &run);
+    let standing = summary_of(&path, &run);
     let entries = entries(here, &run, list);
     let begin: usize = trail.last().and_then(|mark| mark.parse().ok()).unwrap_or_default();
     let shown: Vec<&Entry<'_>> = entries.iter().skip(begin).take(PAGE_SIZE).collect();
@@ -167,7 +167,7 @@ const fn is_revertible(run: &SyncRun) -> bool {
     matches!(run.status, RunStatus::Completed | RunStatus::CompletedWithWarnings)
 }
 
-fn standing<'a>(path: &'a str, run: &'a SyncRun) -> RunSummary<'a> {
+fn summary_of<'a>(path: &'a str, run: &'a SyncRun) -> RunSummary<'a> {
     RunSummary {
         address: path,
         status: run.status,

@@ -149,7 +149,7 @@ impl<'a> Comparison<'a> {
         if change.tag() == DiffTag::Equal {
             return html! {
                 @for (old, new) in old.zip(new) {
-                    tr { td { (old + 1) } td { (new + 1) } td { (shown("  ", line(&self.old, old), &[])) } }
+                    tr { td { (old + 1) } td { (new + 1) } td { (rendered_line("  ", line(&self.old, old), &[])) } }
                 }
             };
         }
@@ -167,11 +167,11 @@ impl<'a> Comparison<'a> {
         html! {
             @for (index, old) in old.enumerate() {
                 @let marks = pairs.get(index).map_or([].as_slice(), |(marks, _)| marks.as_slice());
-                tr.del { td { (old + 1) } td {} td { del { (shown("− ", line(&self.old, old), marks)) } } }
+                tr.del { td { (old + 1) } td {} td { del { (rendered_line("− ", line(&self.old, old), marks)) } } }
             }
             @for (index, new) in new.enumerate() {
                 @let marks = pairs.get(index).map_or([].as_slice(), |(_, marks)| marks.as_slice());
-                tr.ins { td {} td { (new + 1) } td { ins { (shown("+ ", line(&self.new, new), marks)) } } }
+                tr.ins { td {} td { (new + 1) } td { ins { (rendered_line("+ ", line(&self.new, new), marks)) } } }
             }
         }
     }
@@ -202,7 +202,7 @@ fn heading(hunk: &[DiffOp]) -> String {
 }
 
 /// A line with its sign, and its changes highlighted.
-fn shown(sign: &str, line: &str, marks: &[Range<usize>]) -> Markup {
+fn rendered_line(sign: &str, line: &str, marks: &[Range<usize>]) -> Markup {
     let mut out = String::with_capacity(line.len() + 16);
     out.push_str(sign);
     let text = line.strip_suffix('\n').unwrap_or(line);

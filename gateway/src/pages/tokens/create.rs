@@ -167,10 +167,10 @@ pub(super) async fn create(
         Err(problem) => return form_page(&visitor, &typed, Some(&problem), None).await,
     };
     if form.has(RENDERED_AT) && is_made(&visitor, here, &typed, None).await? {
-        return Ok(made_before(&visitor, here, &typed.name));
+        return Ok(already_created(&visitor, here, &typed.name));
     }
     match tokens::create(&visitor.person, here.id, input).await {
-        Ok(token) => Ok(made(&visitor, here, &token, base.as_deref())),
+        Ok(token) => Ok(secret_page(&visitor, here, &token, base.as_deref())),
         Err(problem) if matches!(problem.reason, Reason::ValidationError | Reason::LimitExceeded) => {
             form_page(&visitor, &typed, Some(&problem), None).await
         }
@@ -251,7 +251,7 @@ async fn form_page(
             div #reach role="status" {
                 @match reach {
                     Some(Ok(reach)) => { p { (reach::sentences(reach)) } (reach::folders(reach)) }
-                    Some(Err(problem)) => { p.said { (words::told(problem)) } }
+                    Some(Err(problem)) => { p.said { (words::describe(problem)) } }
                     None => {}
                 }
             }
@@ -312,7 +312,7 @@ fn in_clients(base: &str, secret: &str) -> Markup {
     }
 }
 
-fn made(visitor: &Visitor, here: &Here, token: &Token, base: Option<&str>) -> Response {
+fn secret_page(visitor: &Visitor, here: &Here, token: &Token, base: Option<&str>) -> Response {
     let body = html! {
         (secret(here, token, base))
         div.buttons { a.button href=(address(here.id)) { "Done" } }
@@ -320,7 +320,7 @@ fn made(visitor: &Visitor, here: &Here, token: &Token, base: Option<&str>) -> Re
     Page::new("Token made").crumbs(vec![("Tokens".to_owned(), address(here.id))]).show(visitor, &body)
 }
 
-pub(super) fn made_before(visitor: &Visitor, here: &Here, name: &str) -> Response {
+pub(super) fn already_created(visitor: &Visitor, here: &Here, name: &str) -> Response {
     let body = html! {
         p { "This form was sent before: " bdi { (name) } " is made, and its secret was shown then. Nothing new was made." }
         p { "Whoever did not copy it deletes the token and makes another." }

@@ -5,7 +5,7 @@ use cairn_proto::ids::{TokenId, WorkspaceId};
 use maud::html;
 use serde_json::json;
 
-use super::{address, deeds, last_use, permitted, reach, standing};
+use super::{address, last_use, permitted, reach, status_badge, token_actions};
 use crate::answers::Token;
 use crate::error::Error;
 use crate::extract::PathIds;
@@ -31,7 +31,7 @@ pub(super) async fn find(visitor: &Visitor, id: TokenId) -> Result<Token, Error>
 
 pub(super) async fn show(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, TokenId>) -> Answer {
     let token = find(&visitor, id).await?;
-    shown(&visitor, id, &token, None).await
+    show_page(&visitor, id, &token, None).await
 }
 
 /// `POST /w/{id}/tokens/{token}/rename`.
@@ -49,13 +49,13 @@ pub(super) async fn rename(
         Ok(_) => Ok(visitor.done(&format!("{}/{id}", address(workspace)), &Notice::Renamed)),
         Err(problem) if problem.reason == Reason::ValidationError => {
             let refused = Refused { of: RENAME, form: &form, problem: &problem };
-            shown(&visitor, id, &token, Some(refused)).await
+            show_page(&visitor, id, &token, Some(refused)).await
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Refused<'_>>) -> Answer {
+async fn show_page(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Refused<'_>>) -> Answer {
     let here = visitor.here()?;
     let reach = visitor.see(ViewTarget::Token(id)).await?.reach(&visitor.context()?).await?;
     let mut forms = Popovers::new(refused);
@@ -70,7 +70,7 @@ async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Re
     let body = html! {
         (parts::summary(refused.map(|refused| refused.problem), &[("name", "Name")]))
         (forms.open())
-        p { (standing(token, visitor.now())) " " (reach::sentences(&reach)) }
+        p { (status_badge(token, visitor.now())) " " (reach::sentences(&reach)) }
         p {
             "See as this token: "
             a href={ "/w/" (here.id) "/search?as=" (id) } { "search" } ", "
@@ -93,7 +93,7 @@ async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Re
             p { a href={ (questions::address(here.id)) "?who=" (token.id) } { "What it asked, and what it was answered" } }
         }
     };
-    let actions = html! { (forms.buttons()) (deeds(visitor, here, token)) };
+    let actions = html! { (forms.buttons()) (token_actions(visitor, here, token)) };
     let page = Page::new("Token").heading(html! { bdi { (token.name) } }).actions(actions);
     let page = if refused.is_some() { page.failed() } else { page };
     Ok(page.crumbs(vec![("Tokens".to_owned(), address(here.id))]).show(visitor, &body))

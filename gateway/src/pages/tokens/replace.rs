@@ -55,16 +55,21 @@ pub(super) async fn replace(
     }
     let typed = FormInput::like(&old, &form, &visitor);
     if create::is_made(&visitor, here, &typed, Some(&old.id)).await? {
-        return Ok(create::made_before(&visitor, here, &typed.name));
+        return Ok(create::already_created(&visitor, here, &typed.name));
     }
     let made = tokens::create(&visitor.person, here.id, typed.input()?).await?;
     let input: UpdateToken = form::input(json!({"active": false}))?;
     // The new token exists whatever happens to the old one, and its secret can only be shown now.
     let is_off = tokens::update(&visitor.person, here.id, id, input).await.is_ok();
-    Ok(shown(&visitor, here, &made, (is_off, origins.base_url(&headers).as_deref())))
+    Ok(show_page(&visitor, here, &made, (is_off, origins.base_url(&headers).as_deref())))
 }
 
-fn shown(visitor: &Visitor, here: &Here, token: &Token, (is_off, base): (bool, Option<&str>)) -> Response {
+fn show_page(
+    visitor: &Visitor,
+    here: &Here,
+    token: &Token,
+    (is_off, base): (bool, Option<&str>),
+) -> Response {
     let body = html! {
         (create::secret(here, token, base))
         @if is_off { p { "The old one is switched off. Delete it when nothing asks for it any more." } }

@@ -18,7 +18,7 @@ use crate::pages::visitor::Visitor;
 /// `POST /w/{id}/webhooks/{webhook}/test`.
 pub(super) async fn test(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, WebhookId>) -> Answer {
     let tested = webhooks::test(&visitor.person, id).await?;
-    show::shown(&visitor, id, Vec::new(), Some(&tested)).await
+    show::show_page(&visitor, id, Vec::new(), Some(&tested)).await
 }
 
 /// `POST /w/{id}/webhooks/{webhook}/replay`: one dead letter, or all.

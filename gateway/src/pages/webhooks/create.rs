@@ -66,7 +66,7 @@ pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
         Err(problem) => return form_page(&visitor, &typed, Some(&problem)).await,
     };
     if form.has(RENDERED_AT) && is_made(&visitor, &typed).await? {
-        return made_before(&visitor, &typed.name);
+        return already_created(&visitor, &typed.name);
     }
     match webhooks::create(&visitor.person, input).await {
         Ok(made) => {
@@ -108,7 +108,7 @@ async fn is_made(visitor: &Visitor, typed: &FormInput) -> Result<bool, Problem> 
     }))
 }
 
-fn made_before(visitor: &Visitor, name: &str) -> Answer {
+fn already_created(visitor: &Visitor, name: &str) -> Answer {
     let here = visitor.here()?.id;
     let body = html! {
         p { "This form was sent before: " bdi { (name) } " is made, and its secret was shown then. Nothing new was made." }

@@ -70,7 +70,7 @@ fn require_manager(visitor: &Visitor) -> Result<(), Error> {
 }
 
 /// The badge of a webhook's status.
-fn standing(status: WebhookStatus) -> Markup {
+fn status_badge(status: WebhookStatus) -> Markup {
     match status {
         WebhookStatus::Active => part::badge(Tone::Ok, "Active"),
         WebhookStatus::Failing => part::badge(Tone::Wrong, "Failing"),

@@ -5,8 +5,8 @@ use cairn_proto::ids::{WebhookId, WorkspaceId};
 use http::request::Parts;
 use maud::{Markup, html};
 
-use super::list::told;
-use super::{RENDERED_AT, address, all, require_manager, standing};
+use super::list::filters_in_words;
+use super::{RENDERED_AT, address, all, require_manager, status_badge};
 use crate::answers::{TestedWebhook, Webhook, WebhookDelivery};
 use crate::extract::PathIds;
 use crate::operations::webhooks;
@@ -22,11 +22,11 @@ pub(super) async fn show(
     PathIds(_, id): PathIds<WorkspaceId, WebhookId>,
     parts: Parts,
 ) -> Answer {
-    shown(&visitor, id, marks(&parts), None).await
+    show_page(&visitor, id, marks(&parts), None).await
 }
 
 /// The page with the result of a ping.
-pub(super) async fn shown(
+pub(super) async fn show_page(
     visitor: &Visitor,
     id: WebhookId,
     trail: Vec<String>,
@@ -100,7 +100,7 @@ fn actions(visitor: &Visitor, own: &str, webhook: &Webhook) -> Markup {
 fn state(webhook: &Webhook) -> Markup {
     html! {
         p {
-            (standing(webhook.status)) " "
+            (status_badge(webhook.status)) " "
             @match webhook.status {
                 WebhookStatus::Active => "It is told what changes.",
                 WebhookStatus::Failing => {
@@ -120,7 +120,7 @@ fn facts(webhook: &Webhook) -> Markup {
     html! {
         dl.facts {
             dt { "Address" } dd { bdi { (webhook.url) } }
-            dt { "Changes of" } dd { (told(webhook)) }
+            dt { "Changes of" } dd { (filters_in_words(webhook)) }
             dt { "Acts for" } dd { bdi { (webhook.acts_for.name) } span.hint { "It ends when they are no longer owner or admin." } }
             dt { "Last delivered" } dd { (part::time_or(webhook.last_delivered_at.as_deref(), "never")) }
             dt { "Last tried" } dd { (part::time_or(webhook.last_tried_at.as_deref(), "never")) @if let Some(status) = webhook.last_status { ", answered with " (status) } }
