@@ -95,7 +95,7 @@ impl IngestedDocument {
         }
     }
 
-    /// With the flag for whoever sent it.
+    /// With the flag in the response to the sender.
     pub(crate) fn deduplicated(self, deduplicated: bool) -> Self {
         Self { deduplicated, ..self }
     }

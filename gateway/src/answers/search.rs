@@ -75,20 +75,20 @@ pub(crate) struct SearchResult {
     pub(crate) meta: Option<ResultMeta>,
 }
 
-/// What a result says to the agent that asks.
+/// Metadata of a result for the calling agent.
 #[derive(Debug, Serialize)]
 pub(crate) struct ResultMeta {
-    /// The document has changed since the agent was shown it.
+    /// Set if the document has changed since the agent last received it.
     #[serde(rename = "cairn/changed")]
     pub(crate) changed: Changed,
 }
 
-/// What an agent was shown of a document that has changed since.
+/// The earlier content of a document that the agent received.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Changed {
     pub(crate) shown_at: String,
-    /// The hash of the content of then.
+    /// The content hash of that time.
     pub(crate) shown_hash: String,
 }
 

@@ -1,8 +1,8 @@
-//! `subscriptions/listen` of the modern era: notifications as the answer of the request that asks for them, for as long as it
-//! stands open. Nothing is kept between two of them, so it is as stateless as everything else here.
+//! `subscriptions/listen` of the modern era: notifications are streamed in the response of the request, for as long
+//! as it stays open. No state survives it, so the endpoint remains stateless.
 //!
-//! A file and a database have changed when the feed says so. What a memory, a folder or a source shows depends on many
-//! documents: these are read anew when something changed, and told when they are different.
+//! A file and a database have changed when the feed says so. A memory, a folder or a source depends on many
+//! documents: these are read again after each batch, and notified if their text differs.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -30,26 +30,26 @@ use crate::rest::changes::unbuffered;
 /// The method.
 pub(super) const LISTEN: &str = "subscriptions/listen";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// Resources of one subscription; of those that are read anew to see whether they changed, fewer.
+/// Limit of resources per subscription, and of those among them that have to be compared.
 const MOST_RESOURCES: usize = 100;
 const MOST_READ: usize = 10;
-/// A comment line, so that nothing on the way takes the stream for dead.
+/// Interval of keep-alive comments, so that no proxy closes an idle stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// Between two rounds, however much happens: what is read anew costs.
+/// Debounce between two batches, because comparing resources is expensive.
 const MIN_BATCH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What is told.
+/// The notifications that the client subscribed to.
 struct Filter {
     prompts: bool,
     resources: bool,
     subscriptions: Vec<Subscription>,
 }
 
-/// A resource that is watched.
+/// A subscribed resource.
 struct Subscription {
     uri: String,
     named: Named,
-    /// What it showed, where that is compared.
+    /// The hash of its last text, for resources that are compared.
     digest: Option<blake3::Hash>,
 }
 
@@ -98,8 +98,8 @@ pub(super) async fn listen(
 }
 
 impl Filter {
-    /// Of what is asked for, what there is: tools change with the release alone, and what is not there or may not be read is
-    /// left out.
+    /// The supported part of the request: tools change only with a release, and missing or unreadable resources are
+    /// omitted.
     async fn read(context: &Context, request: &Request) -> Result<Self, Failure> {
         let wrong = |what: &str| Failure::invalid_params(format!("{LISTEN}: {what}"));
         let Some(Value::Object(options)) = request.params.get("notifications") else {
@@ -158,7 +158,7 @@ impl Filter {
     }
 }
 
-/// Whether it is read to see whether it has changed.
+/// Whether changes are detected by comparing the text.
 const fn is_compared(named: &Named) -> bool {
     match named {
         Named::Memory(_) | Named::Folder(_) | Named::Source(_) => true,
@@ -166,14 +166,14 @@ const fn is_compared(named: &Named) -> bool {
     }
 }
 
-/// A stream that goes on.
+/// The stream of notifications.
 struct Notifications {
     batches: Pin<Box<dyn Stream<Item = Batch> + Send>>,
     filter: Filter,
     context: Context,
     id: Value,
     waiting: VecDeque<Value>,
-    /// Whether a round was over.
+    /// Whether the first batch was processed.
     has_started: bool,
 }
 
@@ -193,7 +193,7 @@ impl Notifications {
         }
     }
 
-    /// Puts together what a round's changes mean for who listens: each notification once.
+    /// Derives the notifications of a batch, each at most once.
     async fn notify(&mut self, changes: &[Change]) {
         let has = |kinds: &[&str]| changes.iter().any(|change| kinds.contains(&change.kind.as_str()));
         let ids: HashMap<&str, &str> =
@@ -211,7 +211,7 @@ impl Notifications {
                 Named::Database(id) => ids.contains_key(id.to_string().as_str()),
                 Named::Memory(_) | Named::Folder(_) | Named::Source(_) => {
                     let now = resources::read_named(&self.context, subscription.named.clone()).await;
-                    // What is gone has changed, once.
+                    // A deleted resource has changed, once.
                     let now = now.ok().map(|(_, text)| blake3::hash(text.as_bytes()));
                     std::mem::replace(&mut subscription.digest, now) != now
                 }
@@ -230,7 +230,7 @@ impl Notifications {
     }
 }
 
-/// A notification of the subscription that the request of that id opened.
+/// A notification of the subscription, which is identified by its request's id.
 fn message(id: &Value, method: &str, mut params: Value) -> Value {
     if let Some(fields) = params.as_object_mut() {
         fields.insert("_meta".to_owned(), json!({SUBSCRIPTION_ID: id}));

@@ -287,7 +287,7 @@ pub(crate) fn see_other(to: &str) -> Response {
     (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
 }
 
-/// Who was found to look at a page, for what is shown when the page fails.
+/// The visitor found for a request, for use on the error page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VisitorSlot(Arc<Mutex<Option<Visitor>>>);
 

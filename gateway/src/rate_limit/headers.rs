@@ -42,7 +42,7 @@ impl ShownWindow {
         self.reported().is_some()
     }
 
-    /// Writes how the window stands, if one was reported.
+    /// Writes the headers of the reported window, if there is one.
     pub(crate) fn write(&self, headers: &mut HeaderMap) {
         if let Some(Reported::Limited(standing)) = self.reported() {
             write(standing, headers);
@@ -54,7 +54,7 @@ impl ShownWindow {
     }
 }
 
-/// Writes how a window stands.
+/// Writes the headers of a window.
 pub(crate) fn write(standing: WindowState, headers: &mut HeaderMap) {
     headers.insert(LIMIT, HeaderValue::from(standing.limit));
     headers.insert(REMAINING, HeaderValue::from(standing.remaining));

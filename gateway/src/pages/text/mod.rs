@@ -57,7 +57,6 @@ impl fmt::Display for Lines {
 
 /// Writes a text escaped for element content and attributes. Characters forbidden in HTML become replacement
 /// characters.
-/// as the one that stands for them.
 fn escape(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find(is_refused) {
