@@ -1,8 +1,8 @@
-//! The style, the modules and the icon of the console's pages: each under a name with the hash of its bytes, so that browsers
-//! keep it for ever, and compressed once, here.
+//! The style sheet, modules and icon of the console's pages: under content-hashed names, so that browsers can cache
+//! them for ever, and precompressed.
 //!
-//! The files of `style/` become `app.css`, those of `modules/` become `app.js`, each in a block of its own: a page loads one
-//! of each. What else stands in the folder is an asset by itself.
+//! The files of `style/` are bundled as `app.css`, those of `modules/` as `app.js`, each in a block of its own: a
+//! page loads one of each. Every other file in the folder is an asset by itself.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,7 +21,7 @@ const BROTLI_QUALITY: u32 = 11;
 const BROTLI_WINDOW: u32 = 22;
 const BUFFER_BYTES: usize = 4096;
 
-/// Writes `assets.rs`, and the files that it includes.
+/// Writes `assets.rs`, and the files it includes.
 pub(crate) fn write(target: &Path) -> Outcome<()> {
     println!("cargo:rerun-if-changed={FOLDER}");
     let folder = Path::new(FOLDER);
@@ -65,8 +65,8 @@ fn style(folder: &Path) -> Outcome<Vec<u8>> {
     Ok(style.into_bytes())
 }
 
-/// What one module declares is no business of the next, so each is in a block. They import nothing: they act on events of
-/// the document.
+/// Each module is wrapped in a block that isolates its declarations. Modules import nothing: they communicate by
+/// events of the document.
 fn modules(folder: &Path) -> Outcome<Vec<u8>> {
     let mut script = String::new();
     for file in sorted(folder)? {

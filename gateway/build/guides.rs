@@ -1,4 +1,4 @@
-//! Reads the usage guides (`guides/<name>/SKILL.md` and the files beside it) into the binary, with the digest of each.
+//! Embeds the usage guides (`guides/<name>/SKILL.md` and the files beside it), with the digest of each file.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,9 +9,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Outcome, sorted};
 
-/// The file that a guide begins with; what stands in no folder with one is no guide.
+/// The main file of a guide; a folder without one is no guide.
 const MAIN_FILE: &str = "SKILL.md";
-/// What the skills extension allows in a skill.
+/// The limits of the skills extension.
 const MOST_FILES: usize = 512;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
@@ -29,7 +29,7 @@ pub(crate) fn write(target: &Path) -> Outcome<()> {
     Ok(fs::write(target.join("guides.rs"), code)?)
 }
 
-/// A guide as an entry of the list.
+/// A guide as an entry of the generated list.
 fn guide(folder: &Path) -> Outcome<String> {
     let name = folder.file_name().and_then(|name| name.to_str()).ok_or("its name is no text")?;
     let main = fs::read_to_string(folder.join(MAIN_FILE))?;
@@ -61,7 +61,7 @@ fn guide(folder: &Path) -> Outcome<String> {
     Ok(code)
 }
 
-/// The YAML between the two lines of hyphens that a guide begins with, and where its text begins.
+/// The YAML front matter between two lines of hyphens, and the offset of the text after it.
 fn front_matter(main: &str) -> Outcome<(Value, usize)> {
     let wanted = "SKILL.md must begin with `---`, YAML with name and description, and `---`";
     let inside = main.strip_prefix("---\n").ok_or(wanted)?;
@@ -76,7 +76,7 @@ struct File {
     text: String,
 }
 
-/// The main file, and then the others by their paths.
+/// The main file, then the others by path.
 fn files(folder: &Path) -> Outcome<Vec<File>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

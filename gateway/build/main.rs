@@ -1,4 +1,4 @@
-//! What the binary carries along: the usage guides, and the assets of the console's pages.
+//! Generates what the binary embeds: the usage guides, and the assets of the console's pages.
 
 mod assets;
 mod guides;
@@ -16,7 +16,7 @@ fn main() -> Outcome<()> {
     assets::write(&target)
 }
 
-/// What stands in a folder, by name, without hidden files.
+/// The entries of a folder, sorted by name, without hidden files.
 fn sorted(folder: &Path) -> Outcome<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let mut paths = entries.collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! The state of the routers. A handler takes the parts that it needs (`State<Arc<Upstreams>>`), and none takes all.
+//! The state of the routers. Handlers extract the parts they need (`State<Arc<Upstreams>>`), never the whole.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::answers::Links;
 use crate::auth::{Authenticator, TokenCache};
 use crate::connections::Connections;
 use crate::events::Events;
-use crate::follow::Follows;
+use crate::follow::FollowLimit;
 use crate::in_flight::InFlight;
 use crate::intake::Intake;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
 use crate::rate_limit::Limits;
-use crate::shown::Shown;
+use crate::seen_contents::SeenContents;
 use crate::upstreams::Upstreams;
 
-/// Every part; cheap to clone.
+/// All shared state; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Parts>);
 
@@ -33,9 +33,9 @@ struct Parts {
     limits: Arc<Limits>,
     connections: Arc<Connections>,
     events: Arc<Events>,
-    follows: Arc<Follows>,
+    follows: Arc<FollowLimit>,
     own_writes: Arc<OwnWrites>,
-    shown: Arc<Shown>,
+    seen_contents: Arc<SeenContents>,
     intake: Arc<Intake>,
     in_flight: Arc<InFlight>,
     admission: Arc<Admission>,
@@ -53,7 +53,7 @@ impl App {
             events: Arc::new(Events::new(Arc::clone(&upstreams), Arc::clone(&ambient.clock))),
             follows: Arc::default(),
             own_writes: Arc::new(OwnWrites::new(Arc::clone(&ambient.clock))),
-            shown: Arc::new(Shown::new(Arc::clone(&ambient.clock))),
+            seen_contents: Arc::new(SeenContents::new(Arc::clone(&ambient.clock))),
             intake: Arc::new(Intake::new(settings.max_body_bytes)),
             in_flight: Arc::new(InFlight::new(settings.max_requests)),
             admission: Arc::new(Admission::new(settings.capacity, Arc::clone(&ambient.clock))),
@@ -94,9 +94,9 @@ parts!(
     limits: Limits,
     connections: Connections,
     events: Events,
-    follows: Follows,
+    follows: FollowLimit,
     own_writes: OwnWrites,
-    shown: Shown,
+    seen_contents: SeenContents,
     intake: Intake,
     in_flight: InFlight,
     admission: Admission,

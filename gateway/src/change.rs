@@ -1,4 +1,5 @@
-//! The consistency token (contract) between callers, who hold it as text, and retrieval, which holds feed positions.
+//! The consistency token (contract): converts between the text that callers hold and the feed positions of
+//! retrieval.
 
 use cairn_chassis::feed::{ChangeToken, Source};
 use cairn_chassis::status::{Problem, Violation};
@@ -10,26 +11,26 @@ pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-cairn-change");
 /// The key in `_meta` that carries it over MCP, in both directions.
 pub(crate) const META: &str = "cairn/change";
 
-/// Tokens of one request at most; each is of another feed, or a mistake.
+/// There are fewer feeds than this, so more tokens are a mistake.
 const MOST_TOKENS: usize = 8;
 
-/// The token of a write of svc-content.
+/// The token of a write to svc-content.
 pub(crate) const fn of_content(position: u64) -> ChangeToken {
     ChangeToken { source: Source::Content, position }
 }
 
-/// The token of a write of svc-ingest.
+/// The token of a write to svc-ingest.
 pub(crate) const fn of_ingest(position: u64) -> ChangeToken {
     ChangeToken { source: Source::Ingest, position }
 }
 
-/// What a search waits for to see a write.
+/// The feed position a search waits for to see a write.
 pub(crate) fn of_token(token: ChangeToken) -> FeedPosition {
     FeedPosition { feed: token.source.as_str().to_owned(), position: token.position }
 }
 
-/// Reads the tokens that a caller sent back, with commas between them as in a header that is given twice: what the
-/// workspace holds itself and what comes from outside are written apart. `path` is where they stood.
+/// Parses a comma-separated list of tokens, the form of a repeated header: content and ingested documents have
+/// separate feeds. `path` is the violation's path.
 pub(crate) fn parse(text: &str, path: &str) -> Result<Vec<FeedPosition>, Problem> {
     let tokens: Result<Vec<ChangeToken>, _> =
         text.split(',').take(MOST_TOKENS + 1).map(|token| token.trim().parse()).collect();

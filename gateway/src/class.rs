@@ -1,5 +1,5 @@
-//! What a route is, said where it is registered ([`crate::routes`]): who may call it, how long it may take, how much it may
-//! be sent, and what it costs. The services judge again who may.
+//! The class of a route, set where it is registered ([`crate::routes`]): who may call it, its deadline, body limit
+//! and cost. The services authorize again.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::cost::Cost;
 
 /// A form that a person fills in.
 pub(crate) const FORM_BYTES: usize = 16 * 1024;
-/// Searches, scripts, databases and records: JSON that a program puts together.
+/// Searches, scripts, databases and records: JSON built by a program.
 pub(crate) const ORDINARY_BYTES: usize = 1024 * 1024;
 /// A file: 5 MiB of text, escaped by the most wasteful client.
 pub(crate) const FILE_BYTES: usize = 16 * 1024 * 1024;
@@ -24,60 +24,60 @@ const ORDINARY_BUDGET: Duration = Duration::from_secs(15);
 /// A search may wait 10 s for the index before it begins, and a script may scan for 10 s.
 const PATIENT_BUDGET: Duration = Duration::from_secs(30);
 
-/// The largest file over a slow line.
+/// The largest file over a slow connection.
 const UPLOAD_BUDGET: Duration = Duration::from_secs(600);
 
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// Whoever comes.
+    /// Anybody, without authentication.
     Anyone,
-    /// A caller with an API token, which holds the permission where one is named.
+    /// A caller with an API token, holding this permission if one is given.
     Token(Option<Permission>),
-    /// Whoever sends no token, or one that opens something.
+    /// An anonymous caller, or one with a valid token.
     TokenIfSent,
-    /// An agent. The handler lets it in: what its request counts stands in the body.
+    /// An agent. The MCP handler admits it, because its cost depends on the body.
     Agent,
     /// A signed-in person.
     Person,
     /// A member of the workspace that the path or the query names.
     Member,
-    /// An owner or admin of that workspace; the text begins the refusal, such as "adding members".
+    /// An owner or admin of that workspace; the text is the start of the refusal, such as "adding members".
     Manager(&'static str),
 }
 
-/// Which part of the gateway a route belongs to.
+/// The part of the gateway that a route belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
-    /// The API of programs.
+    /// The public REST API.
     Rest,
-    /// Agents.
+    /// The MCP endpoint.
     Mcp,
     /// The console's JSON API.
     Console,
-    /// Pages of the console's people.
+    /// The console's HTML pages.
     Page,
     /// OAuth, documents, health.
     Open,
 }
 
 impl Surface {
-    /// Whether answers say how the caller's rate-limit windows stand.
+    /// Whether responses carry rate-limit headers.
     pub(crate) const fn shows_limits(self) -> bool {
         matches!(self, Self::Rest | Self::Mcp | Self::Console)
     }
 
-    /// Whether they say it of the source address where no token is known.
+    /// Whether those fall back to the source address's window if there is no token.
     pub(crate) const fn counts_addresses(self) -> bool {
         matches!(self, Self::Rest | Self::Mcp)
     }
 
-    /// Whether browsers bring a session cookie, also with requests that another site's page makes.
+    /// Whether browsers attach a session cookie, also to cross-site requests.
     pub(crate) const fn takes_cookies(self) -> bool {
         matches!(self, Self::Console | Self::Page)
     }
 
-    /// What the services are told of it.
+    /// The channel reported to the services.
     pub(crate) const fn channel(self) -> Channel {
         match self {
             Self::Rest => Channel::Rest,
@@ -92,18 +92,18 @@ impl Surface {
 pub(crate) struct Class {
     pub(crate) surface: Surface,
     pub(crate) who: Who,
-    /// After it the request is answered with an error.
+    /// The deadline.
     pub(crate) budget: Duration,
-    /// A larger body is refused.
-    pub(crate) most_bytes: usize,
-    /// What it takes of this process's capacity.
+    /// The body limit.
+    pub(crate) max_bytes: usize,
+    /// What it costs of this process's capacity.
     pub(crate) cost: Cost,
-    /// Whether answers may hold a secret, so that they are never compressed.
+    /// Whether responses may hold a secret; those are never compressed.
     pub(crate) has_secrets: bool,
 }
 
 impl Class {
-    /// What is neither registered nor below a part of the gateway: the 404 of an unknown address.
+    /// The class of an unknown address (404).
     pub(crate) const UNKNOWN: Self = Self::new(Surface::Open, Who::Anyone);
 
     pub(crate) const fn new(surface: Surface, who: Who) -> Self {
@@ -112,10 +112,10 @@ impl Class {
             Surface::Console => Cost::LIST,
             Surface::Page => Cost::PAGE,
         };
-        Self { surface, who, budget: ORDINARY_BUDGET, most_bytes: ORDINARY_BYTES, cost, has_secrets: false }
+        Self { surface, who, budget: ORDINARY_BUDGET, max_bytes: ORDINARY_BYTES, cost, has_secrets: false }
     }
 
-    /// An operation of `/api/v1` that takes that permission.
+    /// An operation of `/api/v1` that requires the permission.
     pub(crate) const fn rest(needed: Permission) -> Self {
         Self::new(Surface::Rest, Who::Token(Some(needed)))
     }
@@ -124,25 +124,25 @@ impl Class {
         Self { cost, ..self }
     }
 
-    /// It may wait, for the index or for a script.
+    /// With a longer deadline, for waiting on the index or a script.
     pub(crate) const fn patient(self) -> Self {
         Self { budget: PATIENT_BUDGET, ..self }
     }
 
-    /// It takes files as they come.
+    /// With the deadline of uploads.
     pub(crate) const fn with_upload(self) -> Self {
         Self { budget: UPLOAD_BUDGET, ..self }
     }
 
-    pub(crate) const fn up_to(self, most_bytes: usize) -> Self {
-        Self { most_bytes, ..self }
+    pub(crate) const fn up_to(self, max_bytes: usize) -> Self {
+        Self { max_bytes, ..self }
     }
 
     pub(crate) const fn with_secrets(self) -> Self {
         Self { has_secrets: true, ..self }
     }
 
-    /// The class of a method that the route does not take: whoever sends a token is known all the same, and counted.
+    /// The class of a method that the route does not support: a token is still authenticated and counted.
     pub(crate) const fn of_other_methods(self) -> Self {
         let who = match self.surface {
             Surface::Rest => Who::TokenIfSent,
@@ -151,7 +151,7 @@ impl Class {
         Self { who, ..self }
     }
 
-    /// The class of the route that a request has reached, as the edge noted it.
+    /// The class of the matched route, as the edge recorded it.
     pub(crate) fn of(request: &Extensions) -> Self {
         request.get().copied().unwrap_or(Self::UNKNOWN)
     }

@@ -1,7 +1,7 @@
-//! Which answers are compressed: JSON and pages that are large enough to gain by it, and that hold no secret.
+//! Which responses are compressed: JSON and HTML, large enough to be worth it and free of secrets.
 //!
-//! The length of a compressed answer tells how much of it repeats: whoever can put text of their own beside a secret, and
-//! sees lengths pass by, finds the secret out letter by letter (BREACH). So answers that may hold one stay as they are.
+//! The length of a compressed response reveals repetition: an attacker who can inject text next to a secret and
+//! observe lengths can guess it letter by letter (BREACH). So responses that may hold a secret are not compressed.
 
 use axum::response::Response;
 use http::header;
@@ -9,34 +9,34 @@ use http_body::Body;
 use tower_http::CompressionLevel;
 use tower_http::compression::{CompressionLayer, Predicate};
 
-/// Below that the head of the answer is most of it.
-const LEAST_BYTES: u64 = 1024;
-const KINDS: [&[u8]; 2] = [b"application/json", b"text/html"];
+/// Below this size, the headers dominate.
+const MIN_BYTES: u64 = 1024;
+const CONTENT_TYPES: [&[u8]; 2] = [b"application/json", b"text/html"];
 
-/// What compresses, in the way that the caller likes best. The quickest level: most of the gain, for a fraction of the
-/// time.
-pub(crate) fn layer() -> CompressionLayer<Gainful> {
-    CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(Gainful)
+/// Compresses with the encoding that the client prefers, at the fastest level: most of the gain for a fraction of
+/// the time.
+pub(crate) fn layer() -> CompressionLayer<WorthCompressing> {
+    CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(WorthCompressing)
 }
 
-/// Leaves an answer as it is, since it may hold secrets.
+/// Exempts a response that may hold secrets.
 pub(crate) fn forbid(response: &mut Response) {
     response.extensions_mut().insert(Secret);
 }
 
-/// The answer may hold a secret.
+/// Marks a response that may hold a secret.
 #[derive(Debug, Clone, Copy)]
 struct Secret;
 
-/// Tells which answers are compressed.
+/// The compression predicate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gainful;
+pub(crate) struct WorthCompressing;
 
-impl Predicate for Gainful {
+impl Predicate for WorthCompressing {
     fn should_compress<B: Body>(&self, response: &http::Response<B>) -> bool {
         let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
-        kind.is_some_and(|kind| KINDS.iter().any(|known| kind.starts_with(known)))
-            && response.body().size_hint().lower() > LEAST_BYTES
+        kind.is_some_and(|kind| CONTENT_TYPES.iter().any(|known| kind.starts_with(known)))
+            && response.body().size_hint().lower() > MIN_BYTES
             && response.extensions().get::<Secret>().is_none()
     }
 }
@@ -51,7 +51,7 @@ mod tests {
         if has_secrets {
             forbid(&mut response);
         }
-        Gainful.should_compress(&response)
+        WorthCompressing.should_compress(&response)
     }
 
     #[test]

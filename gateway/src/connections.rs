@@ -1,4 +1,4 @@
-//! Tells svc-retrieval that agents have reached a workspace over MCP, from which it knows when they first did.
+//! Reports to svc-retrieval that agents have reached a workspace over MCP, for its record of the first connection.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use quick_cache::sync::Cache;
 
 use crate::upstreams::Upstreams;
 
-/// Workspaces that were reported; when one falls out, it is reported again, which changes nothing.
-const REMEMBERED: usize = 16_384;
+/// Workspaces already reported; an evicted one is reported again, which is idempotent.
+const MAX_WORKSPACES: usize = 16_384;
 
 /// The workspaces that this process has reported.
 pub(crate) struct Connections {
@@ -22,10 +22,10 @@ cairn_chassis::debug_fields!(Connections);
 
 impl Connections {
     pub(crate) fn new(upstreams: Arc<Upstreams>) -> Self {
-        Self { upstreams, reported: Cache::new(REMEMBERED) }
+        Self { upstreams, reported: Cache::new(MAX_WORKSPACES) }
     }
 
-    /// Reports a workspace, once a process; no request waits for it. What fails is tried again with the next request.
+    /// Reports a workspace once per process, in the background. A failed report is retried with the next request.
     pub(crate) fn report(self: &Arc<Self>, workspace: Option<WorkspaceId>, call: &Call) {
         let Some(workspace) = workspace else { return };
         if self.reported.get(&workspace).is_some() {

@@ -1,8 +1,8 @@
-//! What surrounds every request: its id, its deadline, a span, metrics, and the one error body, also for panics; inside
-//! of it, rate limits.
+//! Middleware around every request: request id, deadline, span, metrics and the one error body, also for panics;
+//! rate limits run inside it.
 
-mod failures;
-mod served;
+mod failure_log;
+mod request_metrics;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -27,34 +27,34 @@ use tower::ServiceBuilder;
 use tracing::{Instrument as _, Span, field};
 use uuid::Uuid;
 
-use self::failures::Failures;
-use self::served::{Label, Served, UNMATCHED};
+use self::failure_log::FailureLog;
+use self::request_metrics::{MethodLabel, RequestMetrics, UNMATCHED};
 use crate::app::App;
 use crate::error::Error;
 use crate::guard::{self, Guard};
 use crate::health;
-use crate::held::{self, Holdings};
 use crate::in_flight::InFlight;
-use crate::intake::Room;
+use crate::intake::BodyPermits;
 use crate::json_body::JsonBody;
 use crate::origin::Origins;
-use crate::pages::Asked;
+use crate::pages::PageRequest;
 use crate::routes::{Classes, Routes};
+use crate::suspension::{self, Permits};
 use crate::upstreams::Upstreams;
 use crate::{compression, security_headers, unread_body};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const LONGEST_REQUEST_ID: usize = 128;
+const MAX_REQUEST_ID_LENGTH: usize = 128;
 
-/// The whole public router: routes, the two fallbacks, and the edge around all of them.
+/// The whole public router: routes, the two fallbacks, and the edge middleware around all of them.
 pub(crate) fn around(routes: Routes, app: App) -> Router {
     let (router, classes) = routes.into_parts();
     let ambient = Ambient::from_ref(&app);
     let edge = Arc::new(Edge {
         ids: ambient.ids,
         clock: ambient.clock,
-        failures: Failures::default(),
-        served: Served::on(classes.paths()),
+        failure_log: FailureLog::default(),
+        request_metrics: RequestMetrics::on(classes.paths()),
         origins: FromRef::from_ref(&app),
         guard: Guard::of(&app),
         in_flight: FromRef::from_ref(&app),
@@ -64,7 +64,7 @@ pub(crate) fn around(routes: Routes, app: App) -> Router {
     router
         .fallback(async || Error::unknown_route())
         .method_not_allowed_fallback(async || Error::method_not_allowed())
-        // One stack: a router boxes whatever it is given, and copies each box for every request.
+        // A single stack: the router boxes every layer and clones each box per request.
         .layer(
             ServiceBuilder::new()
                 .layer(compression::layer())
@@ -76,8 +76,8 @@ pub(crate) fn around(routes: Routes, app: App) -> Router {
 struct Edge {
     ids: IdSource,
     clock: Arc<dyn Clock>,
-    failures: Failures,
-    served: Served,
+    failure_log: FailureLog,
+    request_metrics: RequestMetrics,
     origins: Arc<Origins>,
     guard: Guard,
     in_flight: Arc<InFlight>,
@@ -88,10 +88,10 @@ struct Edge {
 async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (mut request, unread) = unread_body::watch(request);
-    // A body takes room; most requests have none.
-    let room = (!request.body().is_end_stream()).then(Room::default);
+    // Only a request with a body needs body permits; most have none.
+    let body_permits = (!request.body().is_end_stream()).then(BodyPermits::default);
     let id = request_id(request.headers(), &edge.ids);
-    let method = Label::of(request.method());
+    let method = MethodLabel::of(request.method());
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let matched = matched.as_ref().map(MatchedPath::as_str);
     let class = edge.classes.of(matched, request.method(), request.uri().path());
@@ -101,34 +101,34 @@ async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     let call = call.with_client(client.unwrap_or_default());
     request.extensions_mut().insert(call);
     request.extensions_mut().insert(class);
-    if let Some(room) = &room {
-        request.extensions_mut().insert(room.clone());
+    if let Some(body_permits) = &body_permits {
+        request.extensions_mut().insert(body_permits.clone());
     }
-    let asked = Asked::read(class, &mut request);
+    let asked = PageRequest::read(class, &mut request);
 
     let span =
         tracing::info_span!("http", method = method.as_str(), route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
-    // Who asks whether this process lives must not take its being busy for its end.
+    // Probes bypass the limit: an overloaded process must not look dead to its orchestrator.
     let is_probe = health::PROBES.contains(&route);
-    let taken = if is_probe { Ok(None) } else { edge.in_flight.take().map(Some) };
-    let answered = match taken {
+    let permit = if is_probe { Ok(None) } else { edge.in_flight.acquire().map(Some) };
+    let answered = match permit {
         Err(problem) => Error::from(problem).into_response(),
-        Ok(taken) => {
-            if let Some(taken) = &taken {
-                Holdings::note(request.extensions_mut(), taken);
-                request = request.map(|body| held::counted(taken, body));
+        Ok(permit) => {
+            if let Some(permit) = &permit {
+                Permits::add(request.extensions_mut(), permit);
+                request = request.map(|body| suspension::track_body(permit, body));
             }
             let answered = {
-                // Large, and moved by whoever takes it by value.
+                // Pinned here because the future is large and passing it by value would copy it.
                 let serving = pin!(guard::serve(&edge.guard, class, request, next));
                 answer(serving, class.budget).instrument(span.clone()).await
             };
-            drop(taken);
+            drop(permit);
             answered
         }
     };
-    drop(room);
+    drop(body_permits);
     let mut response = with_body(answered, asked.as_ref(), &id, &edge.upstreams).await;
     unread.mark(&mut response);
     if class.has_secrets {
@@ -139,7 +139,7 @@ async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     response
 }
 
-/// A request never hangs and never takes the connection down with it.
+/// Bounds the handler by the deadline and turns a panic into a 500, so the connection survives.
 async fn answer(handler: impl Future<Output = Response>, budget: Duration) -> Response {
     match tokio::time::timeout(budget, AssertUnwindSafe(handler).catch_unwind()).await {
         Ok(Ok(response)) => response,
@@ -151,10 +151,10 @@ async fn answer(handler: impl Future<Output = Response>, budget: Duration) -> Re
     }
 }
 
-/// Writes the error body that a handler left to us: a page for a browser that asked for one, else JSON.
+/// Renders the error body that a handler left to the edge: a page for a browser, JSON for everybody else.
 async fn with_body(
     mut response: Response,
-    asked: Option<&Asked>,
+    asked: Option<&PageRequest>,
     id: &str,
     upstreams: &Upstreams,
 ) -> Response {
@@ -184,20 +184,20 @@ async fn with_body(
 }
 
 impl Edge {
-    fn measure(&self, response: &Response, method: Label, route: &str, took: Duration, span: &Span) {
+    fn measure(&self, response: &Response, method: MethodLabel, route: &str, took: Duration, span: &Span) {
         let status = response.status().as_u16();
         span.record("status", status);
         let duration_ms = took.as_secs_f64() * 1e3;
         if !response.status().is_server_error() {
             tracing::debug!(parent: span, status, duration_ms, "request served");
-        } else if let Some(left_out) = self.failures.note(self.clock.now()) {
+        } else if let Some(left_out) = self.failure_log.admit(self.clock.now()) {
             tracing::warn!(parent: span, status, duration_ms, left_out, "request failed");
         }
-        self.served.note(method, route, response.status(), took);
+        self.request_metrics.record(method, route, response.status(), took);
     }
 }
 
-/// The caller's id when it is well formed, so that it can find its request in our log; else a new one.
+/// The caller's id if it is well formed, so that callers can find their request in the log; else a new one.
 pub(crate) fn request_id(headers: &HeaderMap, ids: &IdSource) -> String {
     headers
         .get(REQUEST_ID)
@@ -208,7 +208,7 @@ pub(crate) fn request_id(headers: &HeaderMap, ids: &IdSource) -> String {
 
 fn is_request_id(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    (1..=LONGEST_REQUEST_ID).contains(&text.len()) && text.bytes().all(allowed)
+    (1..=MAX_REQUEST_ID_LENGTH).contains(&text.len()) && text.bytes().all(allowed)
 }
 
 #[cfg(test)]

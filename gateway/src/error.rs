@@ -13,16 +13,16 @@ use utoipa::ToSchema;
 
 use crate::validate;
 
-/// What a caller waits when nobody knows how long an outage lasts.
+/// `Retry-After` if the length of an outage is unknown.
 const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 
-/// What a caller waits while a service is older than the gateway.
+/// `Retry-After` while a service is older than the gateway (rolling upgrade).
 const UPGRADE: Duration = Duration::from_secs(5);
 
-/// An error on its way to the caller: a status, a code of the contract, and what a person should know.
+/// An error on its way to the caller: HTTP status, error code of the contract, and message.
 ///
-/// As a response it carries itself in the extensions; [`crate::edge`] writes the body, because only the edge knows
-/// the request id.
+/// As a response it travels in the extensions; [`crate::edge`] renders the body, because only the edge knows the
+/// request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Error {
     pub(crate) status: StatusCode,
@@ -52,7 +52,7 @@ impl Error {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message)
     }
 
-    /// A body that is no JSON, or holds more than anybody reads.
+    /// A body that is not valid JSON, or exceeds the parser's limits.
     pub(crate) fn unreadable(why: Unreadable) -> Self {
         match why {
             Unreadable::Invalid(_) => {
@@ -79,7 +79,7 @@ impl Error {
         Self::new(StatusCode::FORBIDDEN, "ORIGIN_NOT_ALLOWED", message.into())
     }
 
-    /// The body, with the id under which the log has the rest.
+    /// The body, with the request id for finding the log entries.
     pub(crate) fn body(&self, request_id: &str) -> ErrorBody {
         ErrorBody {
             error: self.code.to_owned(),
@@ -127,16 +127,15 @@ impl From<Problem> for Error {
     }
 }
 
-/// Reads what an upstream answered. Texts that tonic or a proxy made may hold addresses of the mesh, so where no
-/// service of ours is sure to have written the message, ours replaces it. Services name fields as protobuf does, and
-/// our callers know them as JSON does.
+/// Converts an upstream's status. A message made by tonic or a proxy may contain addresses of the mesh, so unless
+/// one of our services wrote it, it is replaced. Field names are translated from protobuf to JSON.
 pub(crate) fn from_upstream(status: &Status) -> Problem {
     if is_unknown_there(status) {
         return Problem::unavailable("a service that this needs is being replaced; try again soon", UPGRADE);
     }
     let mut problem = Problem::from_status(status);
     for violation in &mut problem.violations {
-        // What stands behind `values.` are ids and names of the caller's own.
+        // What follows `values.` are the caller's own ids and names.
         if !violation.path.starts_with("values.") {
             violation.path = our_name(&violation.path);
         }
@@ -172,14 +171,14 @@ pub(crate) fn from_upstream(status: &Status) -> Problem {
     problem
 }
 
-/// Whether the service has no such method: it is older than this gateway, and about to be replaced. What a service cannot do
-/// for other reasons it says in words of its own.
+/// Whether the service lacks the method: it is older than this gateway, and about to be upgraded. Other
+/// unimplemented features carry a message of their own.
 fn is_unknown_there(status: &Status) -> bool {
     let is_generic = status.message().is_empty() || status.message() == Code::Unimplemented.description();
     status.code() == Code::Unimplemented && is_generic
 }
 
-/// What our callers call a field of a service: lists are paged with `cursor` and `limit` over REST and MCP.
+/// The public name of a service's field: lists are paged with `cursor` and `limit` over REST and MCP.
 fn our_name(path: &str) -> String {
     match path {
         "page_token" | "pageToken" => "cursor".to_owned(),
@@ -204,7 +203,7 @@ impl IntoResponse for Error {
     }
 }
 
-/// Rounded up: a caller that comes back after it must not be early.
+/// Rounded up, so that a caller that waits this long is not early.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }

@@ -1,4 +1,4 @@
-//! From a request to typed, checked inputs, with our errors and none of the framework's.
+//! Extractors: typed, validated inputs whose rejections are our errors and never the framework's.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::intake::Intake;
 use crate::schema::Input;
 use crate::validate;
 
-/// A JSON body, checked against its schema.
+/// A JSON body, validated against its schema.
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 
@@ -34,7 +34,7 @@ where
     }
 }
 
-/// A JSON body that may be left out: then it says what is usual.
+/// An optional JSON body; an empty one yields the default.
 #[derive(Debug)]
 pub(crate) struct JsonIfSent<T>(pub(crate) T);
 
@@ -61,7 +61,7 @@ where
         return Err(Error::not_json());
     }
     let (parts, body) = request.into_parts();
-    let limit = Class::of(&parts.extensions).most_bytes;
+    let limit = Class::of(&parts.extensions).max_bytes;
     let caller = parts.extensions.get::<Caller>();
     let workspace = caller.and_then(|caller| caller.identity.claims.workspace);
     let intake = Arc::<Intake>::from_ref(state);
@@ -77,7 +77,7 @@ fn read_body<T: Input>(bytes: &[u8]) -> Result<T, Error> {
     Ok(validate::read(value, "body")?)
 }
 
-/// JSON Schema takes 5.0 for an integer, serde does not.
+/// JSON Schema accepts 5.0 as an integer, serde does not.
 fn whole_numbers(fields: &mut Map<String, Value>) {
     for value in fields.values_mut() {
         if let Some(whole) = value.as_f64().filter(|_| value.is_f64()).and_then(validate::whole) {
@@ -86,7 +86,7 @@ fn whole_numbers(fields: &mut Map<String, Value>) {
     }
 }
 
-/// No Content-Type counts as JSON: nothing else is taken here.
+/// A missing Content-Type counts as JSON: these routes accept nothing else.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let Some(sent) = headers.get(header::CONTENT_TYPE) else {
         return true;
@@ -96,7 +96,7 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// Query parameters, checked against their schema; unknown ones are ignored.
+/// Query parameters, validated against their schema; unknown ones are ignored.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 
@@ -112,7 +112,7 @@ impl<S: Send + Sync, T: Input> FromRequestParts<S> for Query<T> {
         })?;
         let mut fields = Map::new();
         for (name, text) in pairs.0 {
-            // A parameter that is a list is given once for each of its values; of another one the last value counts.
+            // A list parameter is repeated, once per value; for a scalar the last value wins.
             match fields.get_mut(&name) {
                 Some(Value::Array(values)) => values.push(Value::String(text)),
                 Some(value) => *value = Value::String(text),
@@ -130,7 +130,7 @@ impl<S: Send + Sync, T: Input> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// An id in the path. One that is malformed names nothing that exists.
+/// An id in the path. A malformed id cannot name anything, so it is 404 and not 400.
 #[derive(Debug)]
 pub(crate) struct PathId<T>(pub(crate) T);
 

@@ -1,4 +1,4 @@
-//! Places of programs that wait for changes: how many there may be, of one token and in all.
+//! Limits on long polls and streams of changes, per token and per process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,92 +9,92 @@ use tokio::sync::watch;
 
 use crate::auth::CallerIdentity;
 
-/// Calls that wait and streams of one token at once.
+/// Concurrent long polls and streams per token.
 const MOST_OF_TOKEN: usize = 16;
-/// Of this process at once.
-const MOST: usize = 1_024;
-/// When it may be tried again.
+/// Concurrent long polls and streams of this process.
+const MAX_FOLLOWERS: usize = 1_024;
+/// `Retry-After` of a refusal.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Who waits for changes through this process.
+/// Who follows changes through this process.
 #[derive(Debug)]
-pub(crate) struct Follows {
-    seats: Mutex<Seats>,
+pub(crate) struct FollowLimit {
+    counts: Mutex<Counts>,
     closed: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
-struct Seats {
+struct Counts {
     of_tokens: HashMap<String, usize>,
     total: usize,
 }
 
-impl Default for Follows {
+impl Default for FollowLimit {
     fn default() -> Self {
-        Self { seats: Mutex::default(), closed: watch::Sender::new(false) }
+        Self { counts: Mutex::default(), closed: watch::Sender::new(false) }
     }
 }
 
-impl Follows {
-    /// Ends every wait and every stream, so that a server that drains need not wait for them.
+impl FollowLimit {
+    /// Ends every long poll and stream, so that draining does not wait for them.
     pub(crate) fn close(&self) {
         self.closed.send_replace(true);
     }
 
-    fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place among those that wait.
-    pub(crate) fn join(self: &Arc<Self>, caller: &CallerIdentity) -> Result<Seat, Problem> {
+    /// Acquires a slot.
+    pub(crate) fn join(self: &Arc<Self>, caller: &CallerIdentity) -> Result<FollowPermit, Problem> {
         if *self.closed.borrow() {
             return Err(Problem::unavailable("this server is going down; another answers", RETRY));
         }
         let token = caller.claims.principal.id.clone();
-        let mut seats = self.seats();
-        if seats.total >= MOST {
+        let mut counts = self.counts();
+        if counts.total >= MAX_FOLLOWERS {
             return Err(Problem::unavailable("too many programs wait for changes at once", RETRY));
         }
-        let own = seats.of_tokens.entry(token.clone()).or_default();
+        let own = counts.of_tokens.entry(token.clone()).or_default();
         if *own >= MOST_OF_TOKEN {
             let message =
                 format!("this token waits for changes {MOST_OF_TOKEN} times already: end one of these first");
             return Err(Problem { retry_after: Some(RETRY), ..Problem::new(Reason::RateLimited, message) });
         }
         *own += 1;
-        seats.total += 1;
-        metrics::gauge!("cairn_change_followers").set(u32::try_from(seats.total).unwrap_or(u32::MAX));
-        drop(seats);
-        Ok(Seat { follows: Arc::clone(self), token, closed: self.closed.subscribe() })
+        counts.total += 1;
+        metrics::gauge!("cairn_change_followers").set(u32::try_from(counts.total).unwrap_or(u32::MAX));
+        drop(counts);
+        Ok(FollowPermit { follows: Arc::clone(self), token, closed: self.closed.subscribe() })
     }
 }
 
-/// A place among those that wait; given back when it is dropped.
+/// A slot; released on drop.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    follows: Arc<Follows>,
+pub(crate) struct FollowPermit {
+    follows: Arc<FollowLimit>,
     token: String,
     closed: watch::Receiver<bool>,
 }
 
-impl Seat {
-    /// Ends when the server goes down.
-    pub(crate) async fn ended(&mut self) {
-        // A sender that is gone has closed, too.
+impl FollowPermit {
+    /// Resolves when the server shuts down.
+    pub(crate) async fn shutdown(&mut self) {
+        // A dropped sender means closed, too.
         let _ = self.closed.wait_for(|closed| *closed).await;
     }
 }
 
-impl Drop for Seat {
+impl Drop for FollowPermit {
     fn drop(&mut self) {
-        let mut seats = self.follows.seats();
-        seats.total = seats.total.saturating_sub(1);
-        if let Some(count) = seats.of_tokens.get_mut(&self.token) {
+        let mut counts = self.follows.counts();
+        counts.total = counts.total.saturating_sub(1);
+        if let Some(count) = counts.of_tokens.get_mut(&self.token) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                seats.of_tokens.remove(&self.token);
+                counts.of_tokens.remove(&self.token);
             }
         }
-        metrics::gauge!("cairn_change_followers").set(u32::try_from(seats.total).unwrap_or(u32::MAX));
+        metrics::gauge!("cairn_change_followers").set(u32::try_from(counts.total).unwrap_or(u32::MAX));
     }
 }

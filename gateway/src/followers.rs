@@ -1,7 +1,7 @@
-//! The stream that a program follows (REST as server-sent events, MCP as notifications).
+//! The stream of changes that a program follows (REST as server-sent events, MCP as notifications).
 //!
-//! A stream asks who its caller is before each round, and once more before it tells what the round brought: so nothing is told
-//! to a token that has ended, or that is bound to other folders by then.
+//! The caller is authenticated before each batch is read, and again before it is delivered: nothing is sent to a
+//! token that has expired, or whose folder scope has changed meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,96 +14,96 @@ use http::request::Parts;
 use crate::answers::{Change, Changes};
 use crate::auth::{Authenticator, CallerIdentity, call_of};
 use crate::class::Class;
-use crate::follow::Seat;
-use crate::operations::changes::{self, Asked, Place};
+use crate::follow::FollowPermit;
+use crate::operations::changes::{self, Cursor, ListOptions};
 use crate::upstreams::Upstreams;
 
-/// How long a round of a stream waits: after it a token that has ended is found out, though nothing happens.
-const ROUND: Duration = Duration::from_secs(5);
+/// The longest wait for a batch: it bounds how late an idle stream notices that its token has expired.
+const MAX_BATCH_WAIT: Duration = Duration::from_secs(5);
 const BUDGET: Duration = Duration::from_secs(10);
-/// Changes of a round at most.
-const AT_ONCE: u32 = 200;
+/// Changes per batch at most.
+const MAX_BATCH: u32 = 200;
 
-/// By which door a follower's token comes in.
+/// The entry point that the follower's token came in by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum EntryPoint {
     Api,
     Mcp,
 }
 
-/// Somebody who follows the changes of their workspace.
+/// A follower of the changes of its workspace.
 pub(crate) struct Follower {
-    pub(crate) seat: Seat,
+    pub(crate) permit: FollowPermit,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) authenticator: Arc<Authenticator>,
-    /// Of the request that began it: what tells who it is.
+    /// The head of the request that opened the stream, for authenticating again.
     pub(crate) parts: Parts,
-    pub(crate) door: Door,
-    pub(crate) place: Place,
+    pub(crate) entry_point: EntryPoint,
+    pub(crate) cursor: Cursor,
 }
 
-/// What a round of a stream brought: its changes, in whose name, and the place behind them.
-pub(crate) struct Round {
+/// A batch of changes, and the identity they are delivered under.
+pub(crate) struct Batch {
     pub(crate) changes: Vec<Change>,
     pub(crate) caller: Arc<CallerIdentity>,
     pub(crate) call: Call,
 }
 
 impl Follower {
-    /// The rounds that brought something. It ends with the token, and when the server goes down.
-    pub(crate) fn rounds(self) -> impl Stream<Item = Round> + Send {
+    /// The non-empty batches. Ends with the token, and when the server shuts down.
+    pub(crate) fn batches(self) -> impl Stream<Item = Batch> + Send {
         stream::unfold(self, |mut follower| async {
-            let round = follower.next().await?;
-            Some((round, follower))
+            let batch = follower.next().await?;
+            Some((batch, follower))
         })
     }
 
-    /// Each change, and the place behind it.
-    pub(crate) fn changes(self) -> impl Stream<Item = (Change, Place)> + Send {
-        let start = (self.place, self, VecDeque::new());
-        stream::unfold(start, |(place, mut follower, mut waiting)| async move {
+    /// Each change, with the cursor after it.
+    pub(crate) fn changes(self) -> impl Stream<Item = (Change, Cursor)> + Send {
+        let start = (self.cursor, self, VecDeque::new());
+        stream::unfold(start, |(cursor, mut follower, mut waiting)| async move {
             loop {
                 if let Some(change) = waiting.pop_front() {
                     let change: Change = change;
-                    let place = place.at(change.token);
-                    return Some(((change, place), (place, follower, waiting)));
+                    let cursor = cursor.at(change.token);
+                    return Some(((change, cursor), (cursor, follower, waiting)));
                 }
                 waiting.extend(follower.next().await?.changes);
             }
         })
     }
 
-    async fn next(&mut self) -> Option<Round> {
+    async fn next(&mut self) -> Option<Batch> {
         loop {
             let (caller, call) = self.caller().await?;
-            let asked = Asked { after: Some(self.place), limit: AT_ONCE, wait: ROUND };
-            let read = changes::list(&self.upstreams, &call, asked);
+            let options = ListOptions { after: Some(self.cursor), limit: MAX_BATCH, wait: MAX_BATCH_WAIT };
+            let read = changes::list(&self.upstreams, &call, options);
             let (Changes { changes, .. }, next) = tokio::select! {
-                () = self.seat.ended() => return None,
+                () = self.permit.shutdown() => return None,
                 read = read => read.ok()?,
             };
             if changes.is_empty() {
-                self.place = next;
+                self.cursor = next;
                 continue;
             }
             let (now, call) = self.caller().await?;
-            // Bound to other folders by now: what they cover is looked at anew.
+            // The folder scope has changed: read the batch again under the new one.
             if now.claims.scope != caller.claims.scope {
                 continue;
             }
-            self.place = next;
-            return Some(Round { changes, caller: now, call });
+            self.cursor = next;
+            return Some(Batch { changes, caller: now, call });
         }
     }
 
-    /// Who it is by now; without an answer the stream ends, and its program comes again.
+    /// Authenticates again; on failure the stream ends and the client reconnects.
     async fn caller(&mut self) -> Option<(Arc<CallerIdentity>, Call)> {
         let channel = Class::of(&self.parts.extensions).surface.channel();
         let fresh = Call::within(BUDGET).with_channel(channel);
         self.parts.extensions.insert(fresh);
-        let entered = match self.door {
-            Door::Api => self.authenticator.authenticate(&self.parts).await,
-            Door::Mcp => self.authenticator.authenticate_agent(&self.parts).await,
+        let entered = match self.entry_point {
+            EntryPoint::Api => self.authenticator.authenticate(&self.parts).await,
+            EntryPoint::Mcp => self.authenticator.authenticate_agent(&self.parts).await,
         };
         let caller = entered.ok()?;
         let call = call_of(&self.parts).with_identity(&caller.signed);

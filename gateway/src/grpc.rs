@@ -1,11 +1,11 @@
-//! The public gRPC listener: what programs call instead of REST, under the same limits.
+//! The public gRPC listener: an alternative to REST for programs, under the same limits.
 //!
-//! A call names a method of one of the services for programs ([`door`]), or is answered UNIMPLEMENTED. Who calls is
-//! decided by its metadata, before anything of a message is read, and counts as a request of REST does. The message goes
-//! to the service as it came: every service decides everything anew.
+//! A call names a method of one of the public services ([`public_methods`]), or is answered UNIMPLEMENTED. The caller is
+//! authenticated by metadata, before any of the message is read, and counted like a REST request. The message is
+//! proxied unchanged: every service validates and authorizes it anew.
 
-mod door;
 mod exchange;
+mod public_methods;
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -29,23 +29,23 @@ use tonic::Status;
 use tonic::codegen::Service as _;
 use tracing::Instrument as _;
 
-use self::door::Door;
+use self::public_methods::PublicMethod;
 use crate::admission::{Admission, Tenant};
 use crate::app::App;
 use crate::auth::Authenticator;
 use crate::cost::Cost;
 use crate::edge;
-use crate::held::{self, Holdings};
 use crate::in_flight::InFlight;
 use crate::rate_limit::Limits;
 use crate::rate_limit::headers::ShownWindow;
+use crate::suspension::{self, Permits};
 use crate::upstreams::Upstreams;
 
-/// What callers may not bring: these are for hops inside of the mesh.
+/// Metadata of hops inside the mesh, which callers may not send.
 const INSIDE_ONLY: [&str; 2] = [SERVICE_IDENTITY, CHANNEL];
 const CALLS: &str = "cairn_grpc_public_requests_total";
 
-/// What the listener needs.
+/// The state of the listener.
 #[derive(Clone)]
 struct Listener {
     upstreams: Arc<Upstreams>,
@@ -57,7 +57,7 @@ struct Listener {
     ids: IdSource,
 }
 
-/// All that is served over public gRPC.
+/// The router of public gRPC.
 pub(crate) fn router(app: &App) -> Router {
     let Ambient { verifier, ids, .. } = FromRef::from_ref(app);
     let listener = Listener {
@@ -73,18 +73,18 @@ pub(crate) fn router(app: &App) -> Router {
 }
 
 async fn serve(State(listener): State<Listener>, request: Request) -> Response {
-    // There are no trailers before HTTP/2, so no gRPC.
+    // gRPC needs trailers, which require HTTP/2.
     if request.version() != Version::HTTP_2 {
         return StatusCode::HTTP_VERSION_NOT_SUPPORTED.into_response();
     }
     let (mut parts, body) = request.into_parts();
     let shown = ShownWindow::listen(&mut parts.extensions);
     let id = edge::request_id(&parts.headers, &listener.ids);
-    let door = Door::of(parts.uri.path());
-    let method = door.map_or("unknown", Door::name);
+    let public_method = PublicMethod::of(parts.uri.path());
+    let method = public_method.map_or("unknown", PublicMethod::name);
     let span = tracing::info_span!("grpc", method, request_id = id);
     telemetry::continue_trace(&span, &parts.headers);
-    let answered = answer(&listener, door, parts, body, &id).instrument(span).await;
+    let answered = answer(&listener, public_method, parts, body, &id).instrument(span).await;
     let outcome = if answered.is_ok() { "passed" } else { "refused" };
     metrics::counter!(CALLS, "service" => method, "outcome" => outcome).increment(1);
     let mut response = answered.unwrap_or_else(|problem| Status::from(problem).into_http());
@@ -97,47 +97,47 @@ async fn serve(State(listener): State<Listener>, request: Request) -> Response {
 
 async fn answer(
     listener: &Listener,
-    door: Option<Door>,
+    public_method: Option<PublicMethod>,
     mut parts: Parts,
     body: Body,
     id: &str,
 ) -> Result<Response, Problem> {
-    let Some(door) = door else {
+    let Some(public_method) = public_method else {
         return Err(Problem::unimplemented(
             "there is no such method at this address: it serves cairn.auth.v1.TokenService/Exchange and the \
              services of content, retrieval, ingest and sync that are for programs",
         ));
     };
-    let taken = listener.in_flight.take()?;
-    Holdings::note(&mut parts.extensions, &taken);
-    let body = held::counted(&taken, body);
+    let taken = listener.in_flight.acquire()?;
+    Permits::add(&mut parts.extensions, &taken);
+    let body = suspension::track_body(&taken, body);
     prepare(&mut parts.headers, id);
     let budget = deadline::budget(&parts.headers).unwrap_or(deadline::DEFAULT);
-    let (owner, tenant, cost) = match door {
-        Door::Exchange => return exchange::serve(listener, parts, body, budget, id).await,
-        Door::Public { owner, .. } if !parts.headers.contains_key(header::AUTHORIZATION) => {
+    let (owner, tenant, cost) = match public_method {
+        PublicMethod::Exchange => return exchange::serve(listener, parts, body, budget, id).await,
+        PublicMethod::Public { owner, .. } if !parts.headers.contains_key(header::AUTHORIZATION) => {
             listener.limits.public_read(&parts).await?;
             (owner, Tenant::Address(listener.limits.source(&parts)), Cost::LIST)
         }
-        Door::Public { owner, .. } => (owner, let_in(listener, &parts).await?, Cost::LIST),
-        Door::Service { owner, cost, .. } => (owner, let_in(listener, &parts).await?, cost),
+        PublicMethod::Public { owner, .. } => (owner, let_in(listener, &parts).await?, Cost::LIST),
+        PublicMethod::Service { owner, cost, .. } => (owner, let_in(listener, &parts).await?, cost),
     };
     let place = listener.admission.enter(tenant, cost, &mut parts.extensions).await?;
     let body = match &place {
-        Some(place) => held::counted(place, body),
+        Some(place) => suspension::track_body(place, body),
         None => body,
     };
     pass_on(owner.channel(&listener.upstreams), parts, body, budget).await
 }
 
-/// Whose call it is, counted for its identity.
+/// Authenticates and counts a call; returns its tenant.
 async fn let_in(listener: &Listener, parts: &Parts) -> Result<Tenant, Problem> {
     let caller = authenticate(listener, parts).await?;
     listener.limits.admit(parts, &caller, 1).await.map_err(Problem::from)?;
     Ok(Tenant::of(&caller))
 }
 
-/// What goes to the service beside the message: nothing that only the mesh may say, and an id to find the call by.
+/// Prepares the metadata for the service: strips what is reserved to the mesh and sets the request id.
 fn prepare(headers: &mut HeaderMap, id: &str) {
     for name in INSIDE_ONLY {
         headers.remove(name);
@@ -147,7 +147,7 @@ fn prepare(headers: &mut HeaderMap, id: &str) {
     }
 }
 
-/// The identity that a call carries. One that never held counts for the source address; one that has ended does not:
+/// The identity in the call's metadata. An invalid one counts against the source address; an expired one does not:
 /// its program exchanges its token again.
 async fn authenticate(listener: &Listener, parts: &Parts) -> Result<Identity, Problem> {
     let Some(sent) = parts.headers.get(header::AUTHORIZATION) else {
@@ -175,7 +175,7 @@ async fn authenticate(listener: &Listener, parts: &Parts) -> Result<Identity, Pr
     }
 }
 
-/// The call as it came, to the service; the answer as it is.
+/// Proxies the call to the service, and the response unchanged.
 async fn pass_on(
     mut channel: ServiceChannel,
     parts: Parts,

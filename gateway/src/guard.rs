@@ -1,5 +1,5 @@
-//! Lets requests in: each as the class of its route says, counted, within the caller's rate limits and the caller's share
-//! of what this process can do.
+//! Request admission by route class: authentication, rate limits, authorization, and the tenant's share of this
+//! process's capacity.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,19 +11,19 @@ use cairn_chassis::call::Channel;
 use http::request::Parts;
 use http::{HeaderValue, header};
 
-use crate::admission::{Admission, Place, Tenant};
+use crate::admission::{Admission, Permit, Tenant};
 use crate::auth::{Authenticator, Caller, CallerIdentity, Member};
 use crate::class::{Class, Surface, Who};
 use crate::cost::Cost;
 use crate::error::Error;
 use crate::events::{self, Events};
-use crate::held;
 use crate::origin::Origins;
 use crate::rate_limit::Limits;
 use crate::rate_limit::headers::{self, ShownWindow};
+use crate::suspension;
 use crate::unread_body;
 
-/// What judges a request before its handler does.
+/// What a request passes before its handler runs.
 #[derive(Clone)]
 pub(crate) struct Guard {
     authenticator: Arc<Authenticator>,
@@ -48,15 +48,15 @@ impl Guard {
     }
 }
 
-/// Serves a request that the class lets in, inside of what gives errors their body.
+/// Serves a request if its class admits it. Runs inside the layer that renders error bodies.
 pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let shown = class.surface.shows_limits().then(|| ShownWindow::listen(&mut parts.extensions));
+    let shown_window = class.surface.shows_limits().then(|| ShownWindow::listen(&mut parts.extensions));
     let source = guard.limits.source(&parts);
     let mut response = match enter(&mut parts, class, guard).await {
-        Ok(place) => {
-            let body = match &place {
-                Some(place) => held::counted(place, body),
+        Ok(permit) => {
+            let body = match &permit {
+                Some(permit) => suspension::track_body(permit, body),
                 None => body,
             };
             handled(guard, class, Request::from_parts(parts, body), next).await
@@ -67,42 +67,42 @@ pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: N
         }
     };
     if class.surface.takes_cookies() {
-        // What the console reads is for one person: nothing on the way may keep it, unless the handler says how.
+        // Console responses are personal: no cache on the way may store them unless the handler says otherwise.
         let caching = response.headers_mut().entry(header::CACHE_CONTROL);
         caching.or_insert(HeaderValue::from_static("no-store"));
     }
-    let Some(shown) = shown else { return response };
-    shown.write(response.headers_mut());
-    if class.surface.counts_addresses() && !shown.is_reported() {
-        // Nobody is known here but the address.
-        if let Some(standing) = guard.limits.address_window(source).await.tightest() {
-            headers::write(standing, response.headers_mut());
+    let Some(shown_window) = shown_window else { return response };
+    shown_window.write(response.headers_mut());
+    if class.surface.counts_addresses() && !shown_window.is_reported() {
+        // No caller is known here but the address.
+        if let Some(window) = guard.limits.address_window(source).await.tightest() {
+            headers::write(window, response.headers_mut());
         }
     }
     response
 }
 
 async fn handled(guard: &Guard, class: Class, request: Request, next: Next) -> Response {
-    let called = Called::of(&request, class);
+    let api_call = ApiCall::of(&request, class);
     let response = next.run(request).await;
-    if let Some(called) = called {
-        called.note(&guard.events, &response);
+    if let Some(api_call) = api_call {
+        api_call.note(&guard.events, &response);
     }
     response
 }
 
-/// Who calls, judged and counted before anybody looks at what the request says, and then a place for it. The handler finds
-/// the caller in the request's extensions.
-async fn enter(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<Arc<Place>>, Error> {
+/// Authenticates, counts and admits a request before any of its content is looked at. The handler finds the caller
+/// in the request's extensions.
+async fn enter(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<Arc<Permit>>, Error> {
     check_origin(parts, class, guard)?;
     let tenant =
         admit(parts, class, guard).await?.unwrap_or_else(|| Tenant::Address(guard.limits.source(parts)));
-    // What an agent's request costs stands in its body.
+    // The cost of an agent's request depends on its body; the MCP handler admits it.
     let cost = if class.who == Who::Agent { Cost::FREE } else { class.cost };
     Ok(guard.admission.enter(tenant, cost, &mut parts.extensions).await?)
 }
 
-/// Whose request it is, where somebody is known.
+/// Authenticates and authorizes the caller; `None` if the class allows anonymous requests.
 async fn admit(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<Tenant>, Error> {
     match class.who {
         Who::Anyone | Who::Agent => Ok(None),
@@ -131,7 +131,7 @@ async fn admit(parts: &mut Parts, class: Class, guard: &Guard) -> Result<Option<
     }
 }
 
-/// A cookie comes along with requests that other sites' pages make: those may not change anything.
+/// Browsers attach the session cookie to cross-site requests too, so those must not change anything (CSRF).
 fn check_origin(parts: &Parts, class: Class, guard: &Guard) -> Result<(), Error> {
     if !class.surface.takes_cookies()
         || parts.method.is_safe()
@@ -143,7 +143,7 @@ fn check_origin(parts: &Parts, class: Class, guard: &Guard) -> Result<(), Error>
     Err(Error::origin_not_allowed(message))
 }
 
-/// `None` where the request names no workspace that can be read: what it says is refused by the handler.
+/// `None` if the request names no parsable workspace: the handler rejects it.
 async fn member(parts: &mut Parts, guard: &Guard) -> Result<Option<Member>, Error> {
     let member = guard.authenticator.member(parts).await?;
     if let Some(member) = &member {
@@ -152,15 +152,15 @@ async fn member(parts: &mut Parts, guard: &Guard) -> Result<Option<Member>, Erro
     Ok(member)
 }
 
-/// A call of a program, for those who look at its workspace. Tools tell of themselves.
-struct Called {
+/// An API call to be shown in the workspace's live view. MCP tools report themselves.
+struct ApiCall {
     identity: Arc<CallerIdentity>,
     tool: String,
     channel: Channel,
     started: Instant,
 }
 
-impl Called {
+impl ApiCall {
     fn of(request: &Request, class: Class) -> Option<Self> {
         if class.surface != Surface::Rest {
             return None;
@@ -172,7 +172,7 @@ impl Called {
     }
 
     fn note(self, events: &Events, response: &Response) {
-        let call = events::Asked {
+        let call = events::CompletedCall {
             channel: self.channel,
             tool: self.tool,
             results: response.extensions().get::<events::Results>().map(|results| results.0),

@@ -1,4 +1,4 @@
-//! The usage guides as pages for people: what agents read, so that both know the same.
+//! The usage guides as HTML pages, so that people can read what agents read.
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -45,7 +45,7 @@ async fn file(Path((name, path)): Path<(String, String)>) -> Result<Response, Er
     Ok(page(file.path, &rendered(file.text)))
 }
 
-/// The files beside the guide's own text.
+/// The files beside `SKILL.md`.
 fn others(guide: &Guide) -> Markup {
     html! {
         @if guide.files.len() > 1 {

@@ -1,33 +1,33 @@
-//! The usage guides: short and true texts in `guides/`, read into the binary by the build with the digest of each file.
+//! The usage guides in `guides/`, embedded by the build script with the digest of each file.
 //!
-//! They are skills of MCP, and what `get_usage_guide` answers.
+//! They are served as MCP skills and by `get_usage_guide`.
 
-/// A guide: a folder with a `SKILL.md` and what that refers to.
+/// A guide: a folder with a `SKILL.md` and the files it refers to.
 #[derive(Debug)]
 pub(crate) struct Guide {
-    /// The folder's name, and the last part of its address.
+    /// The folder's name, and the last segment of its URI.
     pub(crate) name: &'static str,
     /// When an agent should read it.
     pub(crate) description: &'static str,
-    /// All that the front matter of `SKILL.md` says, as JSON.
+    /// The front matter of `SKILL.md`, as JSON.
     pub(crate) front_matter: &'static str,
-    /// Where the text of `SKILL.md` begins, behind its front matter.
+    /// Where the body of `SKILL.md` begins, after its front matter.
     body_at: usize,
-    /// `SKILL.md` first, then the others by their paths.
+    /// `SKILL.md` first, then the others by path.
     pub(crate) files: &'static [GuideFile],
 }
 
 /// A file of a guide.
 #[derive(Debug)]
 pub(crate) struct GuideFile {
-    /// Where it stands in the guide, with `/` between folders.
+    /// Its path within the guide.
     pub(crate) path: &'static str,
     pub(crate) text: &'static str,
     /// `sha256:` and 64 hexadecimal digits, of the text.
     pub(crate) digest: &'static str,
 }
 
-/// The file that a guide begins with.
+/// The main file of every guide.
 pub(crate) const MAIN_FILE: &str = "SKILL.md";
 
 include!(concat!(env!("OUT_DIR"), "/guides.rs"));
@@ -43,12 +43,12 @@ pub(crate) fn named(name: &str) -> Option<&'static Guide> {
 }
 
 impl Guide {
-    /// A file of it by its path.
+    /// A file by its path.
     pub(crate) fn file(&self, path: &str) -> Option<&'static GuideFile> {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// What `SKILL.md` says behind its front matter.
+    /// The body of `SKILL.md`, without its front matter.
     pub(crate) fn body(&self) -> &'static str {
         let main = self.file(MAIN_FILE).map(|file| file.text).unwrap_or_default();
         main.get(self.body_at..).unwrap_or(main)

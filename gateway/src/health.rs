@@ -1,4 +1,4 @@
-//! Whether the process lives (`/healthz`) and whether what it needs does too (`/readyz`).
+//! Liveness (`/healthz`) and readiness (`/readyz`, including the services).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::json_body::JsonBody;
 use crate::routes::Routes;
 use crate::upstreams::Upstreams;
 
-/// A probe must answer sooner than those who probe give up.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Shorter than the timeout of any prober.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 const ALIVE: &str = "/healthz";
 const READY: &str = "/readyz";
-/// What orchestrators and balancers ask.
+/// The probes of orchestrators and load balancers.
 pub(crate) const PROBES: [&str; 2] = [ALIVE, READY];
 
 pub(crate) fn routes() -> Routes {
@@ -44,8 +44,12 @@ async fn alive() -> JsonBody<Health> {
 }
 
 async fn ready(State(upstreams): State<Arc<Upstreams>>) -> Response {
-    let down: Vec<_> =
-        standing(&upstreams).await.into_iter().filter(|(_, serves)| !serves).map(|(name, _)| name).collect();
+    let down: Vec<_> = service_statuses(&upstreams)
+        .await
+        .into_iter()
+        .filter(|(_, serves)| !serves)
+        .map(|(name, _)| name)
+        .collect();
     if down.is_empty() {
         return JsonBody(Health { status: "ok", down }).into_response();
     }
@@ -53,8 +57,8 @@ async fn ready(State(upstreams): State<Arc<Upstreams>>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, JsonBody(Health { status: "unavailable", down })).into_response()
 }
 
-/// Every service by its name, and whether it answers.
-pub(crate) async fn standing(upstreams: &Upstreams) -> Vec<(&'static str, bool)> {
+/// Every service by name, and whether it is serving.
+pub(crate) async fn service_statuses(upstreams: &Upstreams) -> Vec<(&'static str, bool)> {
     let asked = upstreams.named().map(|(name, channel)| async move { (name, serves(channel.clone()).await) });
     join_all(asked).await
 }
@@ -62,8 +66,8 @@ pub(crate) async fn standing(upstreams: &Upstreams) -> Vec<(&'static str, bool)>
 async fn serves(channel: ServiceChannel) -> bool {
     let mut client = HealthClient::new(channel);
     let mut request = tonic::Request::new(HealthCheckRequest { service: String::new() });
-    request.set_timeout(PATIENCE);
-    match tokio::time::timeout(PATIENCE, client.check(request)).await {
+    request.set_timeout(PROBE_TIMEOUT);
+    match tokio::time::timeout(PROBE_TIMEOUT, client.check(request)).await {
         Ok(Ok(response)) => response.into_inner().status() == ServingStatus::Serving,
         Ok(Err(_)) | Err(_) => false,
     }

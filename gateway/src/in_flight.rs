@@ -1,5 +1,6 @@
-//! How many requests this process works on at once. One that is too many is refused before any work begins: a queue would
-//! answer all of them late. Probes and metrics are not counted, and a request is not while it waits ([`crate::held`]).
+//! Concurrency limit of this process. A request above the limit is rejected before any work begins: queueing would
+//! answer all of them late. Probes and metrics are exempt, and a request does not count while it is suspended
+//! ([`crate::suspension`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,63 +9,63 @@ use std::time::Duration;
 use cairn_chassis::status::Problem;
 use metrics::Gauge;
 
-use crate::held::Held;
+use crate::suspension::Suspendable;
 
-/// When a caller may come again that was one too many.
+/// `Retry-After` of a rejected request.
 const BUSY: Duration = Duration::from_secs(1);
 const IN_FLIGHT: &str = "cairn_requests_in_flight";
-/// Requests that were refused with 503, by the bound that they met; [`crate::admission`] has the others.
+/// Requests rejected with 503, by the bound they hit; [`crate::admission`] counts the rest.
 pub(crate) const REFUSED: &str = "cairn_requests_refused_total";
 
-/// The requests under way.
+/// The requests in flight.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    most: usize,
-    under_way: AtomicUsize,
-    /// The same for the metrics.
-    shown: Gauge,
+    limit: usize,
+    count: AtomicUsize,
+    /// Gauge of the same number.
+    gauge: Gauge,
 }
 
-/// A request that was taken in; it counts until this is dropped, but for when it waits.
+/// A permit of the concurrency limit; it counts until dropped, except while its request is suspended.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct Permit {
     in_flight: Arc<InFlight>,
-    waits: AtomicBool,
+    suspended: AtomicBool,
 }
 
 impl InFlight {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, under_way: AtomicUsize::new(0), shown: metrics::gauge!(IN_FLIGHT) }
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, count: AtomicUsize::new(0), gauge: metrics::gauge!(IN_FLIGHT) }
     }
 
-    /// Takes a request in.
+    /// Acquires a permit.
     ///
     /// # Errors
-    /// When too many are under way.
-    pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<Taken>, Problem> {
-        if self.begin() >= self.most {
+    /// When the limit is reached.
+    pub(crate) fn acquire(self: &Arc<Self>) -> Result<Arc<Permit>, Problem> {
+        if self.begin() >= self.limit {
             self.end();
             metrics::counter!(REFUSED, "bound" => "requests").increment(1);
             return Err(Problem::unavailable("too many requests are under way here; try again", BUSY));
         }
-        Ok(Arc::new(Taken { in_flight: Arc::clone(self), waits: AtomicBool::new(false) }))
+        Ok(Arc::new(Permit { in_flight: Arc::clone(self), suspended: AtomicBool::new(false) }))
     }
 
-    /// One more; answers how many there were before.
+    /// Increments the count and returns the previous one.
     fn begin(&self) -> usize {
-        self.shown.increment(1.0);
-        self.under_way.fetch_add(1, Ordering::AcqRel)
+        self.gauge.increment(1.0);
+        self.count.fetch_add(1, Ordering::AcqRel)
     }
 
     fn end(&self) {
-        self.shown.decrement(1.0);
-        self.under_way.fetch_sub(1, Ordering::AcqRel);
+        self.gauge.decrement(1.0);
+        self.count.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-impl Held for Taken {
-    fn set_waiting(&self, waits: bool) {
-        match (self.waits.swap(waits, Ordering::AcqRel), waits) {
+impl Suspendable for Permit {
+    fn set_suspended(&self, suspended: bool) {
+        match (self.suspended.swap(suspended, Ordering::AcqRel), suspended) {
             (false, true) => self.in_flight.end(),
             (true, false) => {
                 self.in_flight.begin();
@@ -74,9 +75,9 @@ impl Held for Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for Permit {
     fn drop(&mut self) {
-        self.set_waiting(true);
+        self.set_suspended(true);
     }
 }
 
@@ -88,36 +89,36 @@ mod tests {
     use http_body_util::BodyExt as _;
 
     use super::*;
-    use crate::held;
+    use crate::suspension;
 
     #[test]
     fn one_too_many_is_refused_until_another_ends() {
         let in_flight = Arc::new(InFlight::new(2));
-        let (first, _second) = (in_flight.take().unwrap(), in_flight.take().unwrap());
-        let refused = in_flight.take().unwrap_err();
+        let (first, _second) = (in_flight.acquire().unwrap(), in_flight.acquire().unwrap());
+        let refused = in_flight.acquire().unwrap_err();
         assert_eq!((refused.reason, refused.retry_after), (Reason::Unavailable, Some(BUSY)));
         drop(first);
-        in_flight.take().unwrap();
+        in_flight.acquire().unwrap();
     }
 
     #[tokio::test]
     async fn who_sends_slowly_keeps_nobody_out() {
         let in_flight = Arc::new(InFlight::new(1));
-        let slow = in_flight.take().unwrap();
+        let slow = in_flight.acquire().unwrap();
         let (sender, parts) = tokio::sync::mpsc::channel::<Bytes>(1);
         let parts = stream::unfold(parts, |mut parts| async move { Some((parts.recv().await?, parts)) });
-        let mut body = held::counted(&slow, Body::from_stream(parts.map(Ok::<_, std::io::Error>)));
-        assert!(in_flight.take().is_err(), "it works");
+        let mut body = suspension::track_body(&slow, Body::from_stream(parts.map(Ok::<_, std::io::Error>)));
+        assert!(in_flight.acquire().is_err(), "it works");
         assert!(futures::poll!(body.frame()).is_pending());
-        let other = in_flight.take().unwrap();
+        let other = in_flight.acquire().unwrap();
         sender.send(Bytes::from_static(b"all")).await.unwrap();
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "all");
         drop(other);
-        assert!(in_flight.take().is_err(), "it works again");
+        assert!(in_flight.acquire().is_err(), "it works again");
         drop(sender);
         assert!(body.frame().await.is_none());
         drop((slow, body));
-        in_flight.take().unwrap();
-        assert_eq!(in_flight.under_way.load(Ordering::Acquire), 0);
+        in_flight.acquire().unwrap();
+        assert_eq!(in_flight.count.load(Ordering::Acquire), 0);
     }
 }

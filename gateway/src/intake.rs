@@ -1,8 +1,8 @@
-//! Bodies on their way in: how much of them is in memory at once, and how many are read at once.
+//! Receives and parses request bodies within bounds on memory and concurrency.
 //!
-//! A body is taken up to the limit of what it is for. What is large takes room that all large bodies share, until its
-//! request is answered, and is read by a thread that may block, of which there are few: whoever finds too many waiting
-//! comes back later. No workspace takes more than half of the room, so that none keeps the others out.
+//! Each route has a size limit. Large bodies share a memory budget, held until their request is answered, and are
+//! parsed on a small number of blocking threads; beyond a bounded queue, requests are refused. No workspace gets
+//! more than half of the budget, so that none starves the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,68 +18,68 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Error;
 
-/// A smaller body is read on the spot: that takes less time than to hand it over.
+/// Smaller bodies are parsed inline: a hand-over to a blocking thread would cost more.
 const SMALL_BYTES: usize = 64 * 1024;
-/// How much of large bodies is in memory at once.
-const ROOM_BYTES: usize = 256 * 1024 * 1024;
-/// Room is taken by so much.
+/// Memory budget of all large bodies together.
+const BUDGET_BYTES: usize = 256 * 1024 * 1024;
+/// Granularity of the budget.
 const UNIT_BYTES: usize = 64 * 1024;
-/// So many large bodies are read at once.
-const TURNS: usize = 2;
-/// So many wait for a turn.
-const WAITING: usize = 30;
+/// Large bodies parsed concurrently.
+const MAX_PARSING: usize = 2;
+/// Large bodies waiting to be parsed.
+const MAX_QUEUED: usize = 30;
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What takes bodies in, for all requests of the process.
+/// The body receiver of the process.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    /// No body of any kind is larger.
-    most: usize,
-    room: Arc<Semaphore>,
-    /// Of the workspaces whose large bodies are under way, what each may still take.
-    shares: Mutex<HashMap<Option<WorkspaceId>, Arc<Semaphore>>>,
-    /// In units.
+    /// Upper bound for any body, whatever its route allows.
+    max_bytes: usize,
+    budget: Arc<Semaphore>,
+    /// The budgets of workspaces with large bodies in flight.
+    workspace_budgets: Mutex<HashMap<Option<WorkspaceId>, Arc<Semaphore>>>,
+    /// A workspace's budget, in units.
     share: usize,
-    /// Turns, and places to wait for one.
-    places: Arc<Semaphore>,
-    turns: Arc<Semaphore>,
+    /// Permits of those that are parsed or wait for it.
+    queue_slots: Arc<Semaphore>,
+    parse_slots: Arc<Semaphore>,
 }
 
-/// The room of a request's body: it is free again when the request is answered.
+/// Holds the permits of a request's body until the request is answered.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Room(Arc<Mutex<Option<Taken>>>);
+pub(crate) struct BodyPermits(Arc<Mutex<Option<Permits>>>);
 
-/// What a body has taken, of its workspace's share and of all.
+/// Permits of a body, of its workspace's budget and of the total.
 #[derive(Debug)]
-struct Taken {
+struct Permits {
     share: OwnedSemaphorePermit,
-    room: OwnedSemaphorePermit,
+    budget: OwnedSemaphorePermit,
 }
 
-impl Room {
-    fn keep(&self, taken: Option<Taken>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = taken;
+impl BodyPermits {
+    fn hold(&self, permits: Option<Permits>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = permits;
     }
 }
 
 impl Intake {
-    pub(crate) fn new(most: usize) -> Self {
-        Self::with(most, ROOM_BYTES, TURNS, WAITING)
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self::with(max_bytes, BUDGET_BYTES, MAX_PARSING, MAX_QUEUED)
     }
 
-    fn with(most: usize, room: usize, turns: usize, waiting: usize) -> Self {
+    fn with(max_bytes: usize, budget: usize, parse_slots: usize, waiting: usize) -> Self {
         Self {
-            most,
-            room: Arc::new(Semaphore::new(room / UNIT_BYTES)),
-            shares: Mutex::default(),
-            share: room / UNIT_BYTES / 2,
-            places: Arc::new(Semaphore::new(turns + waiting)),
-            turns: Arc::new(Semaphore::new(turns)),
+            max_bytes,
+            budget: Arc::new(Semaphore::new(budget / UNIT_BYTES)),
+            workspace_budgets: Mutex::default(),
+            share: budget / UNIT_BYTES / 2,
+            queue_slots: Arc::new(Semaphore::new(parse_slots + waiting)),
+            parse_slots: Arc::new(Semaphore::new(parse_slots)),
         }
     }
 
-    /// The body, if it is not larger than that. Its room is kept with the request; it is of the share of the caller's
-    /// workspace, where that is known.
+    /// Receives a body up to the limit. Its permits are held with the request and come from the budget of the
+    /// caller's workspace, if known.
     pub(crate) async fn receive(
         &self,
         mut body: Body,
@@ -87,77 +87,77 @@ impl Intake {
         request: &Extensions,
         workspace: Option<WorkspaceId>,
     ) -> Result<Bytes, Error> {
-        let limit = limit.min(self.most);
-        // An announced length is believed, so that nobody waits for what will be refused.
+        let limit = limit.min(self.max_bytes);
+        // An announced length is trusted, to refuse early.
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > limit {
             return Err(Error::body_too_large(limit));
         }
-        let mut taken = None;
-        let mut whole = Bytes::new();
-        let mut parts = BytesMut::new();
+        let mut permits = None;
+        let mut single = Bytes::new();
+        let mut buffer = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let Ok(part) = frame.map_err(|_| incomplete())?.into_data() else { continue };
-            let length = whole.len() + parts.len() + part.len();
+            let length = single.len() + buffer.len() + part.len();
             if length > limit {
                 return Err(Error::body_too_large(limit));
             }
-            self.take_room(&mut taken, length, workspace)?;
-            if whole.is_empty() && parts.is_empty() {
-                whole = part;
+            self.acquire(&mut permits, length, workspace)?;
+            if single.is_empty() && buffer.is_empty() {
+                single = part;
                 continue;
             }
-            if parts.is_empty() {
-                parts.reserve(announced.max(length));
-                parts.extend_from_slice(&std::mem::take(&mut whole));
+            if buffer.is_empty() {
+                buffer.reserve(announced.max(length));
+                buffer.extend_from_slice(&std::mem::take(&mut single));
             }
-            parts.extend_from_slice(&part);
+            buffer.extend_from_slice(&part);
         }
-        if let (Some(room), Some(taken)) = (request.get::<Room>(), taken) {
-            room.keep(Some(taken));
+        if let (Some(budget), Some(permits)) = (request.get::<BodyPermits>(), permits) {
+            budget.hold(Some(permits));
         }
-        Ok(if parts.is_empty() { whole } else { parts.freeze() })
+        Ok(if buffer.is_empty() { single } else { buffer.freeze() })
     }
 
-    /// Takes what a body of that length still lacks; small ones take none.
-    fn take_room(
+    /// Acquires the missing permits for a body of that length; small ones need none.
+    fn acquire(
         &self,
-        taken: &mut Option<Taken>,
+        permits: &mut Option<Permits>,
         length: usize,
         workspace: Option<WorkspaceId>,
     ) -> Result<(), Error> {
         if length <= SMALL_BYTES {
             return Ok(());
         }
-        let has = taken.as_ref().map_or(0, |taken| taken.room.num_permits());
+        let has = permits.as_ref().map_or(0, |permits| permits.budget.num_permits());
         let lacks = u32::try_from(length.div_ceil(UNIT_BYTES).saturating_sub(has)).unwrap_or(u32::MAX);
         if lacks == 0 {
             return Ok(());
         }
-        let share = match taken {
-            Some(taken) => Arc::clone(taken.share.semaphore()),
-            None => self.share_of(workspace),
+        let share = match permits {
+            Some(permits) => Arc::clone(permits.share.semaphore()),
+            None => self.workspace_budget(workspace),
         };
         let share = share.try_acquire_many_owned(lacks).map_err(|_| busy())?;
-        let room = Arc::clone(&self.room).try_acquire_many_owned(lacks).map_err(|_| busy())?;
-        match taken {
-            Some(taken) => {
-                taken.share.merge(share);
-                taken.room.merge(room);
+        let budget = Arc::clone(&self.budget).try_acquire_many_owned(lacks).map_err(|_| busy())?;
+        match permits {
+            Some(permits) => {
+                permits.share.merge(share);
+                permits.budget.merge(budget);
             }
-            None => *taken = Some(Taken { share, room }),
+            None => *permits = Some(Permits { share, budget }),
         }
         Ok(())
     }
 
-    /// What a workspace may still take. Whose bodies are all answered is forgotten.
-    fn share_of(&self, workspace: Option<WorkspaceId>) -> Arc<Semaphore> {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        shares.retain(|_, share| Arc::strong_count(share) > 1);
-        Arc::clone(shares.entry(workspace).or_insert_with(|| Arc::new(Semaphore::new(self.share))))
+    /// A workspace's budget. Budgets without outstanding permits are dropped.
+    fn workspace_budget(&self, workspace: Option<WorkspaceId>) -> Arc<Semaphore> {
+        let mut workspace_budgets = self.workspace_budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        workspace_budgets.retain(|_, share| Arc::strong_count(share) > 1);
+        Arc::clone(workspace_budgets.entry(workspace).or_insert_with(|| Arc::new(Semaphore::new(self.share))))
     }
 
-    /// Reads a body: a small one on the spot, a large one when it is its turn.
+    /// Parses a body: a small one inline, a large one on a blocking thread.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         body: Bytes,
@@ -166,10 +166,10 @@ impl Intake {
         if body.len() <= SMALL_BYTES {
             return Ok(read(&body));
         }
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| busy())?;
-        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(Problem::internal)?;
+        let place = Arc::clone(&self.queue_slots).try_acquire_owned().map_err(|_| busy())?;
+        let turn = Arc::clone(&self.parse_slots).acquire_owned().await.map_err(Problem::internal)?;
         let reading = tokio::task::spawn_blocking(move || {
-            // The caller may leave; the thread is taken until the end.
+            // The caller may disconnect; the permits belong to the thread until it is done.
             let _taken = (place, turn);
             let value = read(&body);
             drop(body);
@@ -218,36 +218,36 @@ mod tests {
 
     #[tokio::test]
     async fn large_bodies_share_their_room_until_they_are_answered() {
-        const MOST: usize = usize::MAX;
-        let intake = Intake::with(MOST, 8 * UNIT_BYTES, 1, 0);
+        const MAX_BYTES: usize = usize::MAX;
+        let intake = Intake::with(MAX_BYTES, 8 * UNIT_BYTES, 1, 0);
         let large = |units: usize| Body::from(vec![b'x'; units * UNIT_BYTES]);
         let workspace = |number: u128| Some(WorkspaceId(uuid::Uuid::from_u128(number)));
         let none = Extensions::new();
         let mut request = Extensions::new();
-        request.insert(Room::default());
-        intake.receive(large(3), MOST, &request, workspace(1)).await.unwrap();
-        let refused = intake.receive(large(2), MOST, &none, workspace(1)).await.unwrap_err();
+        request.insert(BodyPermits::default());
+        intake.receive(large(3), MAX_BYTES, &request, workspace(1)).await.unwrap();
+        let refused = intake.receive(large(2), MAX_BYTES, &none, workspace(1)).await.unwrap_err();
         assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY)), "beyond its share");
         intake.receive(Body::from("small"), 9, &none, workspace(1)).await.unwrap();
         for number in 2..4 {
-            intake.receive(large(4), MOST, &none, workspace(number)).await.unwrap();
+            intake.receive(large(4), MAX_BYTES, &none, workspace(number)).await.unwrap();
         }
         drop(request);
-        intake.receive(large(4), MOST, &none, workspace(1)).await.unwrap();
+        intake.receive(large(4), MAX_BYTES, &none, workspace(1)).await.unwrap();
 
         let mut kept = Vec::new();
         for number in 1..3 {
             let mut request = Extensions::new();
-            request.insert(Room::default());
-            intake.receive(large(4), MOST, &request, workspace(number)).await.unwrap();
+            request.insert(BodyPermits::default());
+            intake.receive(large(4), MAX_BYTES, &request, workspace(number)).await.unwrap();
             kept.push(request);
         }
-        assert!(intake.receive(large(2), MOST, &none, workspace(9)).await.is_err(), "no room is left");
+        assert!(intake.receive(large(2), MAX_BYTES, &none, workspace(9)).await.is_err(), "no room is left");
     }
 
     #[tokio::test]
     async fn who_finds_too_many_waiting_comes_back_later() {
-        let intake = Arc::new(Intake::with(usize::MAX, ROOM_BYTES, 1, 1));
+        let intake = Arc::new(Intake::with(usize::MAX, BUDGET_BYTES, 1, 1));
         let large = || Bytes::from(vec![b'x'; 2 * SMALL_BYTES]);
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let (begin, begun) = tokio::sync::oneshot::channel::<()>();

@@ -1,8 +1,9 @@
-//! The edge of the mesh: REST, MCP and the console API, translated into gRPC; it holds no storage and no rule that a
+//! The edge of the mesh: REST, MCP and the console API, translated into gRPC. It has no storage, and no rule that a
 //! service lacks.
 //!
-//! Each route is registered with its class (`routes`, `class`): who may call, how long, how much, at which cost. A request
-//! passes `edge` (request id, deadline, panics, metrics, the one error body), is let in (`guard`, `auth`, `admission`), read and checked (`extract`, `schema`, `validate`), and carried out by an operation
+//! Each route is registered with its class (`routes`, `class`): who may call it, its deadline, body limit and cost.
+//! A request passes `edge` (request id, deadline, panics, metrics, the one error body), is admitted (`guard`,
+//! `auth`, `admission`), parsed and validated (`extract`, `schema`, `validate`), and executed by an operation
 //! (`operations`) that REST and MCP share.
 
 mod admission;
@@ -26,7 +27,6 @@ mod guard;
 mod guide_pages;
 mod guides;
 mod health;
-mod held;
 mod in_flight;
 mod intake;
 mod json_body;
@@ -43,7 +43,8 @@ mod rest;
 mod routes;
 mod schema;
 mod security_headers;
-mod shown;
+mod seen_contents;
+mod suspension;
 #[cfg(test)]
 mod testing;
 mod unread_body;
@@ -61,41 +62,41 @@ use utoipa::openapi::OpenApi;
 use crate::answers::Links;
 use crate::app::App;
 use crate::events::Events;
-use crate::follow::Follows;
+use crate::follow::FollowLimit;
 use crate::origin::Origins;
 pub use crate::rate_limit::RedisUrl;
 use crate::routes::Routes;
 pub use crate::upstreams::Upstreams;
 
-/// Uploads of a sync run are the largest thing that is sent: 24 MB of content, and JSON around it.
+/// The largest request is the upload of a sync run: 24 MB of content, and JSON around it.
 const DEFAULT_BODY_BYTES: usize = 32 * 1024 * 1024;
-/// More than a process answers in a second, and few enough that their bodies fit beside each other.
+/// More than a process answers in a second, while their bodies still fit into memory together.
 const DEFAULT_REQUESTS: usize = 512;
-/// Longer than a round trip ever takes, and short enough to wait for once a second when Redis hangs.
+/// Longer than any healthy round trip, and short enough to be spent once a second while Redis hangs.
 const DEFAULT_REDIS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How the gateway presents itself.
+/// The gateway's configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The address that people and agents use, such as `https://cairn.example`: links, cookies and the origin check
-    /// follow it. Without one, links are paths and only loopback counts as our own origin.
+    /// The base URL for people and agents, such as `https://cairn.example`: it determines links, cookies and the
+    /// origin check. Without one, links are paths and only loopback counts as our own origin.
     pub base_url: Option<String>,
     /// Further origins that may call `/mcp` (`MCP_ALLOWED_ORIGINS`).
     pub allowed_origins: Vec<String>,
-    /// The largest request body of any kind; most routes have a smaller limit of their own (`class`).
+    /// Upper bound of request bodies; most routes have a smaller limit of their own (`class`).
     pub max_body_bytes: usize,
-    /// How many requests may be under way at once; more are refused.
+    /// Concurrency limit in requests; requests beyond it are rejected.
     pub max_requests: usize,
-    /// How much work may be under way at once, in units of a file that is read; what finds no room waits a little, fairly
-    /// between workspaces, and is then refused. By the cores of this machine when not set; with 0 everything is let in.
+    /// Concurrency limit in cost units (a unit is reading a file). Requests beyond it are queued briefly, fairly
+    /// between workspaces, and then rejected. `None` derives it from the number of cores; 0 disables admission.
     pub capacity: Option<u32>,
-    /// Changes of what plans may ask for, as JSON: `{"free": {"minute": 60, "day": null}}`.
+    /// Overrides of plan quotas, as JSON: `{"free": {"minute": 60, "day": null}}`.
     pub plans: Option<String>,
-    /// Networks of proxies whose `X-Forwarded-For` or `Forwarded` is believed.
+    /// Networks of proxies whose `X-Forwarded-For` or `Forwarded` is trusted.
     pub trusted_proxies: Vec<String>,
-    /// Where gateways count together; each counts for itself without it.
+    /// Redis for rate limits shared by several gateways; without it each counts for itself.
     pub redis: Option<RedisUrl>,
-    /// When Redis takes longer, this process's own windows count.
+    /// The timeout after which this process's own windows are used.
     pub redis_timeout: Duration,
 }
 
@@ -115,16 +116,16 @@ impl Default for Config {
     }
 }
 
-/// The configuration cannot be used.
+/// The configuration is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// The base address is no http(s) URL.
+    /// The base URL is no http(s) URL.
     #[error("the base URL '{0}' must be an http(s) URL such as https://cairn.example")]
     BaseUrl(String),
     /// An entry of the allowed origins is no origin.
     #[error("the allowed origin '{0}' must be an origin such as https://tools.example")]
     AllowedOrigin(String),
-    /// The changes of plans cannot be read.
+    /// The plan overrides cannot be parsed.
     #[error(
         "the plans (CAIRN_PLANS) must be JSON such as {{\"free\": {{\"minute\": 60, \"day\": null}}}}: {0}"
     )]
@@ -132,13 +133,13 @@ pub enum ConfigError {
     /// An entry of the trusted proxies is no network.
     #[error("the trusted proxy '{0}' must be an address or a network such as 10.0.0.0/8")]
     TrustedProxy(String),
-    /// The address of Redis cannot be used; it may hold a password, so it is not repeated.
+    /// The Redis URL is invalid; it may contain a password, so it is not repeated.
     #[error(
         "the Redis URL (CAIRN_REDIS_URL) must be one such as redis://host:6379 or rediss://user:password@host:6380, \
          several nodes of a cluster with commas between"
     )]
     RedisUrl,
-    /// Redis is configured where the engine is not.
+    /// Redis is configured, but the feature `redis` is not compiled in.
     #[error(
         "Redis is configured (CAIRN_REDIS_URL), and this binary was built without the feature `redis`: each gateway can \
          only count for itself"
@@ -146,7 +147,7 @@ pub enum ConfigError {
     RedisLeftOut,
 }
 
-/// A configuration that was read: what is wrong with it was told, and nothing of it is read again.
+/// The validated configuration.
 #[derive(Debug)]
 pub(crate) struct Settings {
     origins: Origins,
@@ -157,12 +158,12 @@ pub(crate) struct Settings {
     capacity: u32,
 }
 
-/// A gateway that only lacks its services.
+/// A configured gateway, not yet connected to its services.
 #[derive(Debug)]
 pub struct Unconnected(Settings);
 
 impl Unconnected {
-    /// The gateway in front of those services. Nothing is contacted before the first request.
+    /// Connects the gateway to its services. Connections are established with the first request.
     pub fn connect(self, upstreams: Upstreams, ambient: Ambient) -> Gateway {
         Gateway { app: App::new(self.0, upstreams, ambient) }
     }
@@ -175,10 +176,10 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway as configured, which is then connected to its services.
+    /// Validates the configuration of a gateway.
     ///
     /// # Errors
-    /// When an address or a limit cannot be read.
+    /// When an address or a limit is invalid.
     pub fn build(config: &Config) -> Result<Unconnected, ConfigError> {
         Ok(Unconnected(Settings {
             origins: Origins::new(config.base_url.as_deref(), &config.allowed_origins)?,
@@ -186,32 +187,32 @@ impl Gateway {
             limits: rate_limit::Settings::read(config)?,
             max_body_bytes: config.max_body_bytes,
             max_requests: config.max_requests,
-            capacity: config.capacity.unwrap_or_else(|| admission::usual_capacity(config.max_requests)),
+            capacity: config.capacity.unwrap_or_else(|| admission::default_capacity(config.max_requests)),
         }))
     }
 
-    /// All that is served over public gRPC; it needs HTTP/2.
+    /// The router of public gRPC; it needs HTTP/2.
     pub fn grpc_router(&self) -> Router {
         grpc::router(&self.app)
     }
 
-    /// Ends the streams of events, so that a server can drain; everything else goes on.
+    /// Ends all event streams, so that the server can drain; other requests are unaffected.
     pub fn close(&self) {
         Arc::<Events>::from_ref(&self.app).close();
-        Arc::<Follows>::from_ref(&self.app).close();
+        Arc::<FollowLimit>::from_ref(&self.app).close();
     }
 
-    /// All that is served over public HTTP.
+    /// The router of public HTTP.
     pub fn router(&self) -> Router {
         edge::around(routes(), self.app.clone())
     }
 }
 
-/// Every route over public HTTP.
+/// Every route of public HTTP.
 fn routes() -> Routes {
     let (mut rest, mut console) = (rest::routes(), console::routes());
     for described in [&mut rest, &mut console] {
-        // Made again when somebody reads it.
+        // Regenerated when it is first requested.
         drop(described.take_document());
     }
     rest.merge(console)
@@ -231,8 +232,8 @@ fn document_of_console() -> OpenApi {
     openapi::of_console(console::routes().take_document())
 }
 
-/// Every route over public HTTP: its method (none: all of them), and its path with parameters in braces. What calls all of them, such as
-/// a fuzz target, finds those here that no OpenAPI document has.
+/// Every route of public HTTP: its method (`None`: all of them), and its path with parameters in braces. For callers
+/// of all routes, such as a fuzz target, including routes that no OpenAPI document has.
 pub fn paths() -> Vec<(Option<http::Method>, String)> {
     let (_, classes) = routes().into_parts();
     classes.all().map(|(method, path, _)| (method.cloned(), path.to_owned())).collect()
@@ -263,7 +264,7 @@ mod tests {
                 continue;
             };
             let method = method.unwrap().as_str().to_ascii_lowercase();
-            // What is deprecated is described where it is today.
+            // Deprecated paths are documented under their successors.
             let path = path.replacen("/api/migrations", "/api/import", 1);
             let operation = &document["paths"][&path][&method];
             assert!(operation["operationId"].is_string(), "{method} {path}");

@@ -1,5 +1,5 @@
-//! Forms with files (`multipart/form-data`): a file that goes to a service as it comes, so that a large one is never in
-//! memory whole, or all of a form in memory, where it is small.
+//! `multipart/form-data`: a large file is streamed to a service without buffering it, a small form is read into
+//! memory.
 
 use std::convert::Infallible;
 
@@ -16,14 +16,14 @@ use crate::class::Class;
 use crate::error::Error;
 use crate::intake::Intake;
 
-/// Of each part but the file, where that is handed on.
+/// Limit of each part except a streamed file.
 const MOST_PART_BYTES: u64 = 64 * 1024;
-/// Of one message to a service.
+/// Limit of one message to a service.
 const MOST_CHUNK_BYTES: usize = 1024 * 1024;
-/// Messages that wait for a service.
+/// Messages buffered for a service (backpressure).
 const WAITING: usize = 4;
 
-/// How a form that is not whole is refused: its field, and the words.
+/// The violation of a truncated form: its field and message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Incomplete {
     pub(crate) path: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct Incomplete {
 }
 
 impl Incomplete {
-    /// Of a form that is taken into memory for its file.
+    /// For a form that is read into memory.
     pub(crate) const fn of_file(path: &'static str) -> Self {
         Self { path, message: "did not arrive as a whole form: send it again" }
     }
@@ -40,7 +40,7 @@ impl Incomplete {
         refusal(self.path, "incomplete", self.message)
     }
 
-    /// What is wrong with a form, in our words.
+    /// A parse error in our words.
     pub(crate) fn unreadable(self, error: &multer::Error) -> Problem {
         if let multer::Error::FieldSizeExceeded { field_name, .. } = error {
             let path = field_name.as_deref().unwrap_or("body");
@@ -53,10 +53,10 @@ impl Incomplete {
     }
 }
 
-/// What parts the parts of a form.
+/// The boundary of a multipart request.
 ///
 /// # Errors
-/// When the request is no form, or does not say.
+/// When the request is no multipart form or has no boundary.
 pub(crate) fn boundary(headers: &HeaderMap) -> multer::Result<String> {
     let sent = headers.get(header::CONTENT_TYPE).and_then(|sent| sent.to_str().ok());
     multer::parse_boundary(sent.unwrap_or_default())
@@ -70,7 +70,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// A form as it comes, whose part `file` may have any size.
+    /// A streamed form, whose part `file` may have any size.
     pub(crate) fn coming(body: Body, boundary: &str, file: &str, incomplete: Incomplete) -> Self {
         let sizes = SizeLimit::new().per_field(MOST_PART_BYTES).for_field(file, u64::MAX);
         let constraints = Constraints::new().size_limit(sizes);
@@ -80,7 +80,7 @@ impl Form {
         }
     }
 
-    /// All of a form, as much as the class of its route takes.
+    /// A buffered form, up to the body limit of its route.
     pub(crate) async fn in_memory(
         request: Request,
         intake: &Intake,
@@ -88,7 +88,7 @@ impl Form {
     ) -> Result<Self, Error> {
         let (head, body) = request.into_parts();
         let boundary = boundary(&head.headers).map_err(|_| incomplete.problem())?;
-        let limit = Class::of(&head.extensions).most_bytes;
+        let limit = Class::of(&head.extensions).max_bytes;
         let bytes = intake.receive(body, limit, &head.extensions, None).await?;
         let parts = Multipart::new(stream::iter([Ok::<_, Infallible>(bytes)]), boundary);
         Ok(Self { parts, incomplete })
@@ -100,7 +100,7 @@ impl Form {
         Ok(field.map(|field| Part { field, incomplete }))
     }
 
-    /// The next part, which is none of those that there are, and not one too many.
+    /// The next part; rejects duplicates and excess parts.
     pub(crate) async fn next_new_part(
         &mut self,
         fields: &Map<String, Value>,
@@ -117,7 +117,7 @@ impl Form {
     }
 }
 
-/// A part of a form, whose bytes are still to be read.
+/// A part of a form, with its body unread.
 #[derive(Debug)]
 pub(crate) struct Part {
     field: Field<'static>,
@@ -129,12 +129,12 @@ impl Part {
         self.field.name().unwrap_or_default()
     }
 
-    /// Empty where it is no file.
+    /// Empty if it is no file.
     pub(crate) fn file_name(&self) -> &str {
         self.field.file_name().unwrap_or_default()
     }
 
-    /// The media type that the sender gave it.
+    /// The media type sent with it.
     pub(crate) fn sent_type(&self) -> Option<String> {
         self.field.content_type().map(ToString::to_string)
     }
@@ -148,12 +148,12 @@ impl Part {
     }
 }
 
-/// Why reading a form ended early.
+/// Why reading a form stopped early.
 #[derive(Debug)]
 pub(crate) enum Stopped {
-    /// The form cannot be read, or breaks a rule.
+    /// The form cannot be parsed, or violates a rule.
     Refused(Problem),
-    /// The service takes no more: its answer says why.
+    /// The service stopped reading; its response says why.
     Unwanted,
 }
 
@@ -163,7 +163,7 @@ impl From<Problem> for Stopped {
     }
 }
 
-/// What a service says to a form, unless it never had all of one.
+/// Combines both sides: the service's response, unless the form itself was truncated.
 pub(crate) fn settled<T>(read: Result<(), Stopped>, taken: Result<T, Problem>) -> Result<T, Problem> {
     match read {
         Err(Stopped::Refused(problem)) => Err(problem),
@@ -171,7 +171,7 @@ pub(crate) fn settled<T>(read: Result<(), Stopped>, taken: Result<T, Problem>) -
     }
 }
 
-/// Where a form goes while it is read, as messages to a service.
+/// Sends the parts of a form to a service as messages.
 #[derive(Debug)]
 pub(crate) struct Outlet<M> {
     sender: mpsc::Sender<M>,
@@ -179,7 +179,8 @@ pub(crate) struct Outlet<M> {
 }
 
 impl<M: Send + 'static> Outlet<M> {
-    /// An outlet, and what comes out of it until it is dropped. `of_bytes` makes messages of a file.
+    /// Returns an outlet and the stream of its messages, which ends when it is dropped. `of_bytes` wraps chunks of
+    /// the file.
     pub(crate) fn open(of_bytes: fn(Bytes) -> M) -> (Self, impl Stream<Item = M> + Send + 'static) {
         let (sender, receiver) = mpsc::channel(WAITING);
         let messages = stream::unfold(receiver, |mut receiver: mpsc::Receiver<M>| async move {
@@ -192,7 +193,7 @@ impl<M: Send + 'static> Outlet<M> {
         self.sender.send(message).await.map_err(|_| Stopped::Unwanted)
     }
 
-    /// Hands the bytes of a file on; answers how many there were.
+    /// Streams the bytes of a file; returns their number.
     pub(crate) async fn hand_on(&self, mut file: Part) -> Result<u64, Stopped> {
         let incomplete = file.incomplete;
         let mut size_bytes = 0;

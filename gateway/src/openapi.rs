@@ -1,4 +1,5 @@
-//! The OpenAPI 3.1 documents of `/api/v1` and of the console, made from the routes themselves, and the page of the first.
+//! The OpenAPI 3.1 documents of `/api/v1` and of the console, generated from the routes, and a Swagger UI page for
+//! the first.
 
 use std::future::{Ready, ready};
 use std::sync::{Arc, OnceLock};
@@ -32,7 +33,7 @@ const JSON_PATH: &str = "/api/docs/openapi.json";
 const CONSOLE_PATH: &str = "/api/docs/console.json";
 const UI_PATH: &str = "/api/docs/swagger";
 const PAGE_HEAD: &str = "<head><base href=\"/api/docs/swagger/\">";
-/// Its own files only; it styles elements in place and has small images in its style sheet.
+/// Its own files only; Swagger UI sets inline styles and has small images in its style sheet.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
 const YAML_PATH: &str = "/api/docs/openapi.yaml";
@@ -41,7 +42,7 @@ const DESCRIPTION: &str = "Workspace context for AI agents: files and folders, a
     are an error, unknown query parameters are ignored. A write answers `X-Cairn-Change`; sent with a search, the \
     search sees at least that write.";
 
-/// Completes what the routes of `/api/v1` say of themselves.
+/// Completes the document of the `/api/v1` routes.
 pub(crate) fn of_programs(document: OpenApi) -> OpenApi {
     let scheme = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
@@ -52,7 +53,7 @@ pub(crate) fn of_programs(document: OpenApi) -> OpenApi {
     document
 }
 
-/// Completes what the routes of the console say of themselves.
+/// Completes the document of the console routes.
 pub(crate) fn of_console(document: OpenApi) -> OpenApi {
     let cookie =
         ApiKeyValue::with_description(PLAIN_COOKIE, "The session; over https `__Host-cairn_session`.");
@@ -82,8 +83,8 @@ fn operations(document: &mut OpenApi) -> impl Iterator<Item = (&str, &mut Operat
     })
 }
 
-/// Serves the documents, of programs and of the console, and the page that explores the first. They are made at the first
-/// request: a cold start must not pay for them, and their parts would take 6 MiB for as long as nobody reads them.
+/// Serves both documents and the Swagger UI. They are generated at the first request: a cold start must not pay for
+/// them, and they would hold 6 MiB of memory unused.
 pub(crate) fn routes(document: fn() -> OpenApi, console: fn() -> OpenApi) -> Routes {
     let open = Class::new(Surface::Open, Who::Anyone);
     let as_json = |document: &OpenApi| document.to_json().unwrap_or_default();
@@ -109,7 +110,8 @@ fn text_of(
     }
 }
 
-/// A file of the page. Its links are relative, so the page must know its folder when it is opened without the slash.
+/// A file of Swagger UI. Its links are relative, so the page needs a base when it is opened without the trailing
+/// slash.
 fn swagger_file(name: String) -> Result<ResponseBody, Error> {
     static CONFIG: OnceLock<Arc<Config<'static>>> = OnceLock::new();
     let config = CONFIG.get_or_init(|| Arc::new(Config::from(JSON_PATH)));
@@ -134,7 +136,7 @@ const CONSOLE_DESCRIPTION: &str = "What the console's pages call for signed-in p
     An operation takes the session cookie that `POST /api/session` sets, unless it says that it takes none. Requests of \
     another site's page may change nothing. Unknown fields in a body are an error.";
 
-/// On every response: how the caller's tightest rate-limit window stands.
+/// On every response: the caller's tightest rate-limit window.
 const LIMIT_HEADERS: [(&str, &str); 4] = [
     ("X-RateLimit-Limit", "How many requests the tightest window allows."),
     ("X-RateLimit-Remaining", "How many are left in it."),
@@ -179,7 +181,7 @@ fn error_response(name: &str, description: &str) -> Response {
     response.build()
 }
 
-/// What every operation can answer beside its own results, by what it takes.
+/// The error responses of every operation, depending on its inputs.
 fn describe_errors(path: &str, operation: &mut Operation) {
     let has_body = operation.request_body.is_some();
     let takes_input =
@@ -203,7 +205,7 @@ fn describe_errors(path: &str, operation: &mut Operation) {
     operation.responses.responses.extend(responses.build().responses);
 }
 
-/// The headers of successes, by the operation's verb.
+/// The response headers of successes, by HTTP method.
 fn describe_successes(operation: &mut Operation) {
     let id = operation.operation_id.clone().unwrap_or_default();
     let starts_with = |verbs: &[&str]| verbs.iter().any(|verb| id.starts_with(verb));

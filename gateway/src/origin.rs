@@ -1,4 +1,4 @@
-//! Which web pages may talk to us: our own, and those that the configuration lists (spec 5.10; contract, "Console API").
+//! Which web origins may call us: our own, and those in the configuration (spec 5.10; contract, "Console API").
 
 use http::{HeaderMap, Uri, header};
 
@@ -6,10 +6,10 @@ use crate::ConfigError;
 
 const FETCH_SITE: &str = "sec-fetch-site";
 
-/// The rule, made once from the configuration.
+/// The origin policy, built once from the configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origins {
-    /// The configured address without a slash at its end; empty without one.
+    /// The configured base URL without trailing slash; empty if none is configured.
     base: String,
     own: Option<Origin>,
     listed: Vec<Origin>,
@@ -23,14 +23,14 @@ struct Origin {
 }
 
 impl Origin {
-    /// A base address; a path does not count, and a name, a password or a query has no place in it.
+    /// Parses a base URL; its path is ignored, while user info, a query or a fragment make it invalid.
     fn of_address(text: &str) -> Option<Self> {
         let uri: Uri = text.trim().parse().ok()?;
         let is_plain = uri.query().is_none() && !text.contains(['@', '#']);
         Self::of(&uri).filter(|_| is_plain)
     }
 
-    /// An `Origin` header: scheme, host and port, and nothing else (RFC 6454, section 6.2).
+    /// Parses an `Origin` header: scheme, host and port, and nothing else (RFC 6454, section 6.2).
     fn parse(text: &str) -> Option<Self> {
         let (_, authority) = text.split_once("://")?;
         let is_bare = !authority.contains(['/', '\\', '?', '#', '@']) && !authority.ends_with(':');
@@ -63,7 +63,7 @@ impl Origin {
 }
 
 impl Origins {
-    /// Fails for an address that cannot be read: to leave it out would refuse people for no visible reason.
+    /// Fails on an invalid address: ignoring it would refuse people for no visible reason.
     pub(crate) fn new(base_url: Option<&str>, allowed: &[String]) -> Result<Self, ConfigError> {
         let own =
             base_url.map(|url| Origin::of_address(url).ok_or_else(|| ConfigError::BaseUrl(url.to_owned())));
@@ -74,7 +74,7 @@ impl Origins {
         Ok(Self { base, own: own.transpose()?, listed: listed.collect::<Result<_, _>>()? })
     }
 
-    /// Whether `/mcp` takes the request: no Origin, our own, or a listed one.
+    /// Whether `/mcp` accepts the request: no Origin, our own, or a listed one.
     pub(crate) fn allow(&self, headers: &HeaderMap) -> bool {
         let mut sent = headers.get_all(header::ORIGIN).iter();
         match (sent.next(), sent.next()) {
@@ -87,7 +87,7 @@ impl Origins {
         }
     }
 
-    /// Whether a request that changes state may come with a session cookie: never from another site's page.
+    /// Whether a state-changing request may use a session cookie: never from another site's page.
     pub(crate) fn allow_session_write(&self, headers: &HeaderMap) -> bool {
         let foreign_site = headers
             .get_all(FETCH_SITE)
@@ -102,9 +102,9 @@ impl Origins {
         })
     }
 
-    /// A deployment on loopback, or without a configured address, may be reached through a tunnel under another port:
-    /// there the address that the caller used is ours too, as long as it is loopback. Any other `Host` proves nothing,
-    /// because a page can rebind its name to 127.0.0.1.
+    /// A deployment on loopback, or without a configured address, may be reached through a tunnel under another
+    /// port: there the `Host` is ours as long as it is loopback. Any other `Host` proves nothing, because a page can
+    /// rebind its name to 127.0.0.1 (DNS rebinding).
     fn is_own(&self, origin: &Origin, headers: &HeaderMap) -> bool {
         if self.own.as_ref().is_some_and(|own| own.is_same(origin)) {
             return true;
@@ -115,22 +115,22 @@ impl Origins {
             && addressed.is_some_and(|addressed| addressed.is_loopback() && addressed.is_same(origin))
     }
 
-    /// The address that the caller used, where that is ours for sure: on loopback, by any of its names.
+    /// The address the caller used, if it is certainly ours: on loopback, by any of its names.
     fn loopback_address(&self, headers: &HeaderMap) -> Option<String> {
         let scheme = self.scheme();
         let host = headers.get(header::HOST)?.to_str().ok().filter(|_| self.is_loopback())?;
         let address = format!("{scheme}://{}", host.to_ascii_lowercase());
-        // Whatever else a Host could hold would end up in addresses of ours.
+        // Anything else in `Host` would end up in our URLs.
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'[' | b']');
         let is_ours = host.bytes().all(is_plain) && Origin::parse(&address)?.is_loopback();
         is_ours.then_some(address)
     }
 
-    /// Under which address the caller reached us: the issuer, and what every address in the metadata begins with. It has
-    /// no slash at its end; `None` when neither the configuration nor a loopback `Host` says it.
+    /// The base URL under which the caller reached us: the issuer, and the prefix of every URL in the metadata.
+    /// Without trailing slash; `None` when neither the configuration nor a loopback `Host` tells.
     ///
-    /// The configured one, except on loopback: clients compare the resource with what their user typed, and a machine
-    /// has several names for its loopback.
+    /// On loopback it is the `Host` and not the configured one: clients compare the resource with what their user
+    /// typed, and a machine has several names for its loopback.
     pub(crate) fn base_url(&self, headers: &HeaderMap) -> Option<String> {
         self.loopback_address(headers).or_else(|| Some(self.base.clone()).filter(|base| !base.is_empty()))
     }

@@ -1,8 +1,9 @@
-//! What agents wrote of late over MCP, so that an agent's next search finds it without the agent doing anything.
+//! Read-your-writes for agents over MCP: an agent's next search sees its own last write without passing a
+//! consistency token.
 //!
 //! A search waits for the position of its caller's last write, as if the caller had sent the consistency token back.
-//! It is remembered in this process: an agent whose next request reaches another gateway sends the token itself, or
-//! finds the write when the index has caught up.
+//! Positions are kept in this process only: an agent whose next request reaches another gateway sends the token
+//! itself, or sees the write once the index has caught up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -16,12 +17,12 @@ use quick_cache::sync::Cache;
 
 use crate::change;
 
-/// The index is never that far behind while it works at all; after that a search need not ask.
-const REMEMBERED_FOR: Duration = Duration::from_secs(10);
-/// Who wrote last, at most so many; an entry is about 100 bytes.
+/// A working index never lags this far behind, so older writes need no wait.
+const RETENTION: Duration = Duration::from_secs(10);
+/// An entry is about 100 bytes.
 const MOST_WRITERS: usize = 65_536;
 
-/// A token or a grant: each belongs to one workspace.
+/// The writing principal, a token or a grant; each belongs to one workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Writer(Arc<str>);
 
@@ -39,22 +40,22 @@ impl Writer {
 /// The last write of each writer.
 pub(crate) struct OwnWrites {
     clock: Arc<dyn Clock>,
-    last: Cache<Writer, Arc<Last>>,
+    last: Cache<Writer, Arc<LastPositions>>,
 }
 
 /// The last write to each feed.
 #[derive(Debug, Default)]
-struct Last([LastOfFeed; Source::ALL.len()]);
+struct LastPositions([LastPosition; Source::ALL.len()]);
 
-/// Requests of one writer may run at the same time: the latest position counts.
+/// A writer's requests may run concurrently: the highest position wins.
 #[derive(Debug, Default)]
-struct LastOfFeed {
+struct LastPosition {
     position: AtomicU64,
     micros: AtomicI64,
 }
 
-impl Last {
-    fn of(&self, source: Source) -> Option<&LastOfFeed> {
+impl LastPositions {
+    fn of(&self, source: Source) -> Option<&LastPosition> {
         Source::ALL.into_iter().zip(&self.0).find(|(one, _)| *one == source).map(|(_, last)| last)
     }
 }
@@ -63,15 +64,15 @@ cairn_chassis::debug_fields!(OwnWrites);
 
 impl OwnWrites {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self::with_room(clock, MOST_WRITERS)
+        Self::with_capacity(clock, MOST_WRITERS)
     }
 
-    fn with_room(clock: Arc<dyn Clock>, writers: usize) -> Self {
+    fn with_capacity(clock: Arc<dyn Clock>, writers: usize) -> Self {
         Self { clock, last: Cache::new(writers) }
     }
 
-    /// Remembers a write.
-    pub(crate) fn remember(&self, writer: &Writer, change: ChangeToken) {
+    /// Records a write.
+    pub(crate) fn record(&self, writer: &Writer, change: ChangeToken) {
         let made = self.last.get_or_insert_with(writer, || Ok::<_, std::convert::Infallible>(Arc::default()));
         let Ok(last) = made;
         let Some(last) = last.of(change.source) else { return };
@@ -79,7 +80,7 @@ impl OwnWrites {
         last.micros.fetch_max(self.clock.now().as_micros(), Ordering::AcqRel);
     }
 
-    /// What a search of that writer must see: of each feed the last write, where it is of late.
+    /// The feed positions a search of this writer must see: its last write to each feed within [`RETENTION`].
     pub(crate) fn of(&self, writer: &Writer) -> Vec<FeedPosition> {
         let Some(last) = self.last.get(writer) else { return Vec::new() };
         let now = self.clock.now();
@@ -87,7 +88,7 @@ impl OwnWrites {
             let last = last.of(source)?;
             let at = Timestamp::from_micros(last.micros.load(Ordering::Acquire));
             let position = last.position.load(Ordering::Acquire);
-            let is_of_late = position > 0 && now.since(at) < REMEMBERED_FOR;
+            let is_of_late = position > 0 && now.since(at) < RETENTION;
             is_of_late.then(|| change::of_token(ChangeToken { source, position }))
         };
         Source::ALL.into_iter().filter_map(of_late).collect()
@@ -107,7 +108,7 @@ mod tests {
     fn writes(room: usize) -> (OwnWrites, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-        (OwnWrites::with_room(shared, room), clock)
+        (OwnWrites::with_capacity(shared, room), clock)
     }
 
     fn position(writes: &OwnWrites, name: &str) -> Option<u64> {
@@ -118,27 +119,27 @@ mod tests {
     fn the_latest_write_of_a_writer_is_remembered_for_ten_seconds() {
         let (writes, clock) = writes(8);
         assert_eq!(position(&writes, "a"), None);
-        writes.remember(&writer("a"), change::of_content(7));
-        writes.remember(&writer("a"), change::of_content(5));
+        writes.record(&writer("a"), change::of_content(7));
+        writes.record(&writer("a"), change::of_content(5));
         assert_eq!(position(&writes, "a"), Some(7), "an earlier write that ends later changes nothing");
         assert_eq!(position(&writes, "b"), None, "of another token");
         clock.advance(Duration::from_secs(9));
         assert_eq!(position(&writes, "a"), Some(7));
         clock.advance(Duration::from_secs(1));
         assert_eq!(position(&writes, "a"), None);
-        writes.remember(&writer("a"), change::of_content(9));
+        writes.record(&writer("a"), change::of_content(9));
         assert_eq!(position(&writes, "a"), Some(9));
     }
 
     #[test]
     fn each_feed_is_remembered_and_room_is_bounded() {
         let (writes, _) = writes(8);
-        writes.remember(&writer("a"), ChangeToken { source: Source::Ingest, position: 7 });
-        writes.remember(&writer("a"), change::of_content(3));
+        writes.record(&writer("a"), ChangeToken { source: Source::Ingest, position: 7 });
+        writes.record(&writer("a"), change::of_content(3));
         let told = writes.of(&writer("a")).into_iter().map(|told| (told.feed, told.position));
         assert_eq!(told.collect::<Vec<_>>(), [("content".to_owned(), 3), ("ingest".to_owned(), 7)]);
         for number in 0..1_000_u32 {
-            writes.remember(&writer(&number.to_string()), change::of_content(1));
+            writes.record(&writer(&number.to_string()), change::of_content(1));
         }
         assert!(writes.last.len() <= 16, "{}", writes.last.len());
         assert_eq!(position(&writes, "999"), Some(1), "the newest is kept");

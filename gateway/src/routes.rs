@@ -1,4 +1,4 @@
-//! How routes are registered: each method of each path with its class. There is no other way to the public router.
+//! Route registration: every method of every path with its class. It is the only way onto the public router.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use crate::app::App;
 use crate::class::{Class, Who};
 
-/// Routes, their classes, and the documents of those that have one.
+/// Routes, their classes, and the OpenAPI documents of those that have one.
 #[derive(Default)]
 pub(crate) struct Routes {
     router: OpenApiRouter<App>,
@@ -21,7 +21,7 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Operations with their descriptions: `.api(class, routes!(files::get))`.
+    /// Operations with OpenAPI descriptions: `.api(class, routes!(files::get))`.
     pub(crate) fn api(mut self, class: Class, mut operations: UtoipaMethodRouter<App>) -> Self {
         for (path, item) in &mut operations.1.paths {
             if class.who == Who::Anyone {
@@ -62,13 +62,13 @@ impl Routes {
         self
     }
 
-    /// Addresses below that path which lead nowhere are of this class.
+    /// Sets the class of unmatched paths below this one.
     pub(crate) fn below(mut self, path: &'static str, class: Class) -> Self {
         self.classes.below.push((path, class));
         self
     }
 
-    /// The routes so far, changed as a router.
+    /// Maps the underlying router.
     pub(crate) fn changed(self, change: impl FnOnce(OpenApiRouter<App>) -> OpenApiRouter<App>) -> Self {
         Self { router: change(self.router), ..self }
     }
@@ -80,7 +80,7 @@ impl Routes {
         Self { router: self.router.merge(other.router), classes }
     }
 
-    /// Takes the descriptions of the operations so far.
+    /// Takes the OpenAPI document of the operations registered so far.
     pub(crate) fn take_document(&mut self) -> OpenApi {
         std::mem::take(self.router.get_openapi_mut())
     }
@@ -104,7 +104,7 @@ fn methods_of(item: &PathItem) -> impl Iterator<Item = Method> {
 /// The classes of all routes.
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
-    /// By path; without a method, every method of it.
+    /// By path; `None` stands for every method of it.
     of_paths: HashMap<String, Vec<(Option<Method>, Class)>>,
     below: Vec<(&'static str, Class)>,
 }
@@ -114,7 +114,8 @@ impl Classes {
         self.of_paths.entry(path.to_owned()).or_default().push((method, class));
     }
 
-    /// The class of a request: of the route that it matches, else of the part of the gateway that its path is below.
+    /// The class of a request: that of the matched route, else that of the longest-standing `below` entry that
+    /// covers its path.
     pub(crate) fn of(&self, route: Option<&str>, method: &Method, path: &str) -> Class {
         let Some(registered) = route.and_then(|route| self.of_paths.get(route)) else {
             let is_below = |base: &str| {
@@ -138,7 +139,7 @@ impl Classes {
         self.of_paths.keys().map(String::as_str)
     }
 
-    /// Every route: its method (none: all of them), its path, its class.
+    /// Every route: method (`None`: all of them), path, class.
     pub(crate) fn all(&self) -> impl Iterator<Item = (Option<&Method>, &str, Class)> {
         self.of_paths.iter().flat_map(|(path, methods)| {
             methods.iter().map(move |(method, class)| (method.as_ref(), path.as_str(), *class))

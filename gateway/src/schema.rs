@@ -1,6 +1,6 @@
-//! One JSON Schema for each input: the type's own, as utoipa derives it, with references written out.
+//! One JSON Schema per input: derived by utoipa from the type, with references inlined.
 //!
-//! REST bodies, the OpenAPI document and the MCP tools all come from it, so they cannot drift.
+//! REST bodies, the OpenAPI document and the MCP tools all use it, so they cannot drift apart.
 
 use std::sync::OnceLock;
 
@@ -11,16 +11,16 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 const REFERENCE: &str = "#/components/schemas/";
-/// No schema of ours nests deeper; a type that contains itself must not hang the process.
+/// No schema of ours nests deeper; bounds the inlining of a recursive type.
 const MOST_DEPTH: usize = 24;
 
-/// A type that callers send: its schema checks the JSON before serde reads it.
+/// A type that callers send: its schema validates the JSON before serde decodes it.
 pub(crate) trait Input: ToSchema + DeserializeOwned + Send + 'static {
-    /// The type's contract, made at the first use: a cold start must not pay for schemas that nobody sends.
+    /// The type's contract, built at first use: a cold start must not pay for unused schemas.
     fn contract() -> &'static Contract;
 }
 
-/// Makes types [`Input`]s; each gets its own place for its contract, which a generic function could not give it.
+/// Implements [`Input`]: each type needs its own static for its contract, which a generic function cannot provide.
 macro_rules! inputs {
     ($($name:ident),+ $(,)?) => {
         $(
@@ -35,7 +35,7 @@ macro_rules! inputs {
 }
 pub(crate) use inputs;
 
-/// The schema of an input and its compiled form.
+/// The schema of an input and its compiled validator.
 pub(crate) struct Contract {
     schema: Value,
     validator: OnceLock<Option<Validator>>,
@@ -58,26 +58,26 @@ impl Contract {
         self.schema.get("properties")?.get(name)
     }
 
-    /// Whether a field takes a list.
+    /// Whether a field is a list.
     pub(crate) fn is_list(&self, name: &str) -> bool {
         self.field(name).is_some_and(|field| field.get("items").is_some())
     }
 
-    /// `None` when the schema is itself wrong: a fault of ours, which a test of every input finds.
+    /// `None` if the schema itself is invalid: a bug of ours, caught by a test over all inputs.
     pub(crate) fn validator(&self) -> Option<&Validator> {
         let compile = || jsonschema::options().should_validate_formats(true).build(&self.schema).ok();
         self.validator.get_or_init(compile).as_ref()
     }
 
-    /// Whether an input may say nothing at all: then there is nothing to check of one that does.
+    /// Whether an input may be empty, in which case an empty one needs no validation.
     pub(crate) fn takes_nothing(&self) -> bool {
         let nothing = Value::Object(Map::new());
         let is_valid = || self.validator().is_some_and(|validator| validator.is_valid(&nothing));
         *self.takes_nothing.get_or_init(is_valid)
     }
 
-    /// The schema as tools publish it: some clients do not read a list of types, and a tool's optional argument is
-    /// simply left out, so `null` is not offered (it is still accepted).
+    /// The schema as published with tools: some clients do not support lists of types, and optional arguments are
+    /// simply omitted, so `null` is not offered (but still accepted).
     pub(crate) fn portable(&self) -> Value {
         let mut schema = self.schema.clone();
         without_null(&mut schema);
@@ -85,7 +85,7 @@ impl Contract {
     }
 }
 
-/// The schema of a type with every reference written out.
+/// The schema of a type with all references inlined.
 pub(crate) fn inlined<T: ToSchema>() -> Value {
     let mut parts = Vec::new();
     T::schemas(&mut parts);
@@ -122,7 +122,7 @@ fn inline_object(mut fields: Map<String, Value>, components: &Map<String, Value>
     }
     let mut whole: Map<String, Value> =
         fields.into_iter().map(|(key, item)| (key, inline(item, components, depth + 1))).collect();
-    // int32 and int64 are formats of OpenAPI, noise to every other reader.
+    // int32 and int64 are OpenAPI formats, noise to other readers.
     let keeps_format = whole.get("format").is_none_or(|format| format == "uuid" || format == "date-time");
     if !keeps_format {
         whole.remove("format");
@@ -130,7 +130,7 @@ fn inline_object(mut fields: Map<String, Value>, components: &Map<String, Value>
     flatten_nullable(whole)
 }
 
-/// What stands beside a reference (a description of the field) wins over what the target says of itself.
+/// The description beside a reference overrides that of its target.
 fn merged(target: Value, beside: Map<String, Value>) -> Value {
     let Value::Object(mut whole) = target else {
         return target;
@@ -139,7 +139,8 @@ fn merged(target: Value, beside: Map<String, Value>) -> Value {
     Value::Object(whole)
 }
 
-/// `oneOf: [{type: null}, X]` becomes X with a type that allows null: errors then speak of X and not of a choice.
+/// Turns `oneOf: [{type: null}, X]` into X with a nullable type, so that errors refer to X and not to the
+/// alternatives.
 fn flatten_nullable(mut fields: Map<String, Value>) -> Value {
     let is_null = |option: &Value| option.get("type").is_some_and(|kind| kind == "null");
     let options = match fields.get("oneOf").and_then(Value::as_array).map(Vec::as_slice) {

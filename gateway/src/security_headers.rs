@@ -1,13 +1,13 @@
-//! What browsers are told about every answer: what it may load, who may frame it, what leaves with a link.
+//! Security headers on every response: content policy, framing, referrer.
 //!
-//! A page that needs more sets a header of its own, which stays.
+//! A page that needs more sets a header of its own, which is kept.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// Data is no page: it loads nothing, and nothing frames it.
+/// Non-HTML responses load nothing and cannot be framed.
 const EVERYWHERE: [(HeaderName, HeaderValue); 6] = [
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
@@ -21,10 +21,10 @@ const EVERYWHERE: [(HeaderName, HeaderValue); 6] = [
     (OPENER_POLICY, HeaderValue::from_static("same-origin")),
     (RESOURCE_POLICY, HeaderValue::from_static("same-origin")),
 ];
-/// A year. Other hosts of the domain are none of our business.
+/// A year, without subdomains: other hosts of the domain are none of our business.
 const TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Adds what is missing.
+/// Adds the headers that are missing.
 pub(crate) fn complete(headers: &mut HeaderMap, is_https: bool) {
     headers.reserve(EVERYWHERE.len());
     for (name, value) in EVERYWHERE {

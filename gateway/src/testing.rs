@@ -1,4 +1,5 @@
-//! A gateway over fakes in this process. What the services decide is tested where they live, and black box.
+//! A gateway over in-process fake services. The services' own rules are tested in their crates, and in black-box
+//! tests.
 
 mod activity;
 mod auth;
@@ -76,7 +77,7 @@ pub(crate) const WORKSPACE: &str = "0199c0de-0000-7000-8000-0000000000a1";
 /// The password of the one person that exists.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// A gateway and how often its svc-auth was asked.
+/// A gateway with a counter of the calls to its svc-auth.
 pub(crate) struct Bench {
     pub(crate) router: Router,
     pub(crate) exchanges: Arc<AtomicUsize>,
@@ -85,7 +86,7 @@ pub(crate) struct Bench {
     pub(crate) gateway: Gateway,
 }
 
-/// An answer that was read.
+/// A response with its body read.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -98,12 +99,12 @@ impl Answer {
     }
 }
 
-/// A token that the fake svc-auth takes.
+/// A token that the fake svc-auth accepts.
 pub(crate) fn token() -> String {
     token_format::assemble(&"a".repeat(token_format::RANDOM_LENGTH))
 }
 
-/// A well-formed token that it refuses.
+/// A well-formed token that it rejects.
 pub(crate) fn refused_token() -> String {
     token_format::assemble(&"b".repeat(token_format::RANDOM_LENGTH))
 }
@@ -112,7 +113,7 @@ pub(crate) async fn bench() -> Bench {
     bench_with(|ambient| ambient, nothing()).await
 }
 
-/// The same with a svc-retrieval that answers.
+/// The same with a working svc-retrieval.
 pub(crate) async fn bench_with_retrieval() -> Bench {
     let routes = Routes::new(SearchServiceServer::new(retrieval::Retrieval))
         .add_service(IndexServiceServer::new(retrieval::Retrieval))
@@ -121,7 +122,7 @@ pub(crate) async fn bench_with_retrieval() -> Bench {
     bench_with(|ambient| ambient, retrieval).await
 }
 
-/// The way to a service that is not there.
+/// The channel to a service that is not there.
 fn nothing() -> ServiceChannel {
     ServiceChannel::remote("http://127.0.0.1:1").unwrap()
 }
@@ -131,7 +132,7 @@ pub(crate) async fn bench_on(clock: Arc<dyn Clock>) -> Bench {
     bench_with(|ambient| Ambient::new(clock, ambient.entropy, ambient.verifier), nothing()).await
 }
 
-/// A gateway whose svc-retrieval answers with these, for a person of that role in a workspace that keeps questions.
+/// A gateway with this svc-retrieval, for a person of that role in a workspace with the question log on.
 pub(crate) async fn bench_of_questions(role: Role, retrieval: Routes) -> Bench {
     let retrieval = local(retrieval).await;
     bench_as(
@@ -213,7 +214,7 @@ async fn local(routes: Routes) -> ServiceChannel {
 }
 
 impl Bench {
-    /// Sends a request with the good token, unless it brings an Authorization of its own.
+    /// Sends a request with the valid token, unless it has an Authorization of its own.
     pub(crate) async fn send(&self, mut request: Request<Body>) -> Answer {
         let bearer = format!("Bearer {}", token()).parse().unwrap();
         request.headers_mut().entry(http::header::AUTHORIZATION).or_insert(bearer);

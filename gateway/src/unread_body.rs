@@ -1,8 +1,8 @@
-//! What becomes of a connection whose request was answered before its body was read.
+//! Closes a connection properly whose request was answered before its body was read.
 //!
-//! On HTTP/1 such a connection cannot be used again: the rest of the body stands in the way. hyper closes it without a
-//! word, and a client that sends its next request on it loses that request. So the answer says that it is the last one
-//! (RFC 9112, section 9.6).
+//! On HTTP/1 such a connection cannot be reused: the rest of the body is still in the way. hyper closes it silently,
+//! and a client that has already sent its next request on it loses that request. So the response announces
+//! `Connection: close` (RFC 9112, section 9.6).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use http::{HeaderValue, Version, header};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
-/// As much of a body is read for nobody.
+/// How much of a rejected body is drained.
 const MOST_DISCARDED: usize = 64 * 1024;
 
-/// Tells whether a request's body was read to its end.
+/// Tracks whether a request's body was read to its end.
 pub(crate) struct Unread {
-    /// `None` where there was nothing to read.
+    /// `None` if there was no body.
     was_read: Option<Arc<AtomicBool>>,
     version: Version,
 }
 
-/// Watches the body of a request.
+/// Wraps the body of a request to track it.
 pub(crate) fn watch(request: Request) -> (Request, Unread) {
     let version = request.version();
     if request.body().is_end_stream() {
@@ -38,8 +38,8 @@ pub(crate) fn watch(request: Request) -> (Request, Unread) {
     (watched, Unread { was_read: Some(was_read), version })
 }
 
-/// Takes what has arrived of a body that nobody will read. A small one is here by now, and then its connection can be used
-/// again: callers that are refused for being too many must not have to connect anew each time. Nothing is waited for.
+/// Drains what has already arrived of a rejected body, without waiting. A small one is complete by now, and its
+/// connection can be reused: rejected callers must not have to reconnect each time.
 pub(crate) fn discard(mut body: Body) {
     let mut left = MOST_DISCARDED;
     while let Some(Some(Ok(frame))) = body.frame().now_or_never() {
@@ -50,7 +50,7 @@ pub(crate) fn discard(mut body: Body) {
 }
 
 impl Unread {
-    /// Marks the answer as the connection's last one when the body was not read.
+    /// Sets `Connection: close` if the body was not read to its end.
     pub(crate) fn mark(&self, response: &mut Response) {
         let was_read = self.was_read.as_ref().is_none_or(|was_read| was_read.load(Ordering::Acquire));
         if self.version <= Version::HTTP_11 && !was_read {

@@ -40,7 +40,7 @@ use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
 use cairn_proto::sync::v1::import_service_client::ImportServiceClient;
 use cairn_proto::sync::v1::sync_service_client::SyncServiceClient;
 
-/// The ways to the services of the mesh.
+/// Channels to the services of the mesh.
 #[derive(Debug, Clone)]
 pub struct Upstreams {
     /// svc-auth.
@@ -53,9 +53,9 @@ pub struct Upstreams {
     pub retrieval: ServiceChannel,
     /// svc-sync.
     pub sync: ServiceChannel,
-    /// svc-content again, on a way that presents the gateway as a service: its feed is for services.
+    /// svc-content again, over a channel that authenticates as a service: its feed is for services only.
     pub content_feed: ServiceChannel,
-    /// svc-ingest in the same way.
+    /// svc-ingest, likewise.
     pub ingest_feed: ServiceChannel,
 }
 
@@ -116,7 +116,7 @@ clients!(
 );
 
 impl Upstreams {
-    /// Every service by name, in one order.
+    /// Every service by name, in a fixed order.
     pub(crate) fn named(&self) -> [(&'static str, &ServiceChannel); 5] {
         [
             ("auth", &self.auth),

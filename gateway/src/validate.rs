@@ -1,4 +1,4 @@
-//! From JSON to a typed input: every problem at once, each with its place, a code, and what would be right.
+//! Decodes JSON into a typed input and reports all violations at once: path, code, and what would be valid.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_chassis::wording::{self, Unit};
@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 
 use crate::schema::{Contract, Input};
 
-/// Names less alike than this are not offered: a wrong guess misleads more than none.
-const LIKE_ENOUGH: f64 = 0.6;
-/// A longer value is likely not a slip of the pen but content in the wrong field, and content stays out of errors.
-const LONGEST_ECHO: usize = 40;
+/// Similarity threshold of suggestions: a wrong guess misleads more than none.
+const MIN_SIMILARITY: f64 = 0.6;
+/// Longer values are probably content in the wrong field rather than typos, and content must not appear in errors.
+const MAX_ECHO_LENGTH: usize = 40;
 
-/// Three times the longest name of ours.
-const LONGEST_NAME: usize = 128;
-/// Nobody reads more problems at once, and each repeats a name that the caller made up.
+/// Three times the longest field name of ours.
+const MAX_NAME_LENGTH: usize = 128;
+/// Nobody reads more violations at once, and each repeats a name chosen by the caller.
 const MOST_VIOLATIONS: usize = 50;
-/// Of a longer list, nobody looks for further problems behind that.
+/// Elements of a list beyond this are not validated further.
 const MOST_SEARCHED: usize = 1_000;
 
-/// Reads an input; `root` is what the whole value is called: `body`, `arguments`.
+/// Validates and decodes an input; `root` names the whole value: `body`, `arguments`.
 pub(crate) fn read<T: Input>(mut value: Value, root: &str) -> Result<T, Problem> {
     let contract = T::contract();
     drop_required_nulls(&mut value, contract);
@@ -29,7 +29,7 @@ pub(crate) fn read<T: Input>(mut value: Value, root: &str) -> Result<T, Problem>
     decode(value, root)
 }
 
-/// An input that says nothing, where it may ([`Contract::takes_nothing`]).
+/// The default of an input without required fields ([`Contract::takes_nothing`]).
 pub(crate) fn nothing<T: Input>(root: &str) -> Result<T, Problem> {
     decode(Value::Object(Map::new()), root)
 }
@@ -45,14 +45,14 @@ fn check(contract: &Contract, value: &mut Value, root: &str) -> Result<(), Probl
     let Err(error) = validator.validate(value) else { return Ok(()) };
     let explained = |error: ValidationError<'_>| explain(&error, contract.schema(), root);
     let mut first = explained(error);
-    cut(value, contract.schema());
+    truncate(value, contract.schema());
     let mut violations: Vec<Violation> =
         validator.iter_errors(value).flat_map(explained).take(MOST_VIOLATIONS + 1).collect();
     if violations.len() > MOST_VIOLATIONS {
         violations.truncate(MOST_VIOLATIONS);
         violations.push(Violation::new(root, "more", "has more problems than these"));
     }
-    // The one problem there is may stand behind the cut.
+    // The only violation may be in the part that was cut.
     if violations.is_empty() {
         violations.append(&mut first);
     }
@@ -63,16 +63,16 @@ fn check(contract: &Contract, value: &mut Value, root: &str) -> Result<(), Probl
     Err(Problem::validation(violations))
 }
 
-/// Leaves of a value that is wrong what is enough to say so: the library gathers every problem there is before it tells
-/// the first. A list that is too long keeps one entry too many, an object a few of the fields that nobody knows.
-fn cut(value: &mut Value, schema: &Value) {
+/// Truncates an invalid value to what is needed to report it: the validator collects all errors before returning the
+/// first. An overlong list keeps one excess entry, an object a few of its unknown fields.
+fn truncate(value: &mut Value, schema: &Value) {
     match value {
         Value::Array(items) => {
             let most =
                 schema.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
             items.truncate(most.map_or(MOST_SEARCHED, |most| most.saturating_add(1)));
             if let Some(of_items) = schema.get("items") {
-                items.iter_mut().for_each(|item| cut(item, of_items));
+                items.iter_mut().for_each(|item| truncate(item, of_items));
             }
         }
         Value::Object(fields) => {
@@ -85,7 +85,7 @@ fn cut(value: &mut Value, schema: &Value) {
             });
             for (name, field) in fields {
                 if let Some(of_field) = known(name) {
-                    cut(field, of_field);
+                    truncate(field, of_field);
                 }
             }
         }
@@ -93,14 +93,14 @@ fn cut(value: &mut Value, schema: &Value) {
     }
 }
 
-/// `null` for a field that must be given means that it was not given (contract, "Names").
+/// `null` in a required field counts as absent (contract, "Names").
 fn drop_required_nulls(value: &mut Value, contract: &Contract) {
     let required = contract.schema().get("required").and_then(Value::as_array);
     let (Some(fields), Some(required)) = (value.as_object_mut(), required) else { return };
     fields.retain(|name, value| !value.is_null() || !required.iter().any(|one| one == name));
 }
 
-/// Turns texts into the numbers and booleans that the schema wants: query parameters are all texts, and some agents
+/// Converts strings to the numbers and booleans of the schema: query parameters are always strings, and some agents
 /// send `"5"` for 5.
 pub(crate) fn coerce(fields: &mut Map<String, Value>, contract: &Contract) {
     for (name, value) in fields.iter_mut() {
@@ -118,7 +118,7 @@ fn coerced(value: &Value, wanted: &Value) -> Option<Value> {
         Value::String(text) if allows(wanted, "boolean") => {
             text.trim().to_lowercase().parse::<bool>().ok().map(Value::from)
         }
-        // JSON Schema takes 5.0 for an integer, serde does not.
+        // JSON Schema accepts 5.0 as an integer, serde does not.
         Value::Number(number) if allows(wanted, "integer") => whole(number.as_f64()?).map(Value::from),
         Value::Null
         | Value::Bool(_)
@@ -142,7 +142,7 @@ fn allows(schema: &Value, kind: &str) -> bool {
     }
 }
 
-/// Keeps only the fields that the schema knows.
+/// Drops fields that the schema does not know.
 pub(crate) fn keep_known(fields: &mut Map<String, Value>, contract: &Contract) {
     let known = contract.schema().get("properties").and_then(Value::as_object);
     fields.retain(|name, _| known.is_some_and(|properties| properties.contains_key(name)));
@@ -165,13 +165,13 @@ fn explain(error: &ValidationError<'_>, schema: &Value, root: &str) -> Vec<Viola
             let few = unexpected.iter().take(MOST_VIOLATIONS + 1);
             few.map(|name| unknown_field(&path, name, &known)).collect()
         }
-        // Of a value of another type the type is said already.
+        // A wrong type is reported by its own violation.
         ValidationErrorKind::Enum { .. } if !error.instance().is_string() => Vec::new(),
         ValidationErrorKind::Enum { options } => vec![wrong_choice(at, options, error.instance())],
         ValidationErrorKind::Type { kind } => vec![Violation::new(
             at,
             "wrong_type",
-            format!("must be {}, not {}", wanted(kind), found(&path, error.instance())),
+            format!("must be {}, not {}", expected_types(kind), found(&path, error.instance())),
         )],
         kind => {
             let (code, message) = limit(kind);
@@ -186,15 +186,15 @@ fn explain(error: &ValidationError<'_>, schema: &Value, root: &str) -> Vec<Viola
     }
 }
 
-/// What is given there may be a secret, in whatever shape.
+/// Values under this path may be secrets of any shape.
 fn is_secret(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     let is_within = ["credential", "password", "secret"].iter().any(|word| path.contains(word));
     is_within || path.rsplit('.').next() == Some("token")
 }
 
-/// A value in an error, when it is short, no structure and no secret.
-fn shown(path: &str, value: &Value) -> Option<String> {
+/// A value as echoed in an error, if it is short, scalar and no secret.
+fn echo(path: &str, value: &Value) -> Option<String> {
     if is_secret(path) {
         return None;
     }
@@ -202,11 +202,11 @@ fn shown(path: &str, value: &Value) -> Option<String> {
         Value::String(_) | Value::Number(_) | Value::Bool(_) => value.to_string(),
         Value::Null | Value::Array(_) | Value::Object(_) => return None,
     };
-    (text.chars().count() <= LONGEST_ECHO).then_some(text)
+    (text.chars().count() <= MAX_ECHO_LENGTH).then_some(text)
 }
 
 fn not_that(message: String, path: &str, value: &Value) -> String {
-    match shown(path, value) {
+    match echo(path, value) {
         Some(shown) => format!("{message}; not {shown}"),
         None => message,
     }
@@ -214,7 +214,7 @@ fn not_that(message: String, path: &str, value: &Value) -> String {
 
 fn found(path: &str, value: &Value) -> String {
     let kind = kind_of(value);
-    match (shown(path, value), kind.split_once(' ')) {
+    match (echo(path, value), kind.split_once(' ')) {
         (Some(shown), Some((_, kind))) => format!("the {kind} {shown}"),
         _ => kind.to_owned(),
     }
@@ -286,7 +286,7 @@ fn known_fields<'a>(error: &ValidationError<'_>, schema: &'a Value) -> Vec<&'a s
 }
 
 fn unknown_field(path: &str, name: &str, known: &[&str]) -> Violation {
-    let shown: String = name.chars().take(LONGEST_ECHO).collect();
+    let shown: String = name.chars().take(MAX_ECHO_LENGTH).collect();
     let advice = match nearest(name, known) {
         Some(field) => format!("did you mean `{field}`?"),
         None if known.is_empty() => "there are no fields here".to_owned(),
@@ -299,7 +299,7 @@ fn wrong_choice(at: String, options: &Value, given: &Value) -> Violation {
     let accepted: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let list = wording::one_of(&accepted);
     let message = match given.as_str() {
-        Some(text) if text.chars().count() <= LONGEST_ECHO => {
+        Some(text) if text.chars().count() <= MAX_ECHO_LENGTH => {
             let guess =
                 nearest(text, &accepted).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             format!("{list}; not \"{text}\"{guess}")
@@ -309,7 +309,7 @@ fn wrong_choice(at: String, options: &Value, given: &Value) -> Violation {
     Violation::new(at, "invalid_value", message)
 }
 
-/// The name as JSON spells it: `folder_id` is `folderId`.
+/// The JSON spelling of a name: `folder_id` is `folderId`.
 pub(crate) fn camel_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut raise = false;
@@ -326,10 +326,10 @@ pub(crate) fn camel_case(name: &str) -> String {
     out
 }
 
-/// The known name most like this one, if any is like it.
+/// The known name most similar to this one, if above the threshold.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    // The comparison takes time and memory by both lengths, and no name of ours is like one that is so long.
-    if name.len() > LONGEST_NAME {
+    // The comparison takes time and memory in both lengths, and no name of ours is similar to such a long one.
+    if name.len() > MAX_NAME_LENGTH {
         return None;
     }
     let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
@@ -337,17 +337,17 @@ pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|candidate| (strsim::normalized_damerau_levenshtein(&wanted, &plain(candidate)), *candidate))
-        .filter(|(likeness, _)| *likeness >= LIKE_ENOUGH)
+        .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, candidate)| candidate)
 }
 
-fn wanted(kind: &TypeKind) -> String {
+fn expected_types(kind: &TypeKind) -> String {
     let names: Vec<String> = match kind {
         TypeKind::Single(only) => vec![only.to_string()],
         TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
     };
-    // That a field may be left out is said by the schema, and no answer to a value that is there.
+    // Whether a field is optional is irrelevant to a value that is present.
     let named = names.iter().filter(|name| *name != "null").map(|name| wording::json_type(name));
     wording::listed(&named.collect::<Vec<&str>>(), "or")
 }

@@ -1,10 +1,10 @@
-//! How much this process begins at once, and whose turn is next: admission by cost and by tenant.
+//! Admission by cost and tenant: how much work runs concurrently, and who is next.
 //!
-//! Each request takes the units of its [`Cost`] while it is worked on. What finds no room waits in a line that is fair
-//! between tenants ([`line`]), and not for long: it is better told at once to come again than answered late ([ADR
+//! Each request holds the units of its [`Cost`] while it is worked on. A request without room waits in a queue that
+//! is fair between tenants ([`fair_queue`]), and only briefly: an early 503 is better than a late answer ([ADR
 //! 100](../../../docs/adr/0100-admission-by-cost-and-tenant.md)).
 
-mod line;
+mod fair_queue;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,15 +17,15 @@ use http::Extensions;
 use metrics::Gauge;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
-pub(crate) use self::line::Tenant;
-use self::line::{Full, Line, PATIENCE, Shares, Ticket, Word};
+pub(crate) use self::fair_queue::Tenant;
+use self::fair_queue::{FairQueue, Full, MAX_WAIT, Outcome, Shares, Ticket};
 use crate::cost::Cost;
-use crate::held::{Held, Holdings};
 use crate::in_flight::REFUSED;
+use crate::suspension::{Permits, Suspendable};
 
-/// Units for each core: about 50 ms of its work.
-const UNITS_OF_A_CORE: usize = 256;
-/// When a caller may come again.
+/// Units per core: about 50 ms of its work.
+const UNITS_PER_CORE: usize = 256;
+/// `Retry-After` of a refusal.
 const BUSY: Duration = Duration::from_secs(1);
 
 const CAPACITY: &str = "cairn_capacity_units";
@@ -33,123 +33,123 @@ const USED: &str = "cairn_capacity_units_used";
 const WAITING: &str = "cairn_requests_waiting";
 const WAITED: &str = "cairn_request_wait_seconds";
 
-/// Units that a process has when nobody says how many: by its cores, and never so many that requests of one unit would meet
-/// the bound of all requests first, which knows no tenants.
-pub(crate) fn usual_capacity(max_requests: usize) -> u32 {
+/// The default capacity: by the number of cores, but below the request limit, so that requests of one unit do not
+/// hit that limit, which knows no tenants, first.
+pub(crate) fn default_capacity(max_requests: usize) -> u32 {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let capacity = cores.saturating_mul(UNITS_OF_A_CORE).min(max_requests - max_requests / 4);
+    let capacity = cores.saturating_mul(UNITS_PER_CORE).min(max_requests - max_requests / 4);
     u32::try_from(capacity).unwrap_or(u32::MAX).max(1)
 }
 
-/// The capacity of this process.
+/// The admission controller of this process.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// `None` where everything is let in.
-    line: Option<Mutex<Line<Sender<Word>>>>,
+    /// `None` if admission is disabled.
+    queue: Option<Mutex<FairQueue<Sender<Outcome>>>>,
     clock: Arc<dyn Clock>,
-    /// Units that requests under way have, for the metrics.
+    /// Gauge of the units in flight.
     used: Gauge,
 }
 
-/// The units of a request that was let in: it has them until this is dropped, but for when it waits.
+/// The units of an admitted request, held until this is dropped, except while the request is suspended.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Permit {
     admission: Arc<Admission>,
     tenant: Tenant,
     units: u32,
-    waits: AtomicBool,
+    suspended: AtomicBool,
 }
 
 impl Admission {
-    /// With so many units; with none, everything is let in.
+    /// `capacity` in units; 0 disables admission.
     pub(crate) fn new(capacity: u32, clock: Arc<dyn Clock>) -> Self {
         metrics::gauge!(CAPACITY).set(capacity);
         let used = metrics::gauge!(USED);
         used.set(0);
         metrics::gauge!(WAITING).set(0);
-        let line = (capacity > 0).then(|| Mutex::new(Line::new(Shares::of(capacity))));
-        Self { line, clock, used }
+        let queue = (capacity > 0).then(|| Mutex::new(FairQueue::new(Shares::of(capacity))));
+        Self { queue, clock, used }
     }
 
-    /// Lets a request in, at once or after a short wait. Whoever gives up waiting has never been here. `None` where it
-    /// takes no place.
+    /// Admits a request, at once or after a short wait. Cancel safe: a dropped future leaves the queue and returns
+    /// its units. `None` if the request costs nothing.
     ///
     /// # Errors
-    /// When too many of its tenant wait, or it has waited for too long.
+    /// When the queue is full or the wait limit has passed.
     pub(crate) async fn enter(
         self: &Arc<Self>,
         tenant: Tenant,
         cost: Cost,
         request: &mut Extensions,
-    ) -> Result<Option<Arc<Place>>, Problem> {
-        let Some(line) = self.line.as_ref().filter(|_| cost > Cost::FREE) else { return Ok(None) };
+    ) -> Result<Option<Arc<Permit>>, Problem> {
+        let Some(queue) = self.queue.as_ref().filter(|_| cost > Cost::FREE) else { return Ok(None) };
         let (units, is_admitted) = {
-            let mut line = lock(line);
-            let units = line.shares().units(&tenant, cost.units());
-            (units, line.admit(&tenant, units))
+            let mut queue = lock(queue);
+            let units = queue.shares().units(&tenant, cost.units());
+            (units, queue.admit(&tenant, units))
         };
         if !is_admitted {
-            let _away = Holdings::let_go(request);
-            Box::pin(self.wait(line, &tenant, units)).await?;
+            let _suspended = Permits::suspend(request);
+            Box::pin(self.wait(queue, &tenant, units)).await?;
         }
         self.used.increment(units);
-        let place = Place { admission: Arc::clone(self), tenant, units, waits: AtomicBool::new(false) };
-        let place = Arc::new(place);
-        Holdings::note(request, &place);
-        Ok(Some(place))
+        let permit = Permit { admission: Arc::clone(self), tenant, units, suspended: AtomicBool::new(false) };
+        let permit = Arc::new(permit);
+        Permits::add(request, &permit);
+        Ok(Some(permit))
     }
 
     async fn wait(
         &self,
-        line: &Mutex<Line<Sender<Word>>>,
+        queue: &Mutex<FairQueue<Sender<Outcome>>>,
         tenant: &Tenant,
         units: u32,
     ) -> Result<(), Problem> {
         let now = self.clock.now();
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let queued = {
-            let mut line = lock(line);
-            let queued = line.queue(tenant, units, now, tell).map(|(ticket, displaced)| {
-                displaced.into_iter().for_each(|(who, word)| tell_that(who, word));
+            let mut queue = lock(queue);
+            let queued = queue.enqueue(tenant, units, now, sender).map(|(ticket, displaced)| {
+                displaced.into_iter().for_each(|(who, outcome)| send_outcome(who, outcome));
                 ticket
             });
-            line.call(now, tell_that);
+            queue.dispatch(now, send_outcome);
             queued
         };
         let ticket = queued.map_err(|Full| refuse("waiting"))?;
         metrics::gauge!(WAITING).increment(1.0);
-        let mut waiting = Waiting { admission: self, line, tenant, units, ticket, told, is_over: false };
-        // Without an answer in time, what was said in the last moment counts.
-        let told = tokio::time::timeout(PATIENCE, &mut waiting.told).await.ok().and_then(Result::ok);
-        let word = match told {
-            Some(word) => {
+        let mut waiting = Waiting { admission: self, queue, tenant, units, ticket, receiver, is_over: false };
+        // On a timeout, an outcome sent at the last moment still counts.
+        let received = tokio::time::timeout(MAX_WAIT, &mut waiting.receiver).await.ok().and_then(Result::ok);
+        let outcome = match received {
+            Some(outcome) => {
                 waiting.is_over = true;
-                word
+                outcome
             }
             None => waiting.end(),
         };
         metrics::histogram!(WAITED).record(self.clock.now().since(now));
-        match word {
-            Word::Admitted => Ok(()),
-            Word::Late => Err(refuse("delay")),
-            Word::Displaced => Err(refuse("waiting")),
+        match outcome {
+            Outcome::Admitted => Ok(()),
+            Outcome::TimedOut => Err(refuse("delay")),
+            Outcome::Displaced => Err(refuse("waiting")),
         }
     }
 
-    /// Changes who is under way or waits, and calls those who are next by then.
-    fn settle(&self, change: impl FnOnce(&mut Line<Sender<Word>>)) {
-        let Some(line) = &self.line else { return };
+    /// Applies a change and dispatches the queue.
+    fn settle(&self, change: impl FnOnce(&mut FairQueue<Sender<Outcome>>)) {
+        let Some(queue) = &self.queue else { return };
         let now = self.clock.now();
-        let mut line = lock(line);
-        change(&mut line);
-        line.call(now, tell_that);
+        let mut queue = lock(queue);
+        change(&mut queue);
+        queue.dispatch(now, send_outcome);
     }
 }
 
-/// Under the lock of the line: so whoever leaves it knows whether anything was said.
-fn tell_that(who: Sender<Word>, word: Word) {
-    // Whoever is gone has looked for the word, or will.
-    let _gone = who.send(word);
+/// Called under the queue's lock, so that a request that leaves the queue knows whether an outcome was sent.
+fn send_outcome(who: Sender<Outcome>, outcome: Outcome) {
+    // A dropped receiver has already taken the outcome into account, or will in [`Waiting::end`].
+    let _gone = who.send(outcome);
 }
 
 fn refuse(bound: &'static str) -> Problem {
@@ -157,63 +157,63 @@ fn refuse(bound: &'static str) -> Problem {
     Problem::unavailable("more is asked for here than can be answered in time; try again", BUSY)
 }
 
-fn lock<W>(line: &Mutex<Line<W>>) -> MutexGuard<'_, Line<W>> {
-    line.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<W>(queue: &Mutex<FairQueue<W>>) -> MutexGuard<'_, FairQueue<W>> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A request in line.
+/// A queued request.
 struct Waiting<'a> {
     admission: &'a Admission,
-    line: &'a Mutex<Line<Sender<Word>>>,
+    queue: &'a Mutex<FairQueue<Sender<Outcome>>>,
     tenant: &'a Tenant,
     units: u32,
     ticket: Ticket,
-    told: Receiver<Word>,
+    receiver: Receiver<Outcome>,
     is_over: bool,
 }
 
 impl Waiting<'_> {
-    /// Leaves the line, and tells what was said before that.
-    fn end(&mut self) -> Word {
+    /// Leaves the queue; the outcome if one was sent before.
+    fn end(&mut self) -> Outcome {
         self.is_over = true;
         let now = self.admission.clock.now();
-        let mut line = lock(self.line);
-        if line.leave(&self.ticket) {
-            line.call(now, tell_that);
-            return Word::Late;
+        let mut queue = lock(self.queue);
+        if queue.leave(&self.ticket) {
+            queue.dispatch(now, send_outcome);
+            return Outcome::TimedOut;
         }
-        self.told.try_recv().unwrap_or(Word::Late)
+        self.receiver.try_recv().unwrap_or(Outcome::TimedOut)
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         metrics::gauge!(WAITING).decrement(1.0);
-        if !self.is_over && self.end() == Word::Admitted {
-            self.admission.settle(|line| line.give_back(self.tenant, self.units));
+        if !self.is_over && self.end() == Outcome::Admitted {
+            self.admission.settle(|queue| queue.release(self.tenant, self.units));
         }
     }
 }
 
-impl Held for Place {
-    fn set_waiting(&self, waits: bool) {
-        match (self.waits.swap(waits, Ordering::AcqRel), waits) {
+impl Suspendable for Permit {
+    fn set_suspended(&self, suspended: bool) {
+        match (self.suspended.swap(suspended, Ordering::AcqRel), suspended) {
             (false, true) => {
                 self.admission.used.decrement(self.units);
-                self.admission.settle(|line| line.give_back(&self.tenant, self.units));
+                self.admission.settle(|queue| queue.release(&self.tenant, self.units));
             }
             (true, false) => {
                 self.admission.used.increment(self.units);
-                self.admission.settle(|line| line.take(&self.tenant, self.units));
+                self.admission.settle(|queue| queue.take(&self.tenant, self.units));
             }
             (true, true) | (false, false) => {}
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        self.set_waiting(true);
+        self.set_suspended(true);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why a search does not return a document: the checks in their order.
+//! Explains why a search does not return a document: the checks in order.
 
 use cairn_proto::domain::{DocumentKind, Verdict, page_of};
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, ListRank, SoughtWord};
@@ -79,7 +79,7 @@ impl Absence {
         }
     }
 
-    /// The check that keeps the document out.
+    /// The check that excludes the document.
     pub(crate) fn cause(&self) -> Option<&AbsenceCheck> {
         self.checks.iter().find(|check| check.verdict == Verdict::Failed)
     }

@@ -1,4 +1,4 @@
-//! What an undo does, or did.
+//! The result or plan of an undo.
 
 use cairn_proto::content::v1::{LeftAlone, UndoStep};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! How a workspace's knowledge is retrieved (spec 4.11).
+//! Retrieval analytics of a workspace (spec 4.11).
 
 use cairn_proto::domain::DocumentKind;
 use cairn_proto::ids::WorkspaceId;

@@ -1,4 +1,4 @@
-//! Attachments, without their bytes.
+//! The metadata of assets.
 
 use cairn_proto::content::v1 as proto;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What became of many items.
+//! The result of a bulk change.
 
 use cairn_proto::common::v1::ErrorReason;
 use cairn_proto::content::v1 as proto;

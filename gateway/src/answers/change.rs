@@ -1,4 +1,4 @@
-//! What changed in a workspace, for programs that follow it.
+//! Changes of a workspace, for programs that follow them.
 
 use cairn_chassis::feed::{ChangeToken, Source};
 use cairn_proto::feed::v1::{ChangeAuthor, SeenChange};

@@ -1,4 +1,4 @@
-//! How sources are connected, and their runs (contract, "Connected sources").
+//! Connections of sources, and their runs (contract, "Connected sources").
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{SourceRunKind, SourceRunStatus};

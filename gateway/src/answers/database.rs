@@ -1,4 +1,4 @@
-//! The database and its views.
+//! A database and its views.
 
 use cairn_proto::content::v1::{self as proto, Property};
 use cairn_proto::domain::{Operator, SortOrder};

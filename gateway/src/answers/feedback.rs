@@ -1,4 +1,4 @@
-//! What somebody reported to the people who maintain a workspace.
+//! Feedback reports to the owners and admins of a workspace.
 
 use cairn_proto::auth::v1 as proto;
 use cairn_proto::domain::{FeedbackCategory, FeedbackChannel};

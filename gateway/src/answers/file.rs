@@ -1,4 +1,4 @@
-//! What the text of a file is to HTTP.
+//! HTTP metadata of a file's text.
 
 use cairn_proto::content::v1::File;
 use cairn_proto::domain::FileType;

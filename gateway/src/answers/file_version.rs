@@ -1,4 +1,4 @@
-//! The contents that a file has and had.
+//! Versions of files.
 
 use cairn_proto::content::v1 as proto;
 use serde::Serialize;

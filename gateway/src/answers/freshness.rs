@@ -1,4 +1,4 @@
-//! How old what is found is: documents, and the folders that they stand in.
+//! The age of retrieved documents and of their folders.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::{Links, optional_time, time};
 
 const DAY_SECONDS: u64 = 24 * 3600;
-/// Up to how many days the classes of age go; the last has no end.
+/// Upper bounds of the age classes in days; the last class is open.
 pub(crate) const CLASSES: [u64; 4] = [7, 30, 90, 365];
 
 /// What was found in the last days, and when it was changed last.
@@ -121,7 +121,7 @@ impl Sum {
     }
 }
 
-/// Where a document stands: its path without its name.
+/// The folder of a path.
 fn folder_of(path: &str) -> String {
     match path.rsplit_once('/') {
         None | Some(("", _)) => "/".to_owned(),

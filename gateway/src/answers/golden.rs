@@ -64,8 +64,8 @@ pub(crate) struct GoldenAuthor {
     pub(crate) name: String,
 }
 
-/// Results of a search that does not say how many.
-const USUAL_RESULTS: u32 = 10;
+/// The default number of results of a search.
+const DEFAULT_RESULTS: u32 = 10;
 
 impl GoldenQuestion {
     pub(crate) fn read(question: proto::GoldenQuestion, links: &Links) -> Self {
@@ -81,7 +81,7 @@ impl GoldenQuestion {
         Self {
             id: question.id,
             strategy: Strategy::from_number(search.strategy).unwrap_or_default(),
-            limit: if search.limit == 0 { USUAL_RESULTS } else { search.limit },
+            limit: if search.limit == 0 { DEFAULT_RESULTS } else { search.limit },
             folder_id: search.folder_id,
             query: search.query,
             kind: DocumentKind::from_number(question.kind).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! How the parts of the server stand to a workspace.
+//! The health of the services with regard to a workspace.
 
 use cairn_proto::content::v1 as content;
 use cairn_proto::ingest::v1 as ingest;

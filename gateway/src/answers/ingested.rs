@@ -1,4 +1,4 @@
-//! An ingested document: its state, and how it is cited (contract: "Ingest status", "Citation").
+//! An ingested document: its status and citation (contract: "Ingest status", "Citation").
 
 use cairn_proto::domain::{DocumentKind, IngestStatus, SyncMode, plain_page_of};
 use cairn_proto::feed::v1::Kind;
@@ -95,7 +95,7 @@ impl IngestedDocument {
         }
     }
 
-    /// The same as the answer to whoever sent it.
+    /// With the flag in the response to the sender.
     pub(crate) fn deduplicated(self, deduplicated: bool) -> Self {
         Self { deduplicated, ..self }
     }

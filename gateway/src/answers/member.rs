@@ -74,8 +74,8 @@ impl From<proto::User> for Inviter {
 }
 
 impl Invitation {
-    /// The secret stands behind the `#`, which browsers keep to themselves: it is in no request line, so in no log of
-    /// a server or a proxy, and in no `Referer`.
+    /// The secret is in the URL fragment, which browsers never send: it appears in no request, no log of a server or
+    /// proxy, and no `Referer`.
     pub(crate) fn with_link(self, secret: &str, mailed: bool, links: &Links) -> Self {
         Self { link: Some(links.to(&format!("/invite#{secret}"))), mailed: Some(mailed), ..self }
     }

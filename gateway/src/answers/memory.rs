@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 use super::search::Citation;
 use super::{Links, time};
 
-/// As a search counts them against its `tokenBudget`.
+/// The same estimate as that of a search's `tokenBudget`.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// About how many tokens a text of so many bytes is.
+/// The estimated number of tokens of a text.
 pub(crate) const fn tokens(bytes: usize) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
@@ -49,7 +49,7 @@ impl From<proto::DatabaseQuery> for DatabaseQuery {
     }
 }
 
-/// Both shapes of a member have these fields. Each has them itself: a flattened one would be two schemas in one.
+/// The fields common to both shapes of a member. A macro, because `flatten` would turn them into two schemas in one.
 macro_rules! member {
     ($(#[$doc:meta])* $name:ident { $($more:tt)* }) => {
         #[derive(Debug, Serialize, ToSchema)]

@@ -1,4 +1,4 @@
-//! What memories are and were.
+//! Versions of memories.
 
 use cairn_proto::content::v1::{self as proto, Author};
 use serde::Serialize;

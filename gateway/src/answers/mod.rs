@@ -1,5 +1,5 @@
-//! The answers of the API as JSON, and how each is read from its protobuf message; those that are the same are the
-//! contract's own types, which `proto/answers.rs` lists.
+//! The JSON responses of the API, converted from protobuf messages. Types that are identical to the contract's are
+//! listed in `proto/answers.rs`.
 
 mod absence;
 mod activity;
@@ -90,7 +90,7 @@ pub(crate) use self::webhook::{
 };
 pub(crate) use self::workspace::{ScopeType, Session, Token, TokenWorkspace, Workspace};
 
-/// Makes addresses of what a service gives as a path.
+/// Builds URLs from the paths that services return.
 #[derive(Debug, Clone)]
 pub(crate) struct Links {
     base: String,
@@ -101,7 +101,7 @@ impl Links {
         Self { base: base_url.unwrap_or_default().trim_end_matches('/').to_owned() }
     }
 
-    /// Absolute where the deployment knows its address.
+    /// Absolute if the base URL is configured.
     pub(crate) fn to(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }

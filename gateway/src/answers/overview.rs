@@ -1,4 +1,4 @@
-//! What a workspace holds, at a glance.
+//! The overview of a workspace.
 
 use cairn_proto::content::v1 as content;
 use cairn_proto::domain::{DocumentKind, page_of};
@@ -27,11 +27,11 @@ pub(crate) struct WorkspaceOverview {
     pub(crate) ingested_documents: Option<u64>,
 }
 
-/// What comes from outside.
+/// Counts of ingested documents and sources.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     pub(crate) sources: Vec<ingest::Source>,
-    /// None when it is not known.
+    /// `None` if unknown.
     pub(crate) ingested: Option<u64>,
 }
 
@@ -199,7 +199,7 @@ pub(crate) struct ConnectedSource {
 }
 
 impl WorkspaceOverview {
-    /// `index` is absent when the search service does not answer.
+    /// `index` is absent if svc-retrieval is unavailable.
     pub(crate) fn read(
         held: content::GetOverviewResponse,
         index: Option<retrieval::GetIndexStatusResponse>,

@@ -1,4 +1,4 @@
-//! A session of the person who asks.
+//! A session of the calling person.
 
 use cairn_proto::auth::v1 as proto;
 use serde::Serialize;

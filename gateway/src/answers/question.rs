@@ -1,4 +1,4 @@
-//! Questions of the question log, and what was answered.
+//! Questions of the question log, with their results.
 
 use cairn_proto::domain::{DocumentKind, Mode, QuestionOutcome, Strategy, SubqueryType};
 use cairn_proto::retrieval::v1::question_details::Asked;
@@ -182,7 +182,7 @@ impl From<proto::Question> for Question {
 }
 
 impl QuestionReplay {
-    /// What svc-retrieval tells of a question; the texts of passages are the owners'.
+    /// The question as recorded by svc-retrieval; the texts of passages come from the owning services.
     pub(crate) fn read(question: proto::Question, details: proto::QuestionDetails) -> Self {
         Self {
             question: question.into(),
@@ -276,7 +276,7 @@ pub(crate) struct RankChange {
 }
 
 impl AskedAgain {
-    /// The answer of now beside the passages of then.
+    /// Compares new results with the original passages.
     pub(crate) fn read(then: &[ReplayedPassage], now: SearchAnswer) -> Self {
         let SearchAnswer { results, coverage, .. } = now;
         let places: Vec<_> = results.iter().map(|result| Place::of(&result.citation)).collect();
@@ -284,7 +284,7 @@ impl AskedAgain {
     }
 }
 
-/// Where a passage stands.
+/// The location of a passage.
 #[derive(Debug)]
 struct Place<'a> {
     document: &'a str,
@@ -298,8 +298,8 @@ impl<'a> Place<'a> {
         Self { document: &citation.id, hash: &citation.content_hash, lines }
     }
 
-    /// Whether that passage of then is the same one, as far as can be said: lines of one text that overlap, or the document,
-    /// when its text has changed.
+    /// Whether this is the same passage, as far as can be told: overlapping lines of the same text, or the same
+    /// document if its text has changed.
     fn is(&self, then: &ReplayedPassage) -> bool {
         let overlaps = self.lines.0 <= then.end_line && then.start_line <= self.lines.1;
         self.document == then.id && (self.hash != then.content_hash || overlaps)

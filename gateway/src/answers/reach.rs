@@ -1,4 +1,4 @@
-//! What a token reaches, counted as the services show it to such a caller.
+//! The reach of a token, counted from what the services show to such a caller.
 
 use cairn_proto::domain::Permission;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! The record of a database, its versions, and who names a file.
+//! A record, its versions, and backlinks of a file.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -41,7 +41,7 @@ pub(crate) struct Record {
     pub(crate) updated_at: String,
 }
 
-/// The values of a record. Most answers pass them on as a service has written them; they are read where one is asked for.
+/// The values of a record. Most responses pass them through as raw JSON; they are parsed on first access.
 #[derive(Debug)]
 pub(crate) struct Values {
     text: Box<RawValue>,
@@ -59,9 +59,9 @@ impl Values {
         Ok(Self { text, read: OnceLock::new() })
     }
 
-    /// The value of a property, by its id.
+    /// The value of a property, by id.
     pub(crate) fn get(&self, id: &str) -> Option<&Value> {
-        // It was looked through when it came.
+        // The text was validated when it arrived.
         self.read.get_or_init(|| serde_json::from_str(self.text.get()).unwrap_or_default()).get(id)
     }
 }
@@ -72,7 +72,8 @@ impl Serialize for Values {
     }
 }
 
-/// What a service answers as values. An answer that cannot be read is no empty record: the log says which it is.
+/// Validates a service's values. Invalid ones are an error and not an empty record; the log tells which record it
+/// is.
 fn values(text: &str, of: impl Display) -> Result<Map<String, Value>, Problem> {
     serde_json::from_str(text)
         .map_err(|error| Problem::internal(format!("the values of {of} cannot be read: {error}")))

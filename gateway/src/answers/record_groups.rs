@@ -1,4 +1,4 @@
-//! Records in groups by the values of a property.
+//! Grouped records.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
@@ -122,7 +122,7 @@ fn value(json: Option<String>) -> Result<Option<Value>, Problem> {
     read.map_err(|error| Problem::internal(format!("the value of a group cannot be read: {error}")))
 }
 
-/// A whole number without a point, as far as a double tells whole numbers apart.
+/// A whole number without decimal point, up to the exact range of a double.
 fn number(number: f64) -> Option<Number> {
     const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
     let is_whole = number.fract() == 0.0 && number.abs() < MOST_WHOLE;

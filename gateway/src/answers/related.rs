@@ -1,4 +1,4 @@
-//! Files that mean nearly the same as a known one, and why.
+//! Files similar to a given one, and why.
 
 use cairn_proto::domain::plain_page_of;
 use cairn_proto::feed::v1::Kind;

@@ -1,4 +1,4 @@
-//! What a script printed (contract: "vfs/exec body").
+//! The output of a script (contract: "vfs/exec body").
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The search answer (contract: "Search result", "Citation", "Search trace", "Coverage note").
+//! Search results (contract: "Search result", "Citation", "Search trace", "Coverage note").
 
 use cairn_proto::content::v1 as content;
 use cairn_proto::domain::{DocumentKind, Mode, SyncMode, page_of, plain_page_of};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Links, optional_time};
-use crate::shown::Before;
+use crate::seen_contents::EarlierContent;
 
 /// Cited evidence, what the answer does not cover, and how sources were consulted.
 #[derive(Debug, Serialize, ToSchema)]
@@ -75,25 +75,25 @@ pub(crate) struct SearchResult {
     pub(crate) meta: Option<ResultMeta>,
 }
 
-/// What a result says to the agent that asks.
+/// Metadata of a result for the calling agent.
 #[derive(Debug, Serialize)]
 pub(crate) struct ResultMeta {
-    /// The document has changed since the agent was shown it.
+    /// Set if the document has changed since the agent last received it.
     #[serde(rename = "cairn/changed")]
     pub(crate) changed: Changed,
 }
 
-/// What an agent was shown of a document that has changed since.
+/// The earlier content of a document that the agent received.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Changed {
     pub(crate) shown_at: String,
-    /// The hash of the content of then.
+    /// The content hash of that time.
     pub(crate) shown_hash: String,
 }
 
-impl From<Before> for ResultMeta {
-    fn from(before: Before) -> Self {
+impl From<EarlierContent> for ResultMeta {
+    fn from(before: EarlierContent) -> Self {
         Self { changed: Changed { shown_at: before.at.to_rfc3339(), shown_hash: before.content_hash } }
     }
 }
@@ -225,9 +225,9 @@ impl SearchResult {
     }
 }
 
-/// The lines on the page of a document, and the text in which they were counted; all of it without a place.
+/// A link to the cited lines with the hash of their text; to the whole document without a location.
 fn permalink(page: &str, place: Option<&proto::Location>, content_hash: &str) -> String {
-    // The page of a record has a query of its own.
+    // The page URL of a record already has a query.
     let mark = if page.contains('?') { '&' } else { '?' };
     match place {
         Some(place) => {
@@ -239,7 +239,7 @@ fn permalink(page: &str, place: Option<&proto::Location>, content_hash: &str) ->
 }
 
 impl Citation {
-    /// Of a whole document from outside.
+    /// Of a whole ingested or source document.
     pub(super) fn of_document(document: &content::ResolvedDocument, links: &Links) -> Self {
         let cited = proto::Citation {
             label: document.title.clone(),
@@ -299,7 +299,7 @@ impl Citation {
         }
     }
 
-    /// Of some lines of a document.
+    /// Of a range of lines.
     pub(super) fn of_lines(cited: proto::Citation, links: &Links) -> Self {
         let kind = DocumentKind::from_number(cited.kind).unwrap_or_default();
         Self::read(cited, kind, links)

@@ -1,4 +1,4 @@
-//! Connected sources, their documents, and what is read of them (contract: "Connected source", "Source query / fetch").
+//! Connected sources, their documents, and query results (contract: "Connected source", "Source query / fetch").
 
 use cairn_chassis::status::Problem;
 use cairn_proto::document::v1::Format;
@@ -151,7 +151,7 @@ impl SourceCitation {
     }
 }
 
-/// Where a document of a source is asked for, whatever stands in its id.
+/// The API path of a source's document, with its id escaped.
 fn path_of(source_id: &str, external_id: &str) -> String {
     const OTHERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     format!("/api/v1/sources/{source_id}/documents/{}", utf8_percent_encode(external_id, OTHERS))

@@ -1,4 +1,4 @@
-//! What is in trash.
+//! Items in trash.
 
 use cairn_proto::content::v1 as proto;
 use cairn_proto::domain::TrashKind;

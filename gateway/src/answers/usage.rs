@@ -1,4 +1,4 @@
-//! What a workspace uses of what its plan limits.
+//! The usage of a workspace against the limits of its plan.
 
 use cairn_proto::auth::v1::TokenUsage;
 use cairn_proto::content::v1 as proto;

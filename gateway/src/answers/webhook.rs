@@ -1,4 +1,4 @@
-//! Webhooks and what is sent to them.
+//! Webhooks and their deliveries.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{ChangeKind, WebhookDeliveryState, WebhookStatus};

@@ -1,4 +1,4 @@
-//! Answers about what svc-auth holds: workspaces, tokens, sessions.
+//! Records of svc-auth: workspaces, tokens, sessions.
 
 use cairn_chassis::identity::{self, Identity};
 use cairn_proto::auth::v1::{self as proto, User};

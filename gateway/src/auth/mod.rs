@@ -1,8 +1,8 @@
-//! Who calls: from an API token or a session cookie to a signed identity of svc-auth.
+//! Authentication: from an API token or a session cookie to an identity signed by svc-auth.
 //!
-//! An answer of svc-auth is used for at most a second, so that a revocation holds everywhere within a second. On the
-//! way a request counts: for its source address when its token opens nothing, else for the token ([`Authenticator::enter`]; `/mcp`
-//! counts what its body asks for).
+//! Answers of svc-auth are cached for at most a second, so that a revocation takes effect everywhere within a
+//! second. Each request is rate-limited: by source address if its token is invalid, else by token
+//! ([`Authenticator::enter`]; `/mcp` counts by the content of the body).
 
 mod token_cache;
 
@@ -23,10 +23,10 @@ use crate::error::Error;
 use crate::origin::Origins;
 use crate::rate_limit::Limits;
 
-/// The name of the session cookie over TLS: a browser takes it from this host alone, so that no neighbour in the domain
-/// can put one of its own in its place.
+/// The session cookie over TLS. The `__Host-` prefix makes browsers accept it from this host alone, so a sibling
+/// subdomain cannot plant its own.
 const HOST_COOKIE: &str = "__Host-cairn_session";
-/// Its name where there is no TLS; browsers would not keep the other.
+/// The session cookie without TLS, where browsers reject the `__Host-` prefix.
 pub(crate) const PLAIN_COOKIE: &str = "cairn_session";
 
 /// A caller with an API token.
@@ -51,7 +51,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// The caller that the request was let in with: the class of its route asks for one.
+/// The caller that [`crate::guard`] authenticated, as the route's class asks.
 fn let_in<T: Clone + Send + Sync + 'static>(parts: &Parts) -> Result<T, Error> {
     let caller = parts.extensions.get().cloned();
     caller.ok_or_else(|| Problem::internal("the class of this route lets in who is not known").into())
@@ -65,7 +65,7 @@ impl<S: Send + Sync> FromRequestParts<S> for SignedIn {
     }
 }
 
-/// A person with a web session in a workspace, with what the role there allows.
+/// A person with a web session, with the permissions of their role in one workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) call: Call,
@@ -99,7 +99,7 @@ fn not_signed_in() -> Problem {
     Problem::unauthorized("you are not signed in: POST /api/session with email and password")
 }
 
-/// Tells who calls.
+/// Authenticates callers.
 pub(crate) struct Authenticator {
     tokens: TokenCache,
     limits: Arc<Limits>,
@@ -113,12 +113,12 @@ impl Authenticator {
         Self { tokens, limits, origins }
     }
 
-    /// What svc-auth said of late.
+    /// The cache of svc-auth's answers.
     pub(crate) const fn tokens(&self) -> &TokenCache {
         &self.tokens
     }
 
-    /// Lets a request with an API token in: it counts, whatever becomes of it.
+    /// Authenticates a request with an API token and counts it, whatever its outcome.
     pub(crate) async fn enter(&self, parts: &mut Parts) -> Result<Caller, Error> {
         let identity = self.authenticate(parts).await?;
         self.limits.admit(parts, &identity.claims, 1).await?;
@@ -127,8 +127,8 @@ impl Authenticator {
         Ok(caller)
     }
 
-    /// Who a request with an API token comes from. What opens nothing counts for its source address; an address that sent
-    /// too much of that is refused before svc-auth is asked, except with a token that opened something of late.
+    /// Authenticates a request with an API token. An invalid token counts against its source address; an address
+    /// with too many of them is refused before svc-auth is asked, except with a token that was valid recently.
     pub(crate) async fn authenticate(&self, parts: &Parts) -> Result<Arc<CallerIdentity>, Error> {
         if let Some(token) = access_token(&parts.headers) {
             return self.open_access_token(token, AccessTokenDoor::Api, parts).await;
@@ -140,13 +140,13 @@ impl Authenticator {
             }
             Err(problem) => return Err(problem.into()),
         };
-        if let Some(identity) = self.tokens.opened(token) {
+        if let Some(identity) = self.tokens.cached_identity(token) {
             return Ok(identity);
         }
         Ok(self.open(token, parts, &call_of(parts)).await?)
     }
 
-    /// The same for an API token that came another way than in the header.
+    /// The same for an API token from elsewhere than the Authorization header.
     pub(crate) async fn open_token(
         &self,
         token: &str,
@@ -160,7 +160,7 @@ impl Authenticator {
     }
 
     async fn open(&self, token: &str, parts: &Parts, call: &Call) -> Result<Arc<CallerIdentity>, Problem> {
-        if !self.tokens.knows(token) {
+        if !self.tokens.is_known(token) {
             self.limits.check_address(parts)?;
         }
         match self.tokens.token(token, call).await {
@@ -171,7 +171,7 @@ impl Authenticator {
         }
     }
 
-    /// As [`Self::authenticate`], for agents: to them an access token of OAuth opens what an API token does.
+    /// As [`Self::authenticate`], for agents: `/mcp` accepts OAuth access tokens like API tokens.
     pub(crate) async fn authenticate_agent(&self, parts: &Parts) -> Result<Arc<CallerIdentity>, Error> {
         match access_token(&parts.headers) {
             Some(token) => self.open_access_token(token, AccessTokenDoor::Mcp, parts).await,
@@ -185,7 +185,7 @@ impl Authenticator {
         door: AccessTokenDoor,
         parts: &Parts,
     ) -> Result<Arc<CallerIdentity>, Error> {
-        if !self.tokens.knows(token) {
+        if !self.tokens.is_known(token) {
             self.limits.check_address(parts)?;
         }
         let base = self.origins.base_url(&parts.headers).unwrap_or_default();
@@ -198,14 +198,14 @@ impl Authenticator {
         }
     }
 
-    /// The person whose session came along.
+    /// The person of the request's session.
     pub(crate) async fn person(&self, parts: &Parts) -> Result<SignedIn, Problem> {
         let identity = self.session(parts).await?.ok_or_else(not_signed_in)?;
         Ok(SignedIn { call: call_of(parts).with_credential(&identity.credential), identity })
     }
 
-    /// The person whose session came along, in the workspace that the path names as `{id}` or else the query as
-    /// `workspaceId`; `None` when a query names none that can be read.
+    /// The person of the request's session, in the workspace that the path names as `{id}` or else the query as
+    /// `workspaceId`; `None` if the query names none that can be parsed.
     pub(crate) async fn member(&self, parts: &mut Parts) -> Result<Option<Member>, Problem> {
         let secret = self.presented(parts).await?.ok_or_else(not_signed_in)?.to_owned();
         let Some(workspace) = named_workspace(parts).await? else {
@@ -217,15 +217,15 @@ impl Authenticator {
         Ok(Some(Member { call: call.with_credential(&identity.credential), identity: Arc::new(identity) }))
     }
 
-    /// Whose session came along; `None` without one. A cookie that opens nothing counts for its source address as a token
-    /// does, unless it opened something of late: people leave pages open, and those go on asking.
+    /// The identity of the request's session; `None` without a cookie. An invalid cookie counts against its source
+    /// address like a token, unless it was valid recently: people leave pages open, and those keep polling.
     pub(crate) async fn session(&self, parts: &Parts) -> Result<Option<Arc<CallerIdentity>>, Problem> {
         let Some(secret) = self.presented(parts).await? else { return Ok(None) };
         let exchanged = self.tokens.session(secret, &call_of(parts)).await;
         self.judged(parts, secret, exchanged).await.map(Some)
     }
 
-    /// The same, where a session that has ended is as good as none.
+    /// The same, but an expired session counts as none.
     pub(crate) async fn live_session(&self, parts: &Parts) -> Result<Option<Arc<CallerIdentity>>, Problem> {
         match self.session(parts).await {
             Err(problem) if problem.reason == Reason::Unauthorized => Ok(None),
@@ -233,34 +233,36 @@ impl Authenticator {
         }
     }
 
-    /// The secret of a session that is worth a question.
+    /// The session secret of the request, if it is well formed and its address not blocked.
     async fn presented<'a>(&self, parts: &'a Parts) -> Result<Option<&'a str>, Problem> {
         let Some(secret) = self.session_secret(&parts.headers) else { return Ok(None) };
         if !token_format::is_session_secret(secret) {
             return Err(self.limits.invalid_token(parts, not_signed_in()).await);
         }
-        if !self.tokens.knows_session(secret) {
+        if !self.tokens.is_session_known(secret) {
             self.limits.check_address(parts)?;
         }
         Ok(Some(secret))
     }
 
-    /// What svc-auth says of a session's secret, counted when it opens nothing.
+    /// Counts an invalid session against the source address, and marks a valid one as known.
     async fn judged<T>(&self, parts: &Parts, secret: &str, answer: Result<T, Problem>) -> Result<T, Problem> {
         match answer {
-            Err(problem) if problem.reason == Reason::Unauthorized && !self.tokens.knows_session(secret) => {
+            Err(problem)
+                if problem.reason == Reason::Unauthorized && !self.tokens.is_session_known(secret) =>
+            {
                 Err(self.limits.invalid_token(parts, problem).await)
             }
             answer => {
                 if answer.is_ok() {
-                    self.tokens.note_session(secret);
+                    self.tokens.mark_session_known(secret);
                 }
                 answer
             }
         }
     }
 
-    /// What the session cookie is called in this deployment.
+    /// The name of the session cookie in this deployment.
     pub(crate) fn session_cookie(&self) -> &'static str {
         if self.origins.is_https() { HOST_COOKIE } else { PLAIN_COOKIE }
     }
@@ -271,7 +273,7 @@ impl Authenticator {
     }
 }
 
-/// The call that the edge made for this request.
+/// The call that the edge created for this request.
 pub(crate) fn call_of(parts: &Parts) -> Call {
     parts.extensions.get::<Call>().cloned().unwrap_or_else(|| Call::within(deadline::DEFAULT))
 }
@@ -282,7 +284,7 @@ pub(crate) fn api_token(headers: &HeaderMap) -> Result<&str, Problem> {
     check_form(token).map(|()| token)
 }
 
-/// The access token of the one Authorization header.
+/// The OAuth access token of the one Authorization header.
 fn access_token(headers: &HeaderMap) -> Option<&str> {
     bearer(headers).ok().filter(|token| Format::ACCESS_TOKEN.is_well_formed(token))
 }
@@ -294,7 +296,7 @@ fn not_for_the_api() -> Problem {
     )
 }
 
-/// Tells what is wrong with a token by its looks.
+/// Checks the format of a token.
 fn check_form(token: &str) -> Result<(), Problem> {
     if token_format::is_well_formed(token) {
         return Ok(());
@@ -307,8 +309,8 @@ fn check_form(token: &str) -> Result<(), Problem> {
     ))
 }
 
-/// The token of the one Authorization header. One in the query or in a cookie does not count: addresses end up in
-/// logs and in other sites' Referer.
+/// The bearer token of the one Authorization header. Tokens in the query or a cookie are not accepted: URLs end up
+/// in logs and in other sites' Referer.
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut sent = headers.get_all(header::AUTHORIZATION).iter();
     let Some(only) = sent.next() else {

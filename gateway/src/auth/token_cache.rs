@@ -1,4 +1,4 @@
-//! What svc-auth says of tokens and sessions, each asked about once a second.
+//! Cache of the identities that svc-auth returned for tokens and sessions, valid for one second each.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -20,31 +20,31 @@ use crate::error;
 use crate::upstreams::Upstreams;
 
 /// An entry is a hash and a signed identity, about 1 KiB.
-const REMEMBERED: usize = 16_384;
+const MAX_ENTRIES: usize = 16_384;
 
-/// A hash, so that no secret stays in memory, and the second that it was asked in: an entry of an earlier second is
-/// never read again and falls out by itself.
+/// A hash, so that no secret stays in memory, and the second of the exchange: entries of an earlier second are never
+/// read again and get evicted.
 type Key = (blake3::Hash, i64);
-/// An identity, or the refusal; nothing else is kept.
+/// An identity, or the refusal (401); other errors are not cached.
 type Verdict = Result<Arc<CallerIdentity>, Problem>;
 
-/// An identity as svc-auth signed it, and what it says.
+/// An identity as svc-auth signed it, with its decoded claims.
 pub(crate) struct CallerIdentity {
     pub(crate) signed: String,
-    /// The same as calls carry it.
+    /// The same, as gRPC metadata of outgoing calls.
     pub(crate) credential: Credential,
     pub(crate) claims: Identity,
 }
 
-// Without the signature, with which it could be used.
+// Without the signed form, which would be usable as a credential.
 cairn_chassis::debug_fields!(CallerIdentity { claims });
 
-/// What svc-auth said within this second, each secret asked about once.
+/// Identities by secret, for the current second; concurrent lookups of one secret share a single exchange.
 pub(crate) struct TokenCache {
     upstreams: Arc<Upstreams>,
     ambient: Ambient,
     verdicts: Cache<Key, Verdict>,
-    /// Tokens and sessions that opened something of late: they are worth a question even from an address that guesses.
+    /// Secrets that were valid recently: these are exchanged even if their source address is blocked for guessing.
     known: Cache<blake3::Hash, ()>,
 }
 
@@ -52,32 +52,32 @@ cairn_chassis::debug_fields!(TokenCache);
 
 impl TokenCache {
     pub(crate) fn new(upstreams: Arc<Upstreams>, ambient: Ambient) -> Self {
-        Self { upstreams, ambient, verdicts: Cache::new(REMEMBERED), known: Cache::new(REMEMBERED) }
+        Self { upstreams, ambient, verdicts: Cache::new(MAX_ENTRIES), known: Cache::new(MAX_ENTRIES) }
     }
 
-    /// Whether an API token opened something of late. It may have been revoked since.
-    pub(crate) fn knows(&self, token: &str) -> bool {
+    /// Whether an API token was valid recently. It may have been revoked since.
+    pub(crate) fn is_known(&self, token: &str) -> bool {
         self.known.get(&hash("token", token)).is_some()
     }
 
-    /// Who an API token is of, where it was opened within this second.
-    pub(super) fn opened(&self, token: &str) -> Option<Arc<CallerIdentity>> {
+    /// The identity of an API token if it is cached for this second.
+    pub(super) fn cached_identity(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         self.verdicts.get(&self.key("token", token))?.ok()
     }
 
-    /// Whether a web session opened something of late.
-    pub(super) fn knows_session(&self, secret: &str) -> bool {
+    /// Whether a web session was valid recently.
+    pub(super) fn is_session_known(&self, secret: &str) -> bool {
         self.known.get(&hash("session", secret)).is_some()
     }
 
-    /// Remembers a session that was opened or that opened something.
-    pub(crate) fn note_session(&self, secret: &str) {
+    /// Marks a session as valid, after a sign-in or a successful exchange.
+    pub(crate) fn mark_session_known(&self, secret: &str) {
         self.known.insert(hash("session", secret), ());
     }
 
-    /// The signed identity of an API token.
+    /// Exchanges an API token for a signed identity.
     pub(crate) async fn token(&self, token: &str, call: &Call) -> Verdict {
-        self.remembered(self.key("token", token), || async {
+        self.cached(self.key("token", token), || async {
             let request = call.request(ExchangeRequest { api_token: token.to_owned() });
             let response = self.upstreams.tokens().exchange(request).await;
             let identity = response?.into_inner().identity;
@@ -87,7 +87,8 @@ impl TokenCache {
         .await
     }
 
-    /// The signed identity of an access token, at the address and the door that it is presented at.
+    /// Exchanges an OAuth access token for a signed identity, bound to the base URL and entry point it was presented
+    /// at.
     pub(crate) async fn access_token(
         &self,
         token: &str,
@@ -96,7 +97,7 @@ impl TokenCache {
         call: &Call,
     ) -> Verdict {
         let place = format!("{} {base_url}", door.as_str_name());
-        self.remembered(self.key(&place, token), || async {
+        self.cached(self.key(&place, token), || async {
             let message = ExchangeAccessTokenRequest {
                 access_token: token.to_owned(),
                 base_url: base_url.clone(),
@@ -110,9 +111,9 @@ impl TokenCache {
         .await
     }
 
-    /// The signed identity of a web session.
+    /// Exchanges a web session for a signed identity.
     pub(crate) async fn session(&self, secret: &str, call: &Call) -> Verdict {
-        self.remembered(self.key("session", secret), || async {
+        self.cached(self.key("session", secret), || async {
             let message = ExchangeSessionRequest {
                 session_secret: secret.to_owned(),
                 ..ExchangeSessionRequest::default()
@@ -124,8 +125,8 @@ impl TokenCache {
         .await
     }
 
-    /// The signed identity of a web session in one workspace, with the person's role there. It is asked for anew each
-    /// time: few requests need it, and a role that was taken away is so gone at once.
+    /// Exchanges a web session for an identity with the person's role in one workspace. Not cached: few requests
+    /// need it, and a revoked role must take effect at once.
     pub(crate) async fn session_in(
         &self,
         secret: &str,
@@ -142,7 +143,8 @@ impl TokenCache {
         }
     }
 
-    /// A read-only identity of the calling person that sees what a token sees, and what svc-auth says of that token.
+    /// Issues a read-only identity of the calling person with the reach of a token, and what svc-auth says about
+    /// that token.
     pub(crate) async fn view(
         &self,
         message: IssueTokenViewRequest,
@@ -154,8 +156,8 @@ impl TokenCache {
         Ok((identity, view))
     }
 
-    /// A session that signed out must not live on here.
-    pub(crate) fn forget_session(&self, secret: &str) {
+    /// Invalidates a session's entry at sign-out.
+    pub(crate) fn invalidate_session(&self, secret: &str) {
         self.verdicts.remove(&self.key("session", secret));
     }
 
@@ -163,29 +165,30 @@ impl TokenCache {
         (hash(kind, secret), self.ambient.clock.now().as_seconds())
     }
 
-    async fn remembered<A>(&self, key: Key, ask: impl FnOnce() -> A) -> Verdict
+    async fn cached<A>(&self, key: Key, ask: impl FnOnce() -> A) -> Verdict
     where
         A: Future<Output = Result<String, tonic::Status>>,
     {
         match self.verdicts.get(&key) {
             Some(verdict) => verdict,
-            // Once a second, and large: every request's future would have room for it.
-            None => Box::pin(self.asked(&key, ask())).await,
+            // Boxed: it runs once a second per secret and is large, and every request's future would reserve space
+            // for it.
+            None => Box::pin(self.load(&key, ask())).await,
         }
     }
 
-    async fn asked(&self, key: &Key, ask: impl Future<Output = Result<String, tonic::Status>>) -> Verdict {
-        let asked = self.verdicts.get_or_insert_async(key, async {
+    async fn load(&self, key: &Key, ask: impl Future<Output = Result<String, tonic::Status>>) -> Verdict {
+        let load = self.verdicts.get_or_insert_async(key, async {
             match ask.await {
                 Ok(signed) => Ok(Ok(Arc::new(self.checked(signed).await?))),
                 Err(status) => refusal(error::from_upstream(&status)).map(Err),
             }
         });
-        asked.await.and_then(|verdict| verdict)
+        load.await.and_then(|verdict| verdict)
     }
 
-    /// Reads an identity, checked like every service checks it. One that ended on its way here is the caller's, like the
-    /// token that it ended with; another that does not hold is the mesh's fault (a new key that is not known here yet).
+    /// Verifies and decodes an identity the way every service does. If it expired in transit, the caller's token has
+    /// expired too; any other failure is ours (such as a new signing key that is not known here yet).
     async fn checked(&self, signed: String) -> Result<CallerIdentity, Problem> {
         let credential = Credential::of(&signed);
         let call = Call::within(deadline::DEFAULT).with_credential(&credential);
@@ -210,7 +213,7 @@ fn hash(kind: &str, secret: &str) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// A refusal is remembered for its second like an identity; that svc-auth was not reachable is not.
+/// A 401 is cached for the second like an identity; a failure to reach svc-auth is not.
 fn refusal(problem: Problem) -> Result<Problem, Problem> {
     if problem.reason == Reason::Unauthorized { Ok(problem) } else { Err(problem) }
 }

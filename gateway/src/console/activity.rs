@@ -62,7 +62,7 @@ pub(super) async fn list(
     person: Person,
     Query(query): Query<ListActivity>,
 ) -> Answer {
-    let asked = activity::Asked {
+    let asked = activity::ActivityFilter {
         principal: query.principal,
         kind: query.kind,
         folder: query.folder_id,

@@ -1,4 +1,4 @@
-//! How a workspace's knowledge is retrieved (spec 4.11): for its owners and admins.
+//! Retrieval analytics of a workspace (spec 4.11): for its owners and admins.
 
 use axum::response::IntoResponse as _;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! The bytes of an asset, for a person's browser. Anybody may have put anything into it, so nothing in it may run here.
+//! The bytes of an asset, for a person's browser. Assets are untrusted, so nothing in them may run here.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::schema::inputs;
 
 inputs!(ReadAsset);
 
-/// What a browser shows without running anything in it. SVG is a program.
+/// Types that browsers display without running anything. SVG may contain scripts.
 const SHOWN: [&str; 6] =
     ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "application/pdf"];
 const PDF: &str = "application/pdf";
 const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
-/// Browsers show no PDF in a sandbox; their viewers keep it apart from the page's origin.
+/// Browsers show no PDF in a sandbox; their viewers isolate it from the page's origin.
 const PDF_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
@@ -70,15 +70,15 @@ pub(super) async fn content(
         return Ok(response);
     }
     let size = asset.size_bytes;
-    let range = match wanted(&method, &headers, &asset.content_hash, size) {
-        Wanted::Whole => 0..size,
-        Wanted::Part(range) => {
+    let range = match requested_range(&method, &headers, &asset.content_hash, size) {
+        RequestedRange::Whole => 0..size,
+        RequestedRange::Part(range) => {
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             let text = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
             set(response.headers_mut(), header::CONTENT_RANGE, &text);
             range
         }
-        Wanted::Nothing => {
+        RequestedRange::Nothing => {
             *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
             set(response.headers_mut(), header::CONTENT_RANGE, &format!("bytes */{size}"));
             return Ok(response);
@@ -87,7 +87,7 @@ pub(super) async fn content(
     let length = range.end.saturating_sub(range.start);
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     if method != Method::HEAD {
-        // A failure on the way cuts the answer short of its length, so that nobody takes it for whole.
+        // A failure midway truncates the response below its length, so that clients detect it.
         let bytes = assets::download(&person, &found, range.start, length).await?;
         *response.body_mut() = Body::from_stream(bytes);
     }
@@ -102,7 +102,7 @@ fn describe(headers: &mut HeaderMap, asset: &proto::Asset) {
     set(headers, header::CONTENT_SECURITY_POLICY, policy);
     set(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(headers, CROSS_ORIGIN_RESOURCE_POLICY, "same-origin");
-    // A browser may keep it, and asks each time whether the person may still see it.
+    // Browsers may cache it but must revalidate, so that access is checked each time.
     set(headers, header::CACHE_CONTROL, "private, no-cache");
     set(headers, header::ACCEPT_RANGES, "bytes");
     if let Some(etag) = conditional::etag(&asset.content_hash) {
@@ -116,7 +116,7 @@ fn set(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     }
 }
 
-/// RFC 6266, with the name once for every client and once in full (RFC 8187).
+/// RFC 6266, with an ASCII name for every client and the full one (RFC 8187).
 pub(super) fn disposition(is_shown: bool, name: &str) -> String {
     let kind = if is_shown { "inline" } else { "attachment" };
     let plain: String = name
@@ -138,41 +138,41 @@ pub(super) fn disposition(is_shown: bool, name: &str) -> String {
     format!("{kind}; filename=\"{plain}\"; filename*=UTF-8''{full}")
 }
 
-/// Which bytes a request wants.
+/// The byte range of a request.
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted {
+enum RequestedRange {
     Whole,
     Part(Range<u64>),
-    /// None that there are.
+    /// Unsatisfiable.
     Nothing,
 }
 
-/// Reads `Range` (RFC 9110, section 14.2): one range of bytes of the content that the caller has the beginning of.
+/// Parses `Range` (RFC 9110, section 14.2): a single byte range, valid for the current content (`If-Range`).
 /// Everything else gets the whole, as the RFC allows.
-fn wanted(method: &Method, headers: &HeaderMap, content_hash: &str, size: u64) -> Wanted {
+fn requested_range(method: &Method, headers: &HeaderMap, content_hash: &str, size: u64) -> RequestedRange {
     if method != Method::GET || !may_be_part(headers, content_hash) {
-        return Wanted::Whole;
+        return RequestedRange::Whole;
     }
     let text = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let Some((unit, range)) = text.split_once('=') else { return Wanted::Whole };
+    let Some((unit, range)) = text.split_once('=') else { return RequestedRange::Whole };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
-        return Wanted::Whole;
+        return RequestedRange::Whole;
     }
-    let Some((first, last)) = range.trim().split_once('-') else { return Wanted::Whole };
+    let Some((first, last)) = range.trim().split_once('-') else { return RequestedRange::Whole };
     match (number(first), number(last)) {
         (Some(first), Some(last)) if last >= first => part(first, last.saturating_add(1).min(size), size),
         (Some(first), None) if last.is_empty() => part(first, size, size),
-        (None, Some(0)) if first.is_empty() => Wanted::Nothing,
+        (None, Some(0)) if first.is_empty() => RequestedRange::Nothing,
         (None, Some(suffix)) if first.is_empty() => part(size.saturating_sub(suffix), size, size),
-        _ => Wanted::Whole,
+        _ => RequestedRange::Whole,
     }
 }
 
-fn part(start: u64, end: u64, size: u64) -> Wanted {
-    if start < size { Wanted::Part(start..end) } else { Wanted::Nothing }
+fn part(start: u64, end: u64, size: u64) -> RequestedRange {
+    if start < size { RequestedRange::Part(start..end) } else { RequestedRange::Nothing }
 }
 
-/// Digits only: `parse` would take a sign.
+/// Digits only: `parse` would accept a sign.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { Some(text.parse().unwrap_or(u64::MAX)) } else { None }
@@ -189,42 +189,42 @@ fn may_be_part(headers: &HeaderMap, content_hash: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn asked(range: &str, if_range: Option<&str>) -> Wanted {
+    fn asked(range: &str, if_range: Option<&str>) -> RequestedRange {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, range.parse().unwrap());
         if let Some(tag) = if_range {
             headers.insert(header::IF_RANGE, tag.parse().unwrap());
         }
-        wanted(&Method::GET, &headers, "blake3:a", 10)
+        requested_range(&Method::GET, &headers, "blake3:a", 10)
     }
 
     #[test]
     fn one_range_of_bytes_is_a_part() {
-        assert_eq!(asked("bytes=0-0", None), Wanted::Part(0..1));
-        assert_eq!(asked("BYTES=2-5", None), Wanted::Part(2..6));
-        assert_eq!(asked("bytes=7-", None), Wanted::Part(7..10));
-        assert_eq!(asked("bytes=7-99999999999999999999999", None), Wanted::Part(7..10));
-        assert_eq!(asked("bytes=-3", None), Wanted::Part(7..10));
-        assert_eq!(asked("bytes=-30", None), Wanted::Part(0..10));
+        assert_eq!(asked("bytes=0-0", None), RequestedRange::Part(0..1));
+        assert_eq!(asked("BYTES=2-5", None), RequestedRange::Part(2..6));
+        assert_eq!(asked("bytes=7-", None), RequestedRange::Part(7..10));
+        assert_eq!(asked("bytes=7-99999999999999999999999", None), RequestedRange::Part(7..10));
+        assert_eq!(asked("bytes=-3", None), RequestedRange::Part(7..10));
+        assert_eq!(asked("bytes=-30", None), RequestedRange::Part(0..10));
         for beyond in ["bytes=10-", "bytes=10-11", "bytes=-0"] {
-            assert_eq!(asked(beyond, None), Wanted::Nothing, "{beyond}");
+            assert_eq!(asked(beyond, None), RequestedRange::Nothing, "{beyond}");
         }
         for whole in
             ["bytes=5-2", "bytes=0-1,3-4", "lines=1-2", "bytes", "bytes=", "bytes=-", "bytes=+1-2", "x"]
         {
-            assert_eq!(asked(whole, None), Wanted::Whole, "{whole}");
+            assert_eq!(asked(whole, None), RequestedRange::Whole, "{whole}");
         }
     }
 
     #[test]
     fn a_part_is_of_the_content_that_the_caller_has() {
-        assert_eq!(asked("bytes=1-2", Some("\"blake3:a\"")), Wanted::Part(1..3));
+        assert_eq!(asked("bytes=1-2", Some("\"blake3:a\"")), RequestedRange::Part(1..3));
         for other in ["\"blake3:b\"", "W/\"blake3:a\"", "Sat, 21 Nov 2026 12:00:00 GMT"] {
-            assert_eq!(asked("bytes=1-2", Some(other)), Wanted::Whole, "{other}");
+            assert_eq!(asked("bytes=1-2", Some(other)), RequestedRange::Whole, "{other}");
         }
         let none = HeaderMap::new();
-        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 10), Wanted::Whole);
-        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 0), Wanted::Whole);
+        assert_eq!(requested_range(&Method::GET, &none, "blake3:a", 10), RequestedRange::Whole);
+        assert_eq!(requested_range(&Method::GET, &none, "blake3:a", 0), RequestedRange::Whole);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What happens in a workspace, as server-sent events.
+//! Live events of a workspace, as server-sent events.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Feedback that was stored, since the deployment has no mail.
+//! Stored feedback, for deployments without mail.
 
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::WorkspaceId;

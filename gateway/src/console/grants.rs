@@ -1,4 +1,4 @@
-//! What people allowed agents in a workspace.
+//! OAuth grants of agents in a workspace.
 
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::{GrantId, WorkspaceId};

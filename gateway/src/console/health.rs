@@ -1,4 +1,4 @@
-//! How the parts of the server stand to a workspace.
+//! The health of the services with regard to a workspace.
 
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::WorkspaceId;

@@ -1,4 +1,4 @@
-//! Imports of archives (spec 4.10), for people.
+//! Archive imports (spec 4.10), for people.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::class::Class;
 use crate::extract::{PathId, Query};
 use crate::json_body::JsonBody;
 use crate::operations::Paging;
-use crate::operations::imports::{self, AskedReport, Door, ImportForm, form};
+use crate::operations::imports::{self, AskedReport, ImportForm, WorkspaceAccess, form};
 use crate::operations::person::Person;
 use crate::rest::paging;
 use crate::routes::Routes;
@@ -52,7 +52,7 @@ pub(super) struct ListImports {
     cursor: Option<String>,
 }
 
-/// The paths that imports had until August 2026: as today's, with a header that says so.
+/// Deprecated paths, until August 2026: same handlers, with a deprecation header.
 pub(super) fn former_paths(person: Class, member: Class, uploading: Class) -> Routes {
     let marked = || map_response(mark);
     Routes::default()
@@ -89,8 +89,8 @@ pub(super) async fn preview(
     person: Person,
     request: Request,
 ) -> Answer {
-    let door = Door::of(&person, &authenticator, &headers);
-    let run = form::receive(&door, &headers, request.into_body(), &mut Map::new()).await?;
+    let access = WorkspaceAccess::of(&person, &authenticator, &headers);
+    let run = form::receive(&access, &headers, request.into_body(), &mut Map::new()).await?;
     Ok((StatusCode::CREATED, JsonBody(run)).into_response())
 }
 
@@ -102,7 +102,7 @@ pub(super) async fn preview(
 pub(super) async fn list(
     State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
-    // Before the person: without a workspace that can be read, nobody is let in, and this says why.
+    // Extracted before the person: without a valid workspace nobody is admitted, and this reports why.
     Query(query): Query<ListImports>,
     person: Person,
 ) -> Answer {
@@ -122,7 +122,7 @@ pub(super) async fn get(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    Ok(JsonBody(Door::of(&person, &authenticator, &headers).find(id).await?.1).into_response())
+    Ok(JsonBody(WorkspaceAccess::of(&person, &authenticator, &headers).find(id).await?.1).into_response())
 }
 
 /// Download the report of an import run: of the dry run, of the execution, or of the rollback.
@@ -140,7 +140,7 @@ pub(super) async fn report(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    let (person, run) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    let (person, run) = WorkspaceAccess::of(&person, &authenticator, &headers).find(id).await?;
     let report = imports::report(&person, id).await?;
     let name = format!("{} import report.json", run.file_name.trim_end_matches(".zip"));
     let mut response = Response::new(Body::from_stream(report));
@@ -166,7 +166,7 @@ pub(super) async fn entries(
     PathId(id): PathId<SyncRunId>,
     Query(asked): Query<AskedReport>,
 ) -> Answer {
-    let (person, _) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    let (person, _) = WorkspaceAccess::of(&person, &authenticator, &headers).find(id).await?;
     Ok(JsonBody(imports::entries(&person, id, asked).await?).into_response())
 }
 
@@ -185,7 +185,7 @@ pub(super) async fn start(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    let (person, _) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    let (person, _) = WorkspaceAccess::of(&person, &authenticator, &headers).find(id).await?;
     let run = imports::start(&person, id).await?;
     Ok((StatusCode::ACCEPTED, JsonBody(run)).into_response())
 }
@@ -205,7 +205,7 @@ pub(super) async fn cancel(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    let (person, _) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    let (person, _) = WorkspaceAccess::of(&person, &authenticator, &headers).find(id).await?;
     let run = imports::cancel(&person, id).await?;
     Ok((StatusCode::ACCEPTED, JsonBody(run)).into_response())
 }
@@ -225,7 +225,7 @@ pub(super) async fn roll_back(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    let (person, _) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    let (person, _) = WorkspaceAccess::of(&person, &authenticator, &headers).find(id).await?;
     let run = imports::roll_back(&person, id).await?;
     Ok((StatusCode::ACCEPTED, JsonBody(run)).into_response())
 }

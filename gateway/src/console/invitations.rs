@@ -1,5 +1,5 @@
-//! Invitations: those of a workspace, and what the holder of a link may do with it. The secret of a link travels in
-//! bodies only.
+//! Invitations: of a workspace, and what the holder of a link may do with it. The secret of a link travels in bodies
+//! only.
 
 use std::sync::Arc;
 
@@ -93,9 +93,9 @@ pub(super) async fn look_up(
     Ok(JsonBody(InvitationOffer::from(found)).into_response())
 }
 
-/// What accepting with a link needs, as JSON or on the page: who accepts is known when the body is read.
+/// State for accepting an invitation, as JSON or on the page: the caller is only known once the body is read.
 #[derive(Clone)]
-pub(super) struct Accepting {
+pub(super) struct AcceptState {
     pub(super) upstreams: Arc<Upstreams>,
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) sessions: Sessions,
@@ -103,7 +103,7 @@ pub(super) struct Accepting {
     pub(super) intake: Arc<Intake>,
 }
 
-impl FromRef<App> for Accepting {
+impl FromRef<App> for AcceptState {
     fn from_ref(app: &App) -> Self {
         Self {
             upstreams: FromRef::from_ref(app),
@@ -124,8 +124,8 @@ impl FromRef<App> for Accepting {
         (status = 201, description = "The account is a member and signed in; the answer sets the cookie.", body = Session),
     ),
 )]
-pub(super) async fn accept(State(accepting): State<Accepting>, request: Request) -> Answer {
-    let Accepting { upstreams, authenticator, sessions, limits, intake } = accepting;
+pub(super) async fn accept(State(accepting): State<AcceptState>, request: Request) -> Answer {
+    let AcceptState { upstreams, authenticator, sessions, limits, intake } = accepting;
     let (parts, body) = request.into_parts();
     limits.open_body(&parts).await?;
     let head = parts.clone();
@@ -175,7 +175,7 @@ pub(super) async fn decline_pending(person: Person, PathId(id): PathId<Invitatio
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Half an account is a mistake, and none means that somebody who is signed in accepts.
+/// Name and password belong together; without both, the signed-in person accepts.
 fn new_account(name: Option<String>, password: Option<String>) -> Result<Option<(String, String)>, Problem> {
     let missing = |path: &str| {
         let message = "is required to make an account; a person who is signed in leaves out both";

@@ -1,5 +1,5 @@
-//! `/invite`: where the link of an invitation leads. Plain HTML; the one script moves the secret from the address into
-//! the form, and whoever runs no script pastes it there.
+//! `/invite`: the target of an invitation link. Plain HTML; its one script moves the secret from the URL fragment
+//! into the form, and people without scripts paste it there.
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use maud::{Markup, html};
 
-use super::invitations::Accepting;
+use super::invitations::AcceptState;
 use crate::auth;
 use crate::class::Class;
 use crate::error::Error;
@@ -29,11 +29,11 @@ pub(super) async fn ask() -> Response {
     code_page(StatusCode::OK, None)
 }
 
-/// What a person sent.
+/// The submitted form.
 #[derive(Default)]
 struct Form {
     secret: String,
-    /// Whether the person has seen what the invitation is for.
+    /// Whether the person has seen the details of the invitation and confirmed.
     is_decided: bool,
     name: String,
     password: String,
@@ -55,13 +55,13 @@ impl Form {
     }
 }
 
-/// `POST /invite`: shows what the invitation is for, then accepts it.
-pub(super) async fn answer(State(needed): State<Accepting>, request: Request) -> Response {
+/// `POST /invite`: shows the details of the invitation, then accepts it.
+pub(super) async fn answer(State(needed): State<AcceptState>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(problem) = needed.limits.open_body(&parts).await {
-        return code_page(Error::from(problem.clone()).status, Some(&words::told(&problem)));
+        return code_page(Error::from(problem.clone()).status, Some(&words::describe(&problem)));
     }
-    let limit = Class::of(&parts.extensions).most_bytes;
+    let limit = Class::of(&parts.extensions).max_bytes;
     let bytes = match needed.intake.receive(body, limit, &parts.extensions, None).await {
         Ok(bytes) => bytes,
         Err(error) => return error.into_response(),
@@ -70,7 +70,9 @@ pub(super) async fn answer(State(needed): State<Accepting>, request: Request) ->
     let call = auth::call_of(&parts);
     let offer = match invitations::look_up(&needed.upstreams, &call, form.secret.clone()).await {
         Ok(found) => found,
-        Err(problem) => return code_page(Error::from(problem.clone()).status, Some(&words::told(&problem))),
+        Err(problem) => {
+            return code_page(Error::from(problem.clone()).status, Some(&words::describe(&problem)));
+        }
     };
     let person = person(&needed, &parts).await;
     if !form.is_decided {
@@ -86,7 +88,7 @@ pub(super) async fn answer(State(needed): State<Accepting>, request: Request) ->
         Ok(cookie) => done_page(&offer, cookie),
         Err(problem) => {
             let status = Error::from(problem.clone()).status;
-            offer_page(status, &form, &offer, person.as_ref(), Some(&words::told(&problem)))
+            offer_page(status, &form, &offer, person.as_ref(), Some(&words::describe(&problem)))
         }
     }
 }
@@ -97,13 +99,13 @@ struct Person {
     call: Call,
 }
 
-async fn person(page: &Accepting, parts: &Parts) -> Option<Person> {
+async fn person(page: &AcceptState, parts: &Parts) -> Option<Person> {
     let call = page.authenticator.person(parts).await.ok()?.call;
     let asked = page.upstreams.sessions().get_session(call.request(proto::GetSessionRequest {})).await;
     Some(Person { email: asked.ok()?.into_inner().user?.email, call })
 }
 
-/// Accepts with the account that the form's password opens, or a new one; answers the cookie of its session.
+/// Accepts with the account of the form's password, or a new one; returns the session cookie.
 async fn open(sessions: &Sessions, parts: &Parts, form: &Form) -> Result<HeaderValue, Problem> {
     let Form { secret, name, password, .. } = form;
     let message = proto::AcceptInvitationRequest {
@@ -124,7 +126,7 @@ fn invited_email(offer: &proto::LookUpInvitationResponse) -> String {
 fn code_page(status: StatusCode, problem: Option<&str>) -> Response {
     let body = html! {
         h1 { "Join a workspace" }
-        (told(problem))
+        (error_notice(problem))
         form method="post" action="/invite" {
             label.label for="secret" { "Invitation code" }
             span.hint { "What stands behind the # of your link." }
@@ -147,7 +149,7 @@ fn offer_page(
     let is_signed_in = person.is_some_and(|person| person.email == email);
     let body = html! {
         h1 { "Join " bdi { (offer.workspace_name) } }
-        (told(problem))
+        (error_notice(problem))
         dl {
             dt { "Invited by" }
             dd { @if let Some(inviter) = inviter { bdi { (inviter.name) } " (" (inviter.email) ")" } }
@@ -186,7 +188,7 @@ fn done_page(offer: &proto::LookUpInvitationResponse, cookie: Option<HeaderValue
     response
 }
 
-fn told(problem: Option<&str>) -> Markup {
+fn error_notice(problem: Option<&str>) -> Markup {
     html! {
         @if let Some(problem) = problem {
             div.problem role="alert" { p { (problem) } }
@@ -200,7 +202,7 @@ fn page(status: StatusCode, title: &str, body: &Markup, reads_address: bool) -> 
     let mut response = document.around(status, &html! { main { (body) } });
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
-    // With `no-referrer`, browsers send `Origin: null` with our own forms, and we refuse those.
+    // With `no-referrer`, browsers send `Origin: null` with our own forms, which we reject.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response
 }

@@ -1,4 +1,4 @@
-//! Which workspace an item stands in.
+//! Locates the workspace of an item.
 
 use axum::extract::Path;
 use axum::response::IntoResponse as _;

@@ -40,7 +40,7 @@ const MEMBER: Class = Class::new(Surface::Console, Who::Member);
 const UNDO_BYTES: usize = 128 * 1024;
 const PAGE: Class = Class::new(Surface::Page, Who::Anyone).up_to(FORM_BYTES).with_secrets();
 
-/// Who manages a workspace, doing what the refusal begins with.
+/// The class of routes for owners and admins; `what` begins the refusal.
 const fn manager(what: &'static str) -> Class {
     Class::new(Surface::Console, Who::Manager(what))
 }

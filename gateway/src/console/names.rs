@@ -1,4 +1,4 @@
-//! Folders, databases and memories of a workspace by a part of their names.
+//! Finds folders, databases and memories of a workspace by name.
 
 use axum::response::IntoResponse as _;
 use serde::Deserialize;

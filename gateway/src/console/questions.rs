@@ -1,4 +1,4 @@
-//! The question log of a workspace. The person's role there decides what they see of it.
+//! The question log of a workspace. What a person sees of it depends on their role there.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Connected sources: what a workspace reads outside, and how it goes (contract, "Connected sources").
+//! Connected sources: their settings, runs and documents (contract, "Connected sources").
 
 use std::sync::Arc;
 

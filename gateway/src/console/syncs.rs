@@ -1,4 +1,4 @@
-//! Runs of directory syncs, for people. Programs preview them, from the directory.
+//! Runs of directory syncs, for people. Programs create the previews, from the directory.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::operations::Context;
 use crate::operations::person::Person;
 use crate::operations::search::{self, SearchContext};
 use crate::operations::tokens::{self, CreateToken, UpdateToken};
-use crate::operations::views::{Eyes, Seen, WishedToken};
+use crate::operations::views::{TokenViews, ViewTarget, WishedToken};
 use crate::rest::search::freshness;
 
 /// List the API tokens that the person may manage: their own, as owner or admin all.
@@ -65,11 +65,11 @@ pub(super) async fn update(
     responses((status = 200, description = "What it reaches.", body = TokenReach)),
 )]
 pub(super) async fn reach(
-    State(eyes): State<Eyes>,
+    State(token_views): State<TokenViews>,
     member: Member,
     PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
 ) -> Answer {
-    counted(&eyes, member, workspace, Seen::Token(token)).await
+    counted(&token_views, member, workspace, ViewTarget::Token(token)).await
 }
 
 /// Count what an API token would reach that is not made.
@@ -80,16 +80,21 @@ pub(super) async fn reach(
     responses((status = 200, description = "What it would reach.", body = TokenReach)),
 )]
 pub(super) async fn preview_reach(
-    State(eyes): State<Eyes>,
+    State(token_views): State<TokenViews>,
     member: Member,
     PathId(workspace): PathId<WorkspaceId>,
-    Json(wished): Json<WishedToken>,
+    Json(proposed): Json<WishedToken>,
 ) -> Answer {
-    counted(&eyes, member, workspace, Seen::Wished(wished)).await
+    counted(&token_views, member, workspace, ViewTarget::Proposed(proposed)).await
 }
 
-async fn counted(eyes: &Eyes, member: Member, workspace: WorkspaceId, seen: Seen) -> Answer {
-    let view = eyes.see(&member.call, workspace, seen).await?;
+async fn counted(
+    token_views: &TokenViews,
+    member: Member,
+    workspace: WorkspaceId,
+    seen: ViewTarget,
+) -> Answer {
+    let view = token_views.see(&member.call, workspace, seen).await?;
     let own = Context { call: member.call, identity: member.identity, ..view.context.clone() };
     Ok(JsonBody(view.reach(&own).await?).into_response())
 }
@@ -102,14 +107,14 @@ async fn counted(eyes: &Eyes, member: Member, workspace: WorkspaceId, seen: Seen
     responses((status = 200, description = "What it would find.", body = SearchAnswer)),
 )]
 pub(super) async fn search(
-    State(eyes): State<Eyes>,
+    State(token_views): State<TokenViews>,
     member: Member,
     PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
     headers: HeaderMap,
     Json(input): Json<SearchContext>,
 ) -> Answer {
     let freshness = freshness(&headers)?;
-    let view = eyes.see(&member.call, workspace, Seen::Token(token)).await?;
+    let view = token_views.see(&member.call, workspace, ViewTarget::Token(token)).await?;
     let answer = search::search(&view.context, input, freshness).await?;
     Ok(JsonBody(answer).into_response())
 }

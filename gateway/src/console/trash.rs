@@ -1,4 +1,4 @@
-//! The trash of a workspace: what it holds, bringing it back, removing it for good. The person's role there decides.
+//! The trash of a workspace: list, restore, permanently delete. The person's role there decides.
 
 use std::sync::Arc;
 

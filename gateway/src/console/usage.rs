@@ -1,4 +1,4 @@
-//! What a workspace uses of what its plan limits.
+//! The usage of a workspace against the limits of its plan.
 
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::WorkspaceId;

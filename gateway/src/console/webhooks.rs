@@ -1,4 +1,4 @@
-//! Webhooks: addresses to which the changes of a workspace are sent, signed.
+//! Webhooks: endpoints that receive the changes of a workspace, signed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Calls of agents and programs, as they are answered here: who, what, how many results, how long. Not what was asked.
+//! Recent calls of agents and programs, as answered by this process: caller, tool, number of results, duration.
+//! Never the content of the request.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,35 +12,35 @@ use cairn_proto::ids::WorkspaceId;
 use quick_cache::sync::Cache;
 use serde::Serialize;
 
-/// Workspaces whose calls are kept; what falls out is not told any more.
-const WORKSPACES: usize = 1_024;
-/// Calls kept of one, about 300 bytes each.
-const KEPT: usize = 50;
+/// Workspaces whose calls are kept.
+const MAX_WORKSPACES: usize = 1_024;
+/// Calls kept per workspace, about 300 bytes each.
+const MAX_CALLS: usize = 50;
 
-/// A call that was answered.
+/// A completed call.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct CompletedCall {
     pub(crate) channel: Channel,
     /// The tool, or the method and the route.
     pub(crate) tool: String,
-    /// Where the answer is a list.
+    /// `None` if the response is no list.
     pub(crate) results: Option<usize>,
     pub(crate) has_failed: bool,
     pub(crate) took: Duration,
 }
 
-/// How many results an answer holds: a handler leaves it with the answer, for those who look at the workspace.
+/// How many results a response holds: handlers put it into its extensions, for the live view of the workspace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Results(pub(crate) usize);
 
-/// The same with whose call it was.
+/// The call with its caller, as the stream and the page show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentCall {
     /// `token` or `grant`.
     pub(crate) principal_kind: &'static str,
     pub(crate) principal_id: String,
-    /// For the page: a stream tells no texts.
+    /// For the page only: the stream carries ids, no texts.
     #[serde(skip)]
     pub(crate) principal_name: String,
     pub(crate) channel: &'static str,
@@ -52,8 +53,8 @@ pub(crate) struct AgentCall {
 }
 
 impl AgentCall {
-    /// `None` for calls of people and of services.
-    pub(super) fn of(caller: &Identity, call: Asked, at: Timestamp) -> Option<Self> {
+    /// `None` for calls of people and services.
+    pub(super) fn of(caller: &Identity, call: CompletedCall, at: Timestamp) -> Option<Self> {
         let principal = &caller.principal;
         if !matches!(principal.kind, PrincipalKind::Token | PrincipalKind::Grant) {
             return None;
@@ -72,29 +73,29 @@ impl AgentCall {
     }
 }
 
-type Kept = Arc<Mutex<VecDeque<Arc<AgentCall>>>>;
+type Calls = Arc<Mutex<VecDeque<Arc<AgentCall>>>>;
 
-/// The calls of late.
-pub(super) struct Recent(Cache<WorkspaceId, Kept>);
+/// Recent calls by workspace.
+pub(super) struct RecentCalls(Cache<WorkspaceId, Calls>);
 
-impl Default for Recent {
+impl Default for RecentCalls {
     fn default() -> Self {
-        Self(Cache::new(WORKSPACES))
+        Self(Cache::new(MAX_WORKSPACES))
     }
 }
 
-impl Recent {
-    pub(super) fn keep(&self, workspace: WorkspaceId, call: Arc<AgentCall>) {
-        let made =
-            self.0.get_or_insert_with(&workspace, || Ok::<_, std::convert::Infallible>(Kept::default()));
-        let Ok(kept) = made;
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.truncate(KEPT - 1);
-        kept.push_front(call);
+impl RecentCalls {
+    pub(super) fn push(&self, workspace: WorkspaceId, call: Arc<AgentCall>) {
+        let entry =
+            self.0.get_or_insert_with(&workspace, || Ok::<_, std::convert::Infallible>(Calls::default()));
+        let Ok(calls) = entry;
+        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.truncate(MAX_CALLS - 1);
+        calls.push_front(call);
     }
 
     pub(super) fn of(&self, workspace: WorkspaceId) -> Vec<Arc<AgentCall>> {
-        let Some(kept) = self.0.get(&workspace) else { return Vec::new() };
-        kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        let Some(calls) = self.0.get(&workspace) else { return Vec::new() };
+        calls.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The change feeds of the services that own documents, as a service of the mesh reads them.
+//! The change feeds of the services that own documents, read as a service of the mesh.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::error;
 use crate::upstreams::Upstreams;
 
 const BUDGET: Duration = Duration::from_secs(5);
-/// More changes at once are told as one: whoever looks reads anew all the same.
+/// More changes than this are reported as one event: the page reloads anyway.
 const MOST_CHANGES: u32 = 200;
 
 async fn read(
@@ -33,7 +33,7 @@ async fn read(
     answer.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status))
 }
 
-/// Where the feeds are. Without the service that keeps what comes from outside, its feed stands still.
+/// The heads of the feeds. If svc-ingest is unavailable, its head stays at 0.
 pub(super) async fn heads(upstreams: &Upstreams, workspace: WorkspaceId) -> Result<Position, Problem> {
     let head = async |feed| read(upstreams, feed, workspace, u64::MAX, 1).await.map(|page| page.head);
     let (content, ingest) = tokio::join!(head(Source::Content), head(Source::Ingest));
@@ -48,12 +48,12 @@ pub(super) async fn heads(upstreams: &Upstreams, workspace: WorkspaceId) -> Resu
     Ok(heads)
 }
 
-/// What changed after a position. A feed that cannot be read now is read later.
+/// The changes after a position. A feed that cannot be read is retried in the next round.
 pub(super) async fn since(upstreams: &Upstreams, workspace: WorkspaceId, after: Position) -> Vec<Event> {
     let of = async |feed: Source| {
         let position = after.of(feed);
         match read(upstreams, feed, workspace, position, MOST_CHANGES).await {
-            Ok(page) => told(feed, position, page),
+            Ok(page) => to_events(feed, position, page),
             Err(problem) => {
                 tracing::debug!(%problem, feed = feed.as_str(), "a feed cannot be read now");
                 Vec::new()
@@ -65,7 +65,7 @@ pub(super) async fn since(upstreams: &Upstreams, workspace: WorkspaceId, after: 
     content
 }
 
-fn told(feed: Source, after: u64, page: ReadFeedResponse) -> Vec<Event> {
+fn to_events(feed: Source, after: u64, page: ReadFeedResponse) -> Vec<Event> {
     let last = page.changes.last().map_or(after, |change| change.position);
     if page.head > last {
         return vec![Event::Changes { feed, position: page.head }];
@@ -93,7 +93,7 @@ mod tests {
             op: Op::Upsert.into(),
         };
         let page = |head| ReadFeedResponse { changes: vec![change(8), change(9)], head };
-        let few = told(Source::Ingest, 7, page(9));
+        let few = to_events(Source::Ingest, 7, page(9));
         assert_eq!(
             few.iter().map(|event| serde_json::to_string(event).unwrap()).collect::<Vec<_>>(),
             [8, 9].map(|at| format!(
@@ -101,9 +101,9 @@ mod tests {
             ))
         );
         assert_eq!(
-            told(Source::Ingest, 7, page(5_000)),
+            to_events(Source::Ingest, 7, page(5_000)),
             [Event::Changes { feed: Source::Ingest, position: 5_000 }]
         );
-        assert_eq!(told(Source::Content, 7, ReadFeedResponse { changes: Vec::new(), head: 7 }), []);
+        assert_eq!(to_events(Source::Content, 7, ReadFeedResponse { changes: Vec::new(), head: 7 }), []);
     }
 }

@@ -1,4 +1,5 @@
-//! One stream of one person. Nothing is sent before the session and the membership were found to hold after it happened.
+//! The event stream of one person. Nothing is sent unless the session and the membership were checked after it
+//! happened.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -17,70 +18,70 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::position::Position;
-use super::watcher::Watched;
-use super::{Event, Seat, feeds};
+use super::watcher::WatchedWorkspace;
+use super::{Event, StreamPermit, feeds};
 use crate::auth::Authenticator;
 use crate::upstreams::Upstreams;
 
-/// A session that ended is found out within that time, though nothing happens; five seconds are promised.
-const CHECK_EVERY: Duration = Duration::from_secs(2);
-/// Between two checks, however much happens.
-const LEAST_PAUSE: Duration = Duration::from_millis(200);
+/// Bounds how long an idle stream outlives its session; the contract promises five seconds.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// The least interval between two checks, however many events arrive.
+const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 const CHECK_BUDGET: Duration = Duration::from_secs(2);
-/// A comment line, so that nothing on the way takes the stream for dead.
-const ALIVE_EVERY: Duration = Duration::from_secs(15);
+/// Interval of keep-alive comments, so that no proxy closes an idle stream.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Who follows, and what they hear.
+/// A subscriber, before its stream has started.
 pub(super) struct Follower {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) upstreams: Arc<Upstreams>,
     pub(super) secret: String,
-    pub(super) watched: Arc<Watched>,
-    pub(super) hears: Receiver<Event>,
+    pub(super) watched: Arc<WatchedWorkspace>,
+    pub(super) receiver: Receiver<Event>,
     pub(super) closed: watch::Receiver<bool>,
-    /// Given back when the stream ends.
-    pub(super) _seat: Seat,
+    /// Released when the stream ends.
+    pub(super) _permit: StreamPermit,
 }
 
 /// By kind and id: when a token or an app was used last.
 type Uses = HashMap<(&'static str, String), (i64, i32)>;
 
-/// A stream that goes on.
-struct Following {
+/// A running stream.
+struct EventStream {
     follower: Follower,
-    told: Position,
-    /// What may be sent.
+    sent: Position,
+    /// Events that were checked and may be sent.
     checked: VecDeque<Event>,
     checked_at: Instant,
-    /// When which was used last; `None` before the first look.
+    /// Last use of each token and app; `None` before the first poll.
     tokens: Option<Uses>,
 }
 
 impl Follower {
-    /// The stream, from an event that arrived before or from now.
+    /// Starts the stream, resuming after the last event received, or from now.
     pub(super) async fn begin(self, seen: Option<Position>, signed: &str) -> Result<Response, Problem> {
         let heads = feeds::heads(&self.upstreams, self.watched.workspace).await?;
         let from = seen.map_or(heads, |seen| seen.within(heads));
         let missed = feeds::since(&self.upstreams, self.watched.workspace, from).await;
         self.watched.begin(heads);
-        self.watched.lend(signed);
-        let following = Following {
+        self.watched.set_identity(signed);
+        let event_stream = EventStream {
             follower: self,
-            told: from,
+            sent: from,
             checked: missed.into_iter().chain([Event::Ready {}]).collect(),
             checked_at: Instant::now(),
             tokens: None,
         };
-        let written = stream::unfold(following, |mut following| async {
-            let event = following.next().await?;
-            Some((Ok::<_, Infallible>(event), following))
+        let written = stream::unfold(event_stream, |mut event_stream| async {
+            let event = event_stream.next().await?;
+            Some((Ok::<_, Infallible>(event), event_stream))
         });
-        Ok(Sse::new(written).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)).into_response())
+        Ok(Sse::new(written).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)).into_response())
     }
 }
 
-impl Following {
-    /// `None` when the stream ends: the browser comes again, and is let in or not.
+impl EventStream {
+    /// `None` ends the stream: the browser reconnects, and is authenticated again.
     async fn next(&mut self) -> Option<Written> {
         loop {
             if *self.follower.closed.borrow() {
@@ -91,49 +92,49 @@ impl Following {
                     return Some(written);
                 }
             }
-            let heard = self.hear().await?;
-            let asks_tokens = heard.is_empty() || self.tokens.is_none();
+            let received = self.receive().await?;
+            let polls_tokens = received.is_empty() || self.tokens.is_none();
             let signed = self.check().await?;
-            self.checked.extend(heard);
-            if asks_tokens {
+            self.checked.extend(received);
+            if polls_tokens {
                 let used = self.used(&signed).await;
                 self.checked.extend(used);
             }
         }
     }
 
-    /// What has happened by now, or nothing when it is time to look whether the session holds.
-    async fn hear(&mut self) -> Option<Vec<Event>> {
-        let Follower { hears, closed, .. } = &mut self.follower;
-        let mut heard = Vec::new();
+    /// The events since the last call; empty when only a check of the session is due.
+    async fn receive(&mut self) -> Option<Vec<Event>> {
+        let Follower { receiver, closed, .. } = &mut self.follower;
+        let mut received = Vec::new();
         tokio::select! {
             _ = closed.changed() => return None,
-            () = sleep_until(self.checked_at + CHECK_EVERY) => return Some(heard),
-            event = hears.recv() => match event {
-                Ok(event) => heard.push(event),
-                // Too slow: the next stream begins where this one ended.
+            () = sleep_until(self.checked_at + CHECK_INTERVAL) => return Some(received),
+            event = receiver.recv() => match event {
+                Ok(event) => received.push(event),
+                // Too slow: the client reconnects and resumes where this stream ended.
                 Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
             },
         }
-        sleep_until(self.checked_at + LEAST_PAUSE).await;
-        while let Ok(event) = hears.try_recv() {
-            heard.push(event);
+        sleep_until(self.checked_at + MIN_CHECK_INTERVAL).await;
+        while let Ok(event) = receiver.try_recv() {
+            received.push(event);
         }
-        Some(heard)
+        Some(received)
     }
 
-    /// The person's identity here as it is now; without one the stream ends. When it cannot be asked for, too: nothing is
-    /// told to whom nobody knows.
+    /// Checks session and membership; the person's current identity. `None` ends the stream, also if the check
+    /// itself fails.
     async fn check(&mut self) -> Option<String> {
         let call = Call::within(CHECK_BUDGET).with_channel(Channel::Console);
         let Follower { authenticator, watched, secret, .. } = &self.follower;
         let identity = authenticator.tokens().session_in(secret, watched.workspace, &call).await.ok()?;
-        watched.lend(&identity.signed);
+        watched.set_identity(&identity.signed);
         self.checked_at = Instant::now();
         Some(identity.signed)
     }
 
-    /// The tokens and apps that the person may see and that were used since the last look.
+    /// The tokens and apps, of those that the person may see, that were used since the last poll.
     async fn used(&mut self, signed: &str) -> Vec<Event> {
         let call = Call::within(CHECK_BUDGET).with_channel(Channel::Console).with_identity(signed);
         let workspace_id = self.follower.watched.workspace.to_string();
@@ -155,17 +156,17 @@ impl Following {
         used.map(|((kind, id), _)| Event::Token { kind, id }).collect()
     }
 
-    /// The event as it travels; `None` for a change that was told before.
+    /// The event as server-sent event; `None` for a change that was already sent.
     fn written(&mut self, event: &Event) -> Option<Written> {
         let written = Written::default().event(event.name());
         let written = match event {
             Event::Change { feed, position, .. } | Event::Changes { feed, position } => {
-                if !self.told.advance(*feed, *position) {
+                if !self.sent.advance(*feed, *position) {
                     return None;
                 }
-                written.id(self.told.to_string())
+                written.id(self.sent.to_string())
             }
-            Event::Ready {} => written.id(self.told.to_string()),
+            Event::Ready {} => written.id(self.sent.to_string()),
             Event::Index { .. } | Event::Run { .. } | Event::Token { .. } | Event::Call(_) => written,
         };
         let data = serde_json::to_string(event).unwrap_or_default();

@@ -1,8 +1,9 @@
-//! What happens in a workspace, told to the people who look at it (contract, "What agents did"): changes, the index, runs,
-//! tokens in use, calls of agents. Ids and kinds, no texts of anybody.
+//! Live events of a workspace for the people who have it open (contract, "What agents did"): changes, the index,
+//! runs, tokens in use, calls of agents. Events carry ids and kinds, never texts.
 //!
-//! One task watches a workspace for everybody who looks at it through this gateway ([`watcher`]); each stream checks by
-//! itself, before anything is sent, that its session and membership still hold ([`follower`]). ADR 73 says why so.
+//! One task per workspace polls on behalf of all its streams on this gateway ([`watcher`]); each stream checks by
+//! itself, before anything is sent, that its session and membership still hold ([`follower`]). The reasons are in
+//! ADR 73.
 
 mod calls;
 mod feeds;
@@ -26,32 +27,33 @@ use http::{HeaderValue, header};
 use serde::{Serialize, Serializer};
 use tokio::sync::{broadcast, watch};
 
-use self::calls::Recent;
-pub(crate) use self::calls::{AgentCall, Asked, Results};
+use self::calls::RecentCalls;
+pub(crate) use self::calls::{AgentCall, CompletedCall, Results};
 use self::follower::Follower;
 use self::position::Position;
-use self::watcher::Watched;
+use self::watcher::WatchedWorkspace;
 use crate::auth::{Authenticator, Member};
 use crate::error::Error;
 use crate::upstreams::Upstreams;
 
-/// Streams of one person at once, over all workspaces: a browser has a few tabs in view.
+/// Concurrent streams per person, over all workspaces: a browser has a few tabs in view.
 const MOST_OF_PERSON: usize = 32;
-/// Streams of this process at once.
-const MOST: usize = 1_024;
-/// When it may be tried again.
+/// Concurrent streams of this process.
+const MAX_STREAMS: usize = 1_024;
+/// `Retry-After` of a refusal.
 const RETRY: Duration = Duration::from_secs(5);
-/// Whoever is further behind is cut off, and goes on from the last event that arrived.
-const EVENTS_KEPT: usize = 1_024;
+/// Buffer of the broadcast channel. A stream that lags further behind is closed, and resumes after the last event it
+/// received.
+const CHANNEL_CAPACITY: usize = 1_024;
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// Something that happened.
+/// An event of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Event {
-    /// What was missed has been told; from here on it is told as it happens.
+    /// Catch-up is complete; from here on events are live.
     Ready {},
-    /// An item of the workspace was written or went.
+    /// An item of the workspace was written or deleted.
     Change {
         #[serde(serialize_with = "write_feed")]
         feed: Source,
@@ -62,19 +64,19 @@ pub(crate) enum Event {
         #[serde(serialize_with = "write_op")]
         op: Op,
     },
-    /// More items than are told one by one.
+    /// Too many changed items to report one by one.
     Changes {
         #[serde(serialize_with = "write_feed")]
         feed: Source,
         position: u64,
     },
-    /// How the index stands: `current`, `behind` or `unavailable`.
+    /// State of the index: `current`, `behind` or `unavailable`.
     Index { state: &'static str, behind: u64 },
-    /// A run of a sync, an import or a source has moved.
+    /// A run of a sync, an import or a source has progressed.
     Run { kind: &'static str, id: String, status: String },
     /// A token or an app that the person may see was used.
     Token { kind: &'static str, id: String },
-    /// An agent or a program has called.
+    /// An agent or a program has made a call.
     Call(#[serde(serialize_with = "write_call")] Arc<AgentCall>),
 }
 
@@ -97,7 +99,7 @@ fn write_op<S: Serializer>(op: &Op, to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Event {
-    /// What the stream calls it.
+    /// The event name on the wire.
     const fn name(&self) -> &'static str {
         match self {
             Self::Ready {} => "ready",
@@ -111,125 +113,125 @@ impl Event {
     }
 }
 
-/// Who looks at which workspaces through this process.
+/// The event streams of this process.
 pub(crate) struct Events {
     upstreams: Arc<Upstreams>,
     clock: Arc<dyn Clock>,
-    looking: Mutex<Looking>,
-    recent: Recent,
+    streams: Mutex<Streams>,
+    recent: RecentCalls,
     closed: watch::Sender<bool>,
 }
 
 cairn_chassis::debug_fields!(Events);
 
 #[derive(Default)]
-struct Looking {
-    watched: HashMap<WorkspaceId, Arc<Watched>>,
+struct Streams {
+    watched: HashMap<WorkspaceId, Arc<WatchedWorkspace>>,
     of_persons: HashMap<String, usize>,
     total: usize,
 }
 
-/// A stream's place among those that there may be; dropped with the stream.
-struct Seat {
+/// The slot of a stream within the limits; released on drop.
+struct StreamPermit {
     events: Arc<Events>,
     person: String,
 }
 
-impl Drop for Seat {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
-        let mut looking = self.events.looking();
-        looking.total = looking.total.saturating_sub(1);
-        if let Some(count) = looking.of_persons.get_mut(&self.person) {
+        let mut streams = self.events.streams();
+        streams.total = streams.total.saturating_sub(1);
+        if let Some(count) = streams.of_persons.get_mut(&self.person) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                looking.of_persons.remove(&self.person);
+                streams.of_persons.remove(&self.person);
             }
         }
-        metrics::gauge!("cairn_event_streams").set(u32::try_from(looking.total).unwrap_or(u32::MAX));
+        metrics::gauge!("cairn_event_streams").set(u32::try_from(streams.total).unwrap_or(u32::MAX));
     }
 }
 
 impl Events {
     pub(crate) fn new(upstreams: Arc<Upstreams>, clock: Arc<dyn Clock>) -> Self {
         let closed = watch::Sender::new(false);
-        Self { upstreams, clock, looking: Mutex::default(), recent: Recent::default(), closed }
+        Self { upstreams, clock, streams: Mutex::default(), recent: RecentCalls::default(), closed }
     }
 
-    /// Ends every stream, so that a server that drains need not wait for them. There are no new ones from then on.
+    /// Ends every stream, so that draining does not wait for them, and refuses new ones.
     pub(crate) fn close(&self) {
         self.closed.send_replace(true);
     }
 
-    /// Notes a call of an agent or a program, and tells whoever looks.
-    pub(crate) fn note(&self, caller: &Identity, call: Asked) {
+    /// Records a call of an agent or a program, and publishes it.
+    pub(crate) fn note(&self, caller: &Identity, call: CompletedCall) {
         let (Some(workspace), Some(call)) = (caller.workspace, AgentCall::of(caller, call, self.clock.now()))
         else {
             return;
         };
         let call = Arc::new(call);
-        self.recent.keep(workspace, Arc::clone(&call));
-        let watched = self.looking().watched.get(&workspace).cloned();
+        self.recent.push(workspace, Arc::clone(&call));
+        let watched = self.streams().watched.get(&workspace).cloned();
         if let Some(watched) = watched {
-            watched.tell(Event::Call(call));
+            watched.publish(Event::Call(call));
         }
     }
 
-    /// The calls of late that this process has answered, newest first.
+    /// Recent calls that this process has answered, newest first.
     pub(crate) fn recent(&self, workspace: WorkspaceId) -> Vec<Arc<AgentCall>> {
         self.recent.of(workspace)
     }
 
-    fn looking(&self) -> MutexGuard<'_, Looking> {
-        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place, and hears of the workspace from now on.
+    /// Acquires a slot and subscribes to the workspace, starting its watcher if needed.
     fn join(
         self: &Arc<Self>,
         workspace: WorkspaceId,
         person: &str,
-    ) -> Result<(Seat, Arc<Watched>, broadcast::Receiver<Event>), Problem> {
+    ) -> Result<(StreamPermit, Arc<WatchedWorkspace>, broadcast::Receiver<Event>), Problem> {
         if *self.closed.borrow() {
             return Err(Problem::unavailable("this server is going down; another answers", RETRY));
         }
-        let mut looking = self.looking();
-        if looking.total >= MOST {
+        let mut streams = self.streams();
+        if streams.total >= MAX_STREAMS {
             let message = "too many people follow events at once; pages ask again by themselves meanwhile";
             return Err(Problem::unavailable(message, RETRY));
         }
-        let own = looking.of_persons.entry(person.to_owned()).or_default();
+        let own = streams.of_persons.entry(person.to_owned()).or_default();
         if *own >= MOST_OF_PERSON {
             let message = format!("you follow events {MOST_OF_PERSON} times already; close a page first");
             return Err(Problem { retry_after: Some(RETRY), ..Problem::new(Reason::RateLimited, message) });
         }
         *own += 1;
-        looking.total += 1;
-        metrics::gauge!("cairn_event_streams").set(u32::try_from(looking.total).unwrap_or(u32::MAX));
-        let seat = Seat { events: Arc::clone(self), person: person.to_owned() };
-        let known = looking.watched.get(&workspace).cloned();
+        streams.total += 1;
+        metrics::gauge!("cairn_event_streams").set(u32::try_from(streams.total).unwrap_or(u32::MAX));
+        let permit = StreamPermit { events: Arc::clone(self), person: person.to_owned() };
+        let known = streams.watched.get(&workspace).cloned();
         let watched = known.unwrap_or_else(|| {
-            let watched = Arc::new(Watched::new(workspace));
-            looking.watched.insert(workspace, Arc::clone(&watched));
+            let watched = Arc::new(WatchedWorkspace::new(workspace));
+            streams.watched.insert(workspace, Arc::clone(&watched));
             tokio::spawn(watcher::watch(Arc::clone(self), Arc::clone(&watched)));
             watched
         });
-        let hears = watched.listen();
-        drop(looking);
-        Ok((seat, watched, hears))
+        let receiver = watched.subscribe();
+        drop(streams);
+        Ok((permit, watched, receiver))
     }
 
-    /// Forgets a workspace that nobody looks at any more; `false` when somebody does.
-    fn leave(&self, watched: &Watched) -> bool {
-        let mut looking = self.looking();
-        let is_left = !watched.is_heard();
+    /// Removes a workspace without subscribers; `false` if it still has some.
+    fn leave(&self, watched: &WatchedWorkspace) -> bool {
+        let mut streams = self.streams();
+        let is_left = !watched.has_subscribers();
         if is_left {
-            looking.watched.remove(&watched.workspace);
+            streams.watched.remove(&watched.workspace);
         }
         is_left
     }
 }
 
-/// The stream of a member's workspace, as server-sent events. It goes on from the event that `Last-Event-ID` names.
+/// The event stream of a member's workspace, as server-sent events. Resumes after `Last-Event-ID`.
 pub(crate) async fn stream(
     events: &Arc<Events>,
     authenticator: &Arc<Authenticator>,
@@ -237,7 +239,7 @@ pub(crate) async fn stream(
     parts: &Parts,
 ) -> Result<Response, Error> {
     let workspace = member.identity.claims.workspace_id()?;
-    let (seat, watched, hears) = events.join(workspace, &member.identity.claims.principal.id)?;
+    let (permit, watched, receiver) = events.join(workspace, &member.identity.claims.principal.id)?;
     let secret = authenticator.session_secret(&parts.headers).unwrap_or_default().to_owned();
     let seen =
         parts.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()?.parse::<Position>().ok());
@@ -246,14 +248,14 @@ pub(crate) async fn stream(
         upstreams: Arc::clone(&events.upstreams),
         secret,
         watched,
-        hears,
+        receiver,
         closed: events.closed.subscribe(),
-        _seat: seat,
+        _permit: permit,
     };
     let mut response = follower.begin(seen, &member.identity.signed).await?;
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Proxies that keep answers back until they are whole would keep this one for ever.
+    // Buffering proxies would hold the response back for ever.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }

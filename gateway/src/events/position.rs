@@ -1,11 +1,11 @@
-//! How far a stream has told the feeds: the id of its events.
+//! The cursor of an event stream, which is the id of its events.
 
 use std::fmt;
 use std::str::FromStr;
 
 use cairn_chassis::feed::{ChangeToken, InvalidToken, Source};
 
-/// The last position that was told of each feed: `c1-z.i1-4`.
+/// The last position sent of each feed: `c1-z.i1-4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Position {
     content: u64,
@@ -20,7 +20,7 @@ impl Position {
         }
     }
 
-    /// Notes a position, if it is further; `false` when that was told before.
+    /// Advances to a position; `false` if it was already reached.
     pub(super) fn advance(&mut self, feed: Source, to: u64) -> bool {
         let place = match feed {
             Source::Content => &mut self.content,
@@ -31,7 +31,7 @@ impl Position {
         is_new
     }
 
-    /// The same, and nowhere further than the feeds are: whoever was told of more was told by another deployment.
+    /// Clamped to the heads: a higher cursor came from another deployment.
     pub(super) fn within(self, heads: Self) -> Self {
         Self { content: self.content.min(heads.content), ingest: self.ingest.min(heads.ingest) }
     }

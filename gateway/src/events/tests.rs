@@ -1,4 +1,4 @@
-//! Streams as a browser reads them, over a gateway of fakes.
+//! Event streams as a browser reads them, over a gateway with fake services.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use tower::ServiceExt as _;
 use super::MOST_OF_PERSON;
 use crate::testing::{Bench, FILE, PASSWORD, WORKSPACE, bench};
 
-/// Longer than anything here takes, also where everything runs at once.
+/// Longer than anything here takes, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// An event that arrived.
+/// A received event.
 #[derive(Debug, PartialEq, Eq)]
 struct Arrived {
     name: String,
@@ -22,14 +22,14 @@ struct Arrived {
     data: Value,
 }
 
-/// A stream that is open.
+/// An open stream.
 struct Open {
     body: axum::body::BodyDataStream,
     text: String,
 }
 
 impl Open {
-    /// The next event of that name; others and comments are passed over. `None` when the stream has ended.
+    /// The next event of that name, skipping others and comments. `None` when the stream has ended.
     async fn next(&mut self, name: &str) -> Option<Arrived> {
         loop {
             while let Some((event, rest)) = self.text.split_once("\n\n") {

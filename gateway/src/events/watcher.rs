@@ -1,7 +1,7 @@
-//! One task that looks at a workspace for everybody who looks at it.
+//! The task that polls a workspace on behalf of all its streams.
 //!
-//! The feeds are read as a service of the mesh. The index and the runs are asked about with the identity of a member who
-//! looks: every member sees the same of them, and what that member may not see is not told.
+//! The feeds are read as a service of the mesh. Index and runs are polled with the identity of a subscribed member:
+//! every member sees the same of them, and nothing beyond their rights is published.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,115 +16,119 @@ use cairn_proto::sync::v1::{ListImportsRequest, ListSyncsRequest};
 use tokio::sync::broadcast;
 
 use super::position::Position;
-use super::{EVENTS_KEPT, Event, Events, feeds};
+use super::{CHANNEL_CAPACITY, Event, Events, feeds};
 use crate::upstreams::Upstreams;
 
-/// People see within three seconds what happened.
-const EVERY: Duration = Duration::from_secs(1);
+/// Events are visible within three seconds.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const BUDGET: Duration = Duration::from_secs(3);
-/// The newest runs of each kind: what moves is among them.
-const RUNS: u32 = 10;
+/// Only the newest runs of each kind are polled: a run in progress is among them.
+const MAX_RUNS: u32 = 10;
 
-/// A workspace that somebody looks at.
-pub(super) struct Watched {
+/// A workspace with subscribers.
+pub(super) struct WatchedWorkspace {
     pub(super) workspace: WorkspaceId,
     sender: broadcast::Sender<Event>,
-    /// Where the feeds were when the first stream began.
-    begun: OnceLock<Position>,
-    /// The identity of whoever was checked last.
-    lent: Mutex<Option<String>>,
+    /// The heads of the feeds when the first stream started.
+    start: OnceLock<Position>,
+    /// The identity of the member checked last.
+    identity: Mutex<Option<String>>,
 }
 
-impl Watched {
+impl WatchedWorkspace {
     pub(super) fn new(workspace: WorkspaceId) -> Self {
         Self {
             workspace,
-            sender: broadcast::channel(EVENTS_KEPT).0,
-            begun: OnceLock::new(),
-            lent: Mutex::default(),
+            sender: broadcast::channel(CHANNEL_CAPACITY).0,
+            start: OnceLock::new(),
+            identity: Mutex::default(),
         }
     }
 
-    pub(super) fn listen(&self) -> broadcast::Receiver<Event> {
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.sender.subscribe()
     }
 
-    pub(super) fn is_heard(&self) -> bool {
+    pub(super) fn has_subscribers(&self) -> bool {
         self.sender.receiver_count() > 0
     }
 
-    pub(super) fn tell(&self, event: Event) {
-        // Nobody listening is no failure.
+    pub(super) fn publish(&self, event: Event) {
+        // Having no subscribers is not an error.
         let _listeners = self.sender.send(event);
     }
 
-    /// A stream tells what comes after that; the first of them says from where the watch begins.
+    /// Sets where the watcher starts. Only the first stream's position is used.
     pub(super) fn begin(&self, at: Position) {
-        // Later ones began later, and hear what is told meanwhile.
-        let _is_known = self.begun.set(at);
+        // Later streams started later, and are subscribed already.
+        let _is_known = self.start.set(at);
     }
 
-    /// Whoever was just found to be a member lends their identity for the next questions.
-    pub(super) fn lend(&self, signed: &str) {
-        *self.lent.lock().unwrap_or_else(PoisonError::into_inner) = Some(signed.to_owned());
+    /// Hands in the identity of a member that was just checked, for the next poll.
+    pub(super) fn set_identity(&self, signed: &str) {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(signed.to_owned());
     }
 
-    /// Taken, so that it is used for one round and not after its owner has left.
-    fn borrowed(&self) -> Option<Call> {
-        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(Call::within(BUDGET).with_identity(&lent))
+    /// Taken, so that it is used for one poll only and never after its owner has left.
+    fn take_identity(&self) -> Option<Call> {
+        let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Call::within(BUDGET).with_identity(&identity))
     }
 }
 
-/// Looks until nobody listens.
-pub(super) async fn watch(events: Arc<Events>, watched: Arc<Watched>) {
+/// Polls until there are no subscribers.
+pub(super) async fn watch(events: Arc<Events>, watched: Arc<WatchedWorkspace>) {
     let mut closed = events.closed.subscribe();
-    let (mut told, mut standing) = (None, Standing::default());
+    let (mut last_position, mut snapshot) = (None, Snapshot::default());
     loop {
         tokio::select! {
             _ = closed.changed() => return,
-            () = tokio::time::sleep(EVERY) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
         }
         if events.leave(&watched) {
             return;
         }
-        let Some(mut after) = told.or_else(|| watched.begun.get().copied()) else { continue };
+        let Some(mut after) = last_position.or_else(|| watched.start.get().copied()) else { continue };
         for event in feeds::since(&events.upstreams, watched.workspace, after).await {
             if let Event::Change { feed, position, .. } | Event::Changes { feed, position } = &event {
                 after.advance(*feed, *position);
             }
-            watched.tell(event);
+            watched.publish(event);
         }
-        told = Some(after);
-        if let Some(call) = watched.borrowed() {
-            standing.look(&events.upstreams, &call).await.into_iter().for_each(|event| watched.tell(event));
+        last_position = Some(after);
+        if let Some(call) = watched.take_identity() {
+            snapshot
+                .poll(&events.upstreams, &call)
+                .await
+                .into_iter()
+                .for_each(|event| watched.publish(event));
         }
     }
 }
 
-/// By kind and id: the status, and how much is done.
+/// By kind and id: the status, and the progress.
 type Runs = HashMap<(&'static str, String), (String, u64)>;
 
-/// What was last seen of the index and the runs.
+/// The last polled state of index and runs.
 #[derive(Default)]
-struct Standing {
+struct Snapshot {
     index: Option<(&'static str, u64)>,
-    /// `None` before the first look.
+    /// `None` before the first poll.
     runs: Option<Runs>,
 }
 
-impl Standing {
-    async fn look(&mut self, upstreams: &Upstreams, call: &Call) -> Vec<Event> {
+impl Snapshot {
+    async fn poll(&mut self, upstreams: &Upstreams, call: &Call) -> Vec<Event> {
         let (index, runs) = tokio::join!(index(upstreams, call), runs(upstreams, call));
         let mut events = Vec::new();
         if self.index != Some(index) {
             let (state, behind) = index;
-            // Where it stands at the beginning is news to whoever began to look before.
+            // The initial state is news to streams that subscribed before the first poll.
             events.push(Event::Index { state, behind });
             self.index = Some(index);
         }
         if let Some(known) = &self.runs {
-            let moved = runs.iter().filter(|(run, standing)| known.get(*run) != Some(*standing));
+            let moved = runs.iter().filter(|(run, snapshot)| known.get(*run) != Some(*snapshot));
             events.extend(moved.map(|((kind, id), (status, _))| Event::Run {
                 kind,
                 id: id.clone(),
@@ -148,10 +152,10 @@ async fn index(upstreams: &Upstreams, call: &Call) -> (&'static str, u64) {
     }
 }
 
-/// The newest runs. A service that does not answer now has none that move.
+/// The newest runs. An unavailable service contributes none.
 async fn runs(upstreams: &Upstreams, call: &Call) -> Runs {
     let (mut syncs, mut imports, mut sources) = (upstreams.syncs(), upstreams.imports(), upstreams.sources());
-    let newest = || (RUNS, String::new());
+    let newest = || (MAX_RUNS, String::new());
     let (syncs, imports, sources) = tokio::join!(
         syncs.list_syncs(call.request({
             let (page_size, page_token) = newest();
@@ -186,14 +190,14 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_asked_without_a_member_who_looks() {
-        let watched = Watched::new("0199c0de-0000-7000-8000-0000000000a1".parse().unwrap());
-        assert!(watched.borrowed().is_none() && !watched.is_heard());
-        let hears = watched.listen();
-        watched.lend("signed");
-        assert!(watched.borrowed().is_some() && watched.is_heard());
-        assert!(watched.borrowed().is_none(), "lent for one round");
-        drop(hears);
-        watched.tell(Event::Ready {});
-        assert!(!watched.is_heard());
+        let watched = WatchedWorkspace::new("0199c0de-0000-7000-8000-0000000000a1".parse().unwrap());
+        assert!(watched.take_identity().is_none() && !watched.has_subscribers());
+        let receiver = watched.subscribe();
+        watched.set_identity("signed");
+        assert!(watched.take_identity().is_some() && watched.has_subscribers());
+        assert!(watched.take_identity().is_none(), "lent for one round");
+        drop(receiver);
+        watched.publish(Event::Ready {});
+        assert!(!watched.has_subscribers());
     }
 }

@@ -1,5 +1,5 @@
-//! The exchange of an API token, answered here so that it counts: what opens nothing for its address, the rest for the
-//! token, as a request of REST would.
+//! The token exchange, handled here so that it is rate-limited like a REST request: an invalid token counts against
+//! its address, others against the token.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,8 +20,7 @@ use super::Listener;
 /// A token is 52 characters.
 const MOST_BYTES: usize = 4 * 1024;
 
-/// Answers the exchange. An address that sent too many wrong tokens is told so when its token is read: one that
-/// opened something of late goes on.
+/// Answers the exchange. The address check needs the token, because a recently valid one is exempt from it.
 pub(super) async fn serve(
     listener: &Listener,
     parts: Parts,

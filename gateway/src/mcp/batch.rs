@@ -1,4 +1,4 @@
-//! Several messages in one body, as 2025-03-26 has it; later versions of the 2025 era dropped it, and we still take it.
+//! JSON-RPC batches, as of 2025-03-26; later versions of the 2025 era dropped them, but we still accept them.
 
 use std::collections::HashSet;
 
@@ -12,13 +12,13 @@ use super::methods;
 use super::reply::{self, Reply};
 use crate::operations::Context;
 
-/// A batch runs one message after the other within one deadline.
-pub(super) const LONGEST: usize = 50;
+/// A batch runs sequentially within one deadline.
+pub(super) const MAX_MESSAGES: usize = 50;
 
-/// Whether anything of a batch is run at all.
+/// Checks a batch as a whole, before any of it is run.
 pub(super) fn check(headers: &HeaderMap, members: &[Value]) -> Result<(), Failure> {
     era::allow_batch(headers)?;
-    if members.is_empty() || members.len() > LONGEST {
+    if members.is_empty() || members.len() > MAX_MESSAGES {
         let message = format!("a batch holds 1 to {LONGEST} messages; send the rest in another request");
         return Err(Failure::invalid_request(message));
     }
@@ -33,7 +33,7 @@ pub(super) fn check(headers: &HeaderMap, members: &[Value]) -> Result<(), Failur
     Ok(())
 }
 
-/// Answers a batch that was checked, message by message.
+/// Answers a checked batch, message by message.
 pub(super) async fn answer(context: &Context, members: Vec<Value>) -> Reply {
     let mut answers = Vec::new();
     for member in members {

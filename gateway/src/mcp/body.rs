@@ -1,4 +1,4 @@
-//! What a body asks for, before anything of it is run.
+//! The parsed body of a request, before any of it is run.
 
 use http::HeaderMap;
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::batch;
 use super::failure::Failure;
 
-/// A body that was read.
+/// A parsed body.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// One message, whatever it is.
+    /// A single message, valid or not.
     Single(Value),
-    /// Several, of which each may be run.
+    /// A batch that passed its checks.
     Batch(Vec<Value>),
-    /// Nothing of it is run.
+    /// Rejected as a whole.
     Refused(Failure),
 }
 
@@ -29,7 +29,7 @@ impl Body {
         }
     }
 
-    /// Its messages.
+    /// The messages.
     pub(super) fn messages(&self) -> &[Value] {
         match self {
             Self::Single(message) => std::slice::from_ref(message),

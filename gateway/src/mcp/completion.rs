@@ -1,8 +1,8 @@
-//! `completion/complete`: arguments that name a memory, a database, a folder, a source or a usage guide, completed with
-//! those that the caller may see.
+//! `completion/complete`: completes arguments that name a memory, a database, a folder, a source or a usage guide,
+//! with those visible to the caller.
 //!
-//! A memory is named by its slug, a guide by its name, the others by their ids: a value that is taken must be one that a
-//! call accepts. What people call them is matched as well, and stands beside the values in `_meta`.
+//! Values are slugs for memories, names for guides, ids for the rest: a completed value must be accepted by a call.
+//! Display names are matched as well, and returned beside the values in `_meta`.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::limits::PAGE;
@@ -14,14 +14,14 @@ use super::resources;
 use crate::guides;
 use crate::operations::{Context, Paging, databases, folders, memories, sources};
 
-/// What the protocol allows.
+/// The maximum of the protocol.
 const MOST_VALUES: usize = 100;
-/// Of a list that is longer, the rest is not looked at.
+/// Longer lists are truncated.
 const MOST_PAGES: usize = 5;
-/// What the values are called, by value.
+/// Key in `_meta`: the display names by value.
 const TITLES: &str = "cairn/titles";
 
-/// What an argument names.
+/// What an argument refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     Memories,
@@ -29,11 +29,11 @@ enum Subject {
     Folders,
     Sources,
     Guides,
-    /// Nothing that could be listed.
+    /// Nothing that can be completed.
     Nothing,
 }
 
-/// Something that an argument may name.
+/// A possible value of an argument.
 #[derive(Debug, PartialEq, Eq)]
 struct Candidate {
     value: String,
@@ -51,7 +51,7 @@ pub(super) async fn complete(context: &Context, request: &Request) -> Result<Map
     let subject = subject_of(request, name)?;
     let (known, is_all) = match candidates(context, subject).await {
         Ok(found) => found,
-        // Who may not see them has none to choose from.
+        // A caller without the right to see them has none to choose from.
         Err(problem) if matches!(problem.reason, Reason::Forbidden | Reason::OutOfScope) => {
             (Vec::new(), true)
         }
@@ -60,12 +60,12 @@ pub(super) async fn complete(context: &Context, request: &Request) -> Result<Map
     Ok(answer(matching(known, value), is_all))
 }
 
-/// What an argument of what is referred to names.
+/// What the argument of the reference refers to.
 fn subject_of(request: &Request, argument: &str) -> Result<Subject, Failure> {
     let reference = request.params.get("ref");
     let part = |name: &str| reference.and_then(|reference| reference.get(name)).and_then(Value::as_str);
     match (part("type"), part("name"), part("uri")) {
-        // A prompt takes no arguments; whoever asks by a name that tools use is told all the same.
+        // Our prompts take no arguments, but argument names known from tools are completed all the same.
         (Some("ref/prompt"), Some(_), _) => Ok(by_argument(argument)),
         (Some("ref/resource"), _, Some(uri)) => {
             let is_known = resources::TEMPLATES.iter().any(|template| template.uri == uri);
@@ -105,7 +105,7 @@ fn by_template(uri: &str) -> Subject {
     }
 }
 
-/// All that there is, as far as it is looked at, and whether that is all.
+/// All candidates up to [`MOST_PAGES`] pages, and whether that is all of them.
 async fn candidates(context: &Context, subject: Subject) -> Result<(Vec<Candidate>, bool), Problem> {
     let mut found = Vec::new();
     let mut cursor = None;
@@ -150,19 +150,19 @@ async fn candidates(context: &Context, subject: Subject) -> Result<(Vec<Candidat
     Ok((found, false))
 }
 
-/// Those that have what was typed in them: first those whose value or name begins with it.
+/// The candidates that contain the typed text, prefix matches first.
 fn matching(known: Vec<Candidate>, typed: &str) -> Vec<Candidate> {
     let typed = typed.to_lowercase();
     let rank = |candidate: &Candidate| {
         let (value, title) = (candidate.value.to_lowercase(), candidate.title.to_lowercase());
-        // Of a path, the last name counts as its beginning.
+        // The last segment of a path counts as a prefix, too.
         let name = title.rsplit('/').next().unwrap_or_default();
         let begins = value.starts_with(&typed) || title.starts_with(&typed) || name.starts_with(&typed);
         (begins || value.contains(&typed) || title.contains(&typed)).then_some(!begins)
     };
     let mut ranked: Vec<(bool, Candidate)> =
         known.into_iter().filter_map(|candidate| Some((rank(&candidate)?, candidate))).collect();
-    // Stable: within each half the order of the list stays.
+    // The sort is stable: list order is kept within each half.
     ranked.sort_by_key(|(is_inside, _)| *is_inside);
     ranked.into_iter().map(|(_, candidate)| candidate).collect()
 }
@@ -174,7 +174,7 @@ fn answer(found: Vec<Candidate>, is_all: bool) -> Map<String, Value> {
         shown.iter().map(|one| (one.value.clone(), Value::from(one.title.as_str()))).collect();
     let values: Vec<String> = shown.into_iter().map(|one| one.value).collect();
     let mut completion = json!({"hasMore": total > values.len() || !is_all, "values": values});
-    // Where not all was looked at, nobody has counted.
+    // `total` is unknown if the list was truncated.
     if let (true, Some(fields)) = (is_all, completion.as_object_mut()) {
         fields.insert("total".to_owned(), Value::from(total));
     }

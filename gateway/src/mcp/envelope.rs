@@ -1,20 +1,20 @@
-//! The JSON-RPC 2.0 envelope: what a message is, before anybody asks what it wants.
+//! The JSON-RPC 2.0 envelope: parses messages without interpreting their methods.
 
 use serde_json::{Map, Value};
 
 use super::failure::Failure;
 
-/// 2 to the 53rd: up to there, a floating-point number is exact.
-const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
+/// 2 to the 53rd: integers up to here are exact in a floating-point number.
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// A message of the client.
 #[derive(Debug, PartialEq)]
 pub(super) enum Message {
-    /// It wants an answer.
+    /// Expects a response.
     Request(Request),
-    /// It wants none.
+    /// Expects none.
     Notification(Request),
-    /// It answers something; we never ask, so there is nothing to do with it.
+    /// A response; we never send requests, so it is ignored.
     Response,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Request {
 }
 
 impl Message {
-    /// The id that an answer to it bears.
+    /// The id that a response to it carries.
     pub(super) fn id(&self) -> Value {
         match self {
             Self::Request(request) => request.id.clone(),
@@ -43,18 +43,18 @@ impl Request {
         self.params.get("_meta")?.get(key)
     }
 
-    /// A parameter that is a text.
+    /// An optional string parameter.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.params.get(name).and_then(Value::as_str)
     }
 
-    /// A parameter that must be a text.
+    /// A required string parameter.
     pub(super) fn required(&self, name: &str) -> Result<&str, Failure> {
         let wrong = || Failure::invalid_params(format!("{}: `{name}` must be a string", self.method));
         self.text(name).ok_or_else(wrong)
     }
 
-    /// Where a list goes on; `None` at its beginning.
+    /// The cursor of a list request; `None` for the first page.
     pub(super) fn cursor(&self) -> Result<Option<&str>, Failure> {
         match self.params.get("cursor") {
             None | Some(Value::Null) => Ok(None),
@@ -63,7 +63,7 @@ impl Request {
         }
     }
 
-    /// A list of one page takes no cursor.
+    /// Rejects a cursor for lists of a single page.
     pub(super) fn no_cursor(&self) -> Result<(), Failure> {
         match self.cursor()? {
             None => Ok(()),
@@ -75,18 +75,18 @@ impl Request {
     }
 }
 
-/// The id of what may be a request.
+/// The id of a message that may be a request.
 pub(super) fn request_id(message: &Value) -> Option<&Value> {
     message.get("id").filter(|id| is_id(id))
 }
 
-/// A number that is not whole, or larger than a number can tell from its neighbours, comes back as another one.
+/// A fractional number, or one beyond exact precision, would not round-trip.
 fn is_id(id: &Value) -> bool {
-    let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < LARGEST_WHOLE;
+    let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < MAX_EXACT_INTEGER;
     id.is_string() || id.is_i64() || id.is_u64() || id.as_f64().is_some_and(is_whole)
 }
 
-/// Reads a message; what is not one is refused under the id that it bears, if that is one.
+/// Parses a message; an invalid one is refused under its id if that is valid.
 pub(super) fn read(value: Value) -> Result<Message, (Value, Failure)> {
     let Value::Object(mut fields) = value else {
         return Err((Value::Null, Failure::invalid_request("a message is a JSON object")));

@@ -1,5 +1,5 @@
-//! The two eras of MCP on one endpoint: 2025-03-26 to 2025-11-25 with `initialize`, and 2026-07-28 where each request
-//! says its version in `_meta` and repeats in headers what it is about.
+//! The two eras of MCP on one endpoint: 2025-03-26 to 2025-11-25 with `initialize`, and 2026-07-28 where each
+//! request carries its version in `_meta` and repeats its method and subject in headers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use super::envelope::{Message, Request};
 use super::failure::{self, Failure};
 
-/// Every version that is spoken, newest first.
+/// Every supported version, newest first.
 pub(super) const SUPPORTED: [&str; 4] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];
 /// The first version of the modern era.
 const MODERN: &str = "2026-07-28";
-/// What a legacy peer is offered when it asks for a version that is not spoken.
+/// What a legacy peer is offered if it requests an unsupported version.
 const NEWEST_LEGACY: &str = "2025-11-25";
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -23,9 +23,9 @@ const VERSION_META: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_META: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_INFO_META: &str = "io.modelcontextprotocol/serverInfo";
 
-/// What peers of the 2025 era are told of a resource that is not there; later ones are not.
+/// The error code of a missing resource in the 2025 era; later versions use another.
 const RESOURCE_NOT_FOUND: i64 = -32002;
-/// Which rules a message follows.
+/// The rules that a message follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
     Legacy,
@@ -33,7 +33,7 @@ pub(super) enum Era {
 }
 
 impl Era {
-    /// The code of a resource that is not there, or not for the caller.
+    /// The error code of a resource that does not exist or is not visible to the caller.
     pub(super) const fn unknown_resource(self) -> i64 {
         match self {
             Self::Legacy => RESOURCE_NOT_FOUND,
@@ -41,7 +41,7 @@ impl Era {
         }
     }
 
-    /// A result as a peer of the era wants it.
+    /// Adds the result fields that the era requires.
     pub(super) fn stamped(self, mut result: Map<String, Value>) -> Value {
         if self == Self::Modern {
             result.entry("resultType").or_insert_with(|| Value::from("complete"));
@@ -54,23 +54,23 @@ impl Era {
     }
 }
 
-/// Who answers.
+/// `serverInfo`.
 pub(super) fn server_info() -> Value {
     json!({"name": "cairn", "title": "Cairn", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// The version that `initialize` settles on. The modern one is never settled there: its peers do not ask.
+/// Negotiates the version in `initialize`; never the modern one, whose peers do not negotiate.
 pub(super) fn negotiated(requested: &str) -> &'static str {
     let spoken = SUPPORTED.into_iter().find(|version| *version == requested && *version < MODERN);
     spoken.unwrap_or(NEWEST_LEGACY)
 }
 
-/// Whether the request itself says that it is modern.
+/// Whether the request itself declares the modern era.
 pub(super) fn is_modern(request: &Request) -> bool {
     request.meta(VERSION_META).is_some()
 }
 
-/// Finds the era of a message and checks the rules that the era sets for its transport.
+/// Determines the era of a message and checks the era's transport rules.
 pub(super) fn judge(message: &Message, headers: &HeaderMap) -> Result<Era, Failure> {
     let version = header(headers, VERSION_HEADER);
     let named = match message {
@@ -103,7 +103,7 @@ pub(super) fn judge(message: &Message, headers: &HeaderMap) -> Result<Era, Failu
     Ok(Era::Modern)
 }
 
-/// Whether the headers allow an array of messages.
+/// Whether the headers allow a batch.
 pub(super) fn allow_batch(headers: &HeaderMap) -> Result<(), Failure> {
     let version = header(headers, VERSION_HEADER);
     if version.is_some_and(|version| version >= MODERN) {
@@ -116,7 +116,7 @@ pub(super) fn allow_batch(headers: &HeaderMap) -> Result<(), Failure> {
 
 fn legacy(version: Option<&str>) -> Result<(), Failure> {
     match version {
-        // No header means 2025-03-26, which had none.
+        // A missing header means 2025-03-26, which had none.
         None => Ok(()),
         Some(version) if SUPPORTED.contains(&version) => Ok(()),
         Some(version) => Err(Failure::unsupported_version(version, &SUPPORTED)),
@@ -131,7 +131,7 @@ fn required_meta(request: &Request, key: &str, is_there: bool) -> Result<(), Fai
     Err(Failure::invalid_params(message).bad_request())
 }
 
-/// What the headers repeat must be what the body says, so that a proxy which routes by them is not fooled.
+/// Headers must match the body, so that a proxy routing by them cannot be fooled.
 fn check_headers(request: &Request, headers: &HeaderMap) -> Result<(), Failure> {
     match header(headers, METHOD_HEADER) {
         Some(method) if method == request.method => {}
@@ -154,11 +154,11 @@ fn check_headers(request: &Request, headers: &HeaderMap) -> Result<(), Failure> 
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    // A value that is no text equals nothing that a body can say.
+    // A non-text value compares unequal to anything in a body.
     headers.get(name).map(|value| value.to_str().unwrap_or("?").trim())
 }
 
-/// `=?base64?…?=` holds a name that a header could not hold as it is.
+/// Decodes `=?base64?…?=`, the encoding of names that a header cannot hold.
 fn decoded(sent: &str) -> Option<String> {
     let Some(encoded) = sent.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
         return Some(sent.to_owned());

@@ -1,30 +1,30 @@
-//! Why a message has no result, as JSON-RPC tells it.
+//! JSON-RPC errors.
 //!
-//! Like `envelope` and `era` it knows nothing of the rest of the gateway: `fuzz/` compiles the three by themselves.
+//! Like `envelope` and `era` it depends on nothing else in the gateway: `fuzz/` compiles the three separately.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// The media type does not matter to a parser; -32768 to -32000 is JSON-RPC's and MCP's own range.
+/// -32768 to -32000 are reserved by JSON-RPC and MCP.
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 pub(super) const INVALID_PARAMS: i64 = -32602;
 const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;
-/// Ours: outside of what is reserved, and easy to guess.
+/// Our own codes: outside of the reserved range, and equal to the HTTP status.
 const RATE_LIMITED: i64 = 429;
 const OVERLOADED: i64 = 503;
-/// As much of an address that is not there is told back.
-const LONGEST_ADDRESS: usize = 512;
+/// How much of an unknown URI is echoed.
+const MAX_URI_LENGTH: usize = 512;
 
-/// Why there is no result.
+/// A JSON-RPC error with its HTTP status.
 #[derive(Debug, PartialEq)]
 pub(super) struct Failure {
     pub(super) code: i64,
     message: String,
     data: Option<Value>,
-    /// The HTTP status for a modern peer, and for any peer when the message itself was refused.
+    /// The HTTP status for a modern peer, and for any peer if the message itself was rejected.
     pub(super) status: StatusCode,
 }
 
@@ -46,7 +46,7 @@ impl Failure {
         Self::new(METHOD_NOT_FOUND, StatusCode::NOT_FOUND, format!("Method not found: {shown}"))
     }
 
-    /// The request is well formed and its parameters are not: HTTP sees nothing wrong.
+    /// The request is well formed but its parameters are not: HTTP status 200.
     pub(super) fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(INVALID_PARAMS, StatusCode::OK, message)
     }
@@ -55,15 +55,15 @@ impl Failure {
         Self::invalid_params("the cursor must be a `nextCursor` as it came; leave it out to begin anew")
     }
 
-    /// Nothing that the caller may read has that address.
+    /// No resource visible to the caller has that URI.
     pub(super) fn unknown_resource(code: i64, uri: &str) -> Self {
         let message = "Resource not found: resources/list and resources/templates/list say what there is";
         Self::new(code, StatusCode::OK, message).about(uri)
     }
 
-    /// The same failure with the address that it is about.
+    /// The same failure with the URI it is about.
     pub(super) fn about(self, uri: &str) -> Self {
-        let shown: String = uri.chars().take(LONGEST_ADDRESS).collect();
+        let shown: String = uri.chars().take(MAX_URI_LENGTH).collect();
         Self { data: Some(json!({"uri": shown})), ..self }
     }
 
@@ -78,18 +78,18 @@ impl Failure {
         Self { data: Some(data), ..Self::new(UNSUPPORTED_VERSION, StatusCode::BAD_REQUEST, message) }
     }
 
-    /// A window of the token is full.
+    /// A window of the token is exhausted.
     pub(super) fn rate_limited(message: impl Into<String>, data: Value) -> Self {
         Self { data: Some(data), ..Self::new(RATE_LIMITED, StatusCode::TOO_MANY_REQUESTS, message) }
     }
 
-    /// There is more to do here than can be done in time.
+    /// The process is overloaded.
     pub(super) fn overloaded(message: &str, retry_after_seconds: u64) -> Self {
         let data = json!({"retryAfterSeconds": retry_after_seconds});
         Self { data: Some(data), ..Self::new(OVERLOADED, StatusCode::SERVICE_UNAVAILABLE, message) }
     }
 
-    /// The same failure of a message that breaks the protocol itself.
+    /// The same failure for a message that violates the protocol itself.
     pub(super) fn bad_request(self) -> Self {
         Self { status: StatusCode::BAD_REQUEST, ..self }
     }

@@ -1,5 +1,5 @@
-//! What a body counts and costs, and how a refusal is told: SDKs show the message of a JSON-RPC error that bears the
-//! request's id, and of nothing else.
+//! The rate-limit units and the cost of a body, and its refusal: SDKs show the message of a JSON-RPC error only if
+//! it carries the request's id.
 
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::status::Problem;
@@ -11,23 +11,23 @@ use super::failure::{Failure, failure_message};
 use super::reply::Reply;
 use super::{envelope, tools};
 use crate::cost::Cost;
-use crate::rate_limit::{Refusal, Standing};
+use crate::rate_limit::{Refusal, WindowState};
 
-/// What counts (spec 8); everything else is free.
+/// The methods that count towards the rate limit (spec 8); all others are free.
 const COUNTED: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
 
-/// How many requests a body asks for that count. What is refused as a whole before anything runs asks for none.
+/// How many rate-limit units a body counts. A body that is rejected as a whole counts none.
 pub(super) fn units(body: &Body) -> u32 {
     u32::try_from(body.messages().iter().filter(|message| counts(message)).count()).unwrap_or(u32::MAX)
 }
 
-/// A notification asks for nothing.
+/// A notification counts nothing.
 fn counts(message: &Value) -> bool {
     let method = message.get("method").and_then(Value::as_str);
     message.get("id").is_some() && method.is_some_and(|method| COUNTED.contains(&method))
 }
 
-/// What a body costs: a batch runs one message after the other, so what its most costly one does.
+/// The admission cost of a body: that of its most expensive message, because a batch runs sequentially.
 pub(super) fn cost(body: &Body) -> Cost {
     body.messages().iter().map(cost_of).max().unwrap_or(Cost::POINT)
 }
@@ -42,7 +42,7 @@ fn cost_of(message: &Value) -> Cost {
     }
 }
 
-/// The answer to a body that the limits do not let in: an error for each of its requests.
+/// The response to a rate-limited body: an error for each of its requests.
 pub(super) fn refuse(refusal: Refusal, body: Option<&Body>) -> Response {
     let failure = || match refusal {
         Refusal::Exhausted { standing, .. } => Failure::rate_limited(refusal.to_string(), details(standing)),
@@ -55,7 +55,7 @@ pub(super) fn refuse(refusal: Refusal, body: Option<&Body>) -> Response {
     response
 }
 
-/// The answer to a body for which there is no place: nothing of it was run.
+/// The response to a body that was not admitted: none of it was run.
 pub(super) fn shed(busy: &Problem, body: &Body) -> Response {
     let seconds = busy.retry_after.map_or(1, |wait| wait.as_secs().max(1));
     let mut response = answer(|| Failure::overloaded(&busy.message, seconds), Some(body));
@@ -79,7 +79,7 @@ fn answer(failure: impl Fn() -> Failure, body: Option<&Body>) -> Response {
     Reply { status, body: Some(answer) }.into_response()
 }
 
-fn details(standing: Standing) -> Value {
+fn details(standing: WindowState) -> Value {
     json!({
         "retryAfterSeconds": standing.resets_in,
         "limit": standing.limit,
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_runs_nothing_counts_nothing() {
-        let long: Vec<Value> = (0..=batch::LONGEST).map(|id| call(u32::try_from(id).unwrap())).collect();
+        let long: Vec<Value> = (0..=batch::MAX_MESSAGES).map(|id| call(u32::try_from(id).unwrap())).collect();
         assert_eq!(units(&HeaderMap::new(), &Value::Array(long)), 0);
         let modern: HeaderMap =
             [(http::HeaderName::from_static("mcp-protocol-version"), HeaderValue::from_static("2026-07-28"))]
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn every_request_of_a_batch_learns_when_to_come_back() {
         let standing =
-            Standing { window: crate::rate_limit::Window::Minute, limit: 5, remaining: 1, resets_in: 12 };
+            WindowState { window: crate::rate_limit::Window::Minute, limit: 5, remaining: 1, resets_in: 12 };
         let refusal = Refusal::Exhausted { plan: "free", units: 2, standing };
         let body = json!([call(1), call(2), {"jsonrpc": "2.0", "method": "x"}]);
         let response = refuse(refusal, Some(&Body::of(&HeaderMap::new(), Ok(body))));

@@ -11,10 +11,10 @@ use crate::operations::Context;
 
 /// The method that opens a session of the legacy era.
 pub(super) const INITIALIZE: &str = "initialize";
-/// What agents read before anything else.
+/// The server instructions that agents read first.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
 
-/// Answers one request.
+/// Dispatches one request.
 pub(super) async fn answer(
     context: &Context,
     era: Era,
@@ -29,7 +29,7 @@ pub(super) async fn answer(
         ("ping", Era::Legacy) => Ok(Map::new()),
         ("server/discover", Era::Modern) => Ok(discover()),
         ("tools/list", _) => list_tools(era, request),
-        // Seldom asked for, and large: every request would carry their room around.
+        // Boxed: rare and large, and every request's future would reserve space for them.
         ("resources/list", _) => Box::pin(resources::list(context, request)).await,
         ("resources/templates/list", _) => resources::templates(request),
         ("resources/read", _) => Box::pin(resources::read(context, era, request)).await,
@@ -71,8 +71,8 @@ fn list_tools(era: Era, request: &Request) -> Result<Map<String, Value>, Failure
     Ok(Cache::PUBLIC.completed(json!({"tools": tools})))
 }
 
-/// Tools change with the release. That the rest changes is told to peers that can hear it without a session: in the modern
-/// era, as the answer of `subscriptions/listen`. In the legacy one it would take a stream that belongs to a session.
+/// Tools change only with a release. Other list changes are announced to peers of the modern era, in the response of
+/// `subscriptions/listen`; the legacy era would need a stream bound to a session.
 fn capabilities(era: Era) -> Value {
     let is_told = era == Era::Modern;
     json!({

@@ -1,9 +1,9 @@
 //! MCP over stateless Streamable HTTP: our own thin JSON-RPC layer, for both eras of the protocol on one endpoint.
 //!
-//! A message passes the origin check, authentication, the rate limits and admission ([`limits`]), is read as JSON-RPC
-//! ([`envelope`]), judged by the rules of its era ([`era`]), and answered by its method ([`methods`]). What is wrong
-//! with the HTTP request (401, 403, 405, 410, 413, 415) gets the common error body; everything after it gets a JSON-RPC
-//! answer.
+//! A message passes the origin check, authentication, rate limits and admission ([`limits`]), is parsed as JSON-RPC
+//! ([`envelope`]), validated by the rules of its era ([`era`]), and dispatched to its method ([`methods`]). Errors
+//! of the HTTP request itself (401, 403, 405, 410, 413, 415) get the common error body; everything after it gets a
+//! JSON-RPC response.
 
 mod batch;
 mod body;
@@ -31,7 +31,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use serde_json::Value;
 
-use self::body::Body as Asked;
+use self::body::Body as RpcBody;
 use self::envelope::Message;
 use self::era::Era;
 use self::failure::Failure;
@@ -45,7 +45,7 @@ use crate::connections::Connections;
 use crate::error::Error;
 use crate::events::Events;
 use crate::extract::is_json;
-use crate::follow::Follows;
+use crate::follow::FollowLimit;
 use crate::intake::Intake;
 use crate::oauth;
 use crate::operations::Context;
@@ -53,7 +53,7 @@ use crate::origin::Origins;
 use crate::own_writes::{OwnWrites, Writer};
 use crate::rate_limit::Limits;
 use crate::routes::Routes;
-use crate::shown::Shown;
+use crate::seen_contents::SeenContents;
 use crate::upstreams::Upstreams;
 
 const AGENT: Class = Class::new(Surface::Mcp, Who::Agent).patient().up_to(usize::MAX);
@@ -71,19 +71,19 @@ async fn gone() -> Error {
     Error::gone("the SSE transport is gone: send JSON-RPC with POST /mcp (Streamable HTTP)")
 }
 
-/// What the endpoint needs.
+/// The state of the endpoint.
 #[derive(Clone)]
 struct Endpoint {
     upstreams: Arc<Upstreams>,
     links: Arc<Links>,
     own_writes: Arc<OwnWrites>,
-    shown: Arc<Shown>,
+    seen_contents: Arc<SeenContents>,
     authenticator: Arc<Authenticator>,
     limits: Arc<Limits>,
     origins: Arc<Origins>,
     connections: Arc<Connections>,
     events: Arc<Events>,
-    follows: Arc<Follows>,
+    follows: Arc<FollowLimit>,
     intake: Arc<Intake>,
     admission: Arc<Admission>,
 }
@@ -94,7 +94,7 @@ impl FromRef<App> for Endpoint {
             upstreams: FromRef::from_ref(app),
             links: FromRef::from_ref(app),
             own_writes: FromRef::from_ref(app),
-            shown: FromRef::from_ref(app),
+            seen_contents: FromRef::from_ref(app),
             authenticator: FromRef::from_ref(app),
             limits: FromRef::from_ref(app),
             origins: FromRef::from_ref(app),
@@ -118,7 +118,7 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
         Err(error) => return Ok(oauth::challenged(error, &endpoint.origins, &parts.headers)),
     };
     let read = read(&endpoint.intake, &parts, body, identity.claims.workspace).await;
-    // What cannot be read counts nothing, and still tells how the windows stand.
+    // An unreadable body costs nothing, but its response still carries the rate-limit headers.
     let units = read.as_ref().map_or(0, limits::units);
     if let Err(refusal) = endpoint.limits.admit(&parts, &identity.claims, units).await {
         return Ok(limits::refuse(refusal, read.as_ref().ok()));
@@ -137,7 +137,7 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
         upstreams: Arc::clone(&endpoint.upstreams),
         links: Arc::clone(&endpoint.links),
         own_writes: Arc::clone(&endpoint.own_writes),
-        shown: Some(Arc::clone(&endpoint.shown)),
+        seen_contents: Some(Arc::clone(&endpoint.seen_contents)),
         events: Some(Arc::clone(&endpoint.events)),
         call,
         identity,
@@ -154,8 +154,8 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
 }
 
 /// The request of the modern era that is answered with a stream.
-fn listens(body: &Asked, headers: &HeaderMap) -> Option<envelope::Request> {
-    let Asked::Single(value) = body else { return None };
+fn listens(body: &RpcBody, headers: &HeaderMap) -> Option<envelope::Request> {
+    let RpcBody::Single(value) = body else { return None };
     if value.get("method").and_then(Value::as_str) != Some(subscriptions::LISTEN) {
         return None;
     }
@@ -169,31 +169,31 @@ fn listens(body: &Asked, headers: &HeaderMap) -> Option<envelope::Request> {
     }
 }
 
-/// What the body asks for.
+/// Receives and parses the body.
 async fn read(
     intake: &Intake,
     parts: &Parts,
     body: Body,
     workspace: Option<WorkspaceId>,
-) -> Result<Asked, Error> {
+) -> Result<RpcBody, Error> {
     if !is_json(&parts.headers) {
         return Err(Error::not_json());
     }
     let bytes =
-        intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, workspace).await?;
+        intake.receive(body, Class::of(&parts.extensions).max_bytes, &parts.extensions, workspace).await?;
     match intake.read(bytes, json::read).await? {
-        Ok(value) => Ok(Asked::of(&parts.headers, Ok(value))),
-        Err(Unreadable::Invalid(error)) => Ok(Asked::of(&parts.headers, Err(error))),
+        Ok(value) => Ok(RpcBody::of(&parts.headers, Ok(value))),
+        Err(Unreadable::Invalid(error)) => Ok(RpcBody::of(&parts.headers, Err(error))),
         Err(too_many @ Unreadable::TooMany) => Err(Error::unreadable(too_many)),
     }
 }
 
-/// Answers a body: whatever it is, with JSON-RPC.
-async fn serve(context: &Context, headers: &HeaderMap, body: Asked) -> Reply {
+/// Answers a body, always with JSON-RPC.
+async fn serve(context: &Context, headers: &HeaderMap, body: RpcBody) -> Reply {
     match body {
-        Asked::Batch(members) => batch::answer(context, members).await,
-        Asked::Single(message) => single(context, headers, message).await,
-        Asked::Refused(failure) => Reply::refusal(Value::Null, failure),
+        RpcBody::Batch(members) => batch::answer(context, members).await,
+        RpcBody::Single(message) => single(context, headers, message).await,
+        RpcBody::Refused(failure) => Reply::refusal(Value::Null, failure),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Prompts: every memory that the caller may read is one. Its one message is the memory as `get_memory` gives it.
+//! Prompts: one per memory visible to the caller, with the memory as a single message, as `get_memory` returns it.
 
 use cairn_chassis::status::{Problem, Reason};
 use serde_json::{Map, Value, json};
@@ -10,12 +10,12 @@ use super::{resources, tools};
 use crate::answers::Memory;
 use crate::operations::{Context, Paging, memories};
 
-/// How many prompts a page of the list has at most.
+/// Page size of the list.
 const PAGE: u32 = 100;
-/// As much of a name that is not there is told back.
-const LONGEST_NAME: usize = 100;
+/// How much of an unknown name is echoed.
+const MAX_NAME_LENGTH: usize = 100;
 
-/// `prompts/list`. Who may not read has none.
+/// `prompts/list`: empty without the permission to read.
 pub(super) async fn list(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
     let paging = Paging { limit: Some(PAGE), cursor: request.cursor()?.map(str::to_owned) };
     let (prompts, next) = match memories::list(context, paging).await {
@@ -31,7 +31,7 @@ pub(super) async fn list(context: &Context, request: &Request) -> Result<Map<Str
     Ok(Cache::PRIVATE.completed(result))
 }
 
-/// `prompts/get`, by the slug; an id does as well.
+/// `prompts/get`, by slug or id.
 pub(super) async fn get(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
     let name = request.required("name")?;
     match request.params.get("arguments") {
@@ -59,11 +59,11 @@ fn prompt(memory: &Memory) -> Value {
     prompt
 }
 
-/// What may not be read and what is not there are one answer.
+/// An unreadable and a missing memory are indistinguishable.
 fn refused(name: &str, problem: &Problem) -> Failure {
     if !matches!(problem.reason, Reason::NotFound | Reason::OutOfScope) {
         return resources::failure_of(problem);
     }
-    let shown: String = name.chars().take(LONGEST_NAME).collect();
+    let shown: String = name.chars().take(MAX_NAME_LENGTH).collect();
     Failure::invalid_params(format!("Unknown prompt: {shown}; prompts/list says which there are"))
 }

@@ -1,4 +1,4 @@
-//! Answers: JSON-RPC messages and the HTTP status of each, by era.
+//! Responses: JSON-RPC messages with their HTTP status, by era.
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -8,11 +8,10 @@ use super::era::Era;
 use super::failure::{Failure, failure_message};
 use crate::json_body::JsonBody;
 
-/// What is the same for all callers changes with the release and never within it; after a deployment it may be this
-/// old.
+/// Public results change only with a release; this is how stale they may be after a deployment.
 const LIST_TTL_MS: u64 = 300_000;
 
-/// How long a result may be kept, and by whom.
+/// The cache lifetime and scope of a result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cache {
     ttl_ms: u64,
@@ -22,10 +21,10 @@ pub(super) struct Cache {
 impl Cache {
     /// The same for every caller.
     pub(super) const PUBLIC: Self = Self { ttl_ms: LIST_TTL_MS, scope: "public" };
-    /// The caller's own, and maybe different a moment later.
+    /// Specific to the caller, and never cached.
     pub(super) const PRIVATE: Self = Self { ttl_ms: 0, scope: "private" };
 
-    /// The fields of a result with what says how long it holds.
+    /// The fields of a result with its cache fields added.
     pub(super) fn completed(self, result: Value) -> Map<String, Value> {
         let mut fields = match result {
             Value::Object(fields) => fields,
@@ -39,7 +38,7 @@ impl Cache {
     }
 }
 
-/// An HTTP answer.
+/// An HTTP response.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: StatusCode,
@@ -47,17 +46,17 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// A notification or a response was taken.
+    /// A notification or a response was accepted.
     pub(super) fn accepted() -> Self {
         Self { status: StatusCode::ACCEPTED, body: None }
     }
 
-    /// The message was refused before its method was asked.
+    /// The message was rejected before its method ran.
     pub(super) fn refusal(id: Value, failure: Failure) -> Self {
         Self { status: failure.status, body: Some(failure_message(id, failure)) }
     }
 
-    /// What the method gave. Peers of the 2025 era read the error from the body of a 200.
+    /// The outcome of the method. Peers of the 2025 era expect errors in the body of a 200.
     pub(super) fn answer(era: Era, id: Value, answer: Result<Map<String, Value>, Failure>) -> Self {
         let status = match (&answer, era) {
             (Err(failure), Era::Modern) => failure.status,
@@ -80,7 +79,7 @@ impl IntoResponse for Reply {
     }
 }
 
-/// The JSON-RPC message of an answer.
+/// The JSON-RPC message of an outcome.
 pub(super) fn message(era: Era, id: Value, answer: Result<Map<String, Value>, Failure>) -> Value {
     let result = match answer {
         Ok(result) => era.stamped(result),

@@ -1,7 +1,6 @@
-//! Resources: the skills' files, which are the same for all, and what the caller's workspace
-//! holds.
+//! Resources: the files of the skills, which are public, and the contents of the caller's workspace.
 //!
-//! What a caller may not read and what is not there are one answer, so that no address tells what exists.
+//! An unreadable and a missing resource are indistinguishable, so that no URI reveals what exists.
 
 mod workspace;
 
@@ -18,22 +17,22 @@ use super::reply::Cache;
 use super::skills;
 use crate::operations::Context;
 
-/// Ours: outside of what JSON-RPC and MCP reserve, and easy to guess.
+/// Our own codes: outside of the range reserved by JSON-RPC and MCP, and equal to the HTTP status.
 const FORBIDDEN: i64 = 403;
 const UNAVAILABLE: i64 = 503;
 const INTERNAL_ERROR: i64 = -32603;
 const INVALID_PARAMS: i64 = -32602;
 
-/// The media type of what programs read.
+/// The media type of structured resources.
 const JSON: &str = "application/json";
-/// How many resources a page of the list has at most.
+/// Page size of the list.
 const PAGE: usize = 100;
 
 /// `resources/list`: the skills first, then the memories and the files of the workspace.
 pub(super) async fn list(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
     let place = match request.cursor()? {
-        None => workspace::Place::first(),
-        Some(cursor) => workspace::Place::read(cursor).ok_or_else(Failure::wrong_cursor)?,
+        None => workspace::ListCursor::first(),
+        Some(cursor) => workspace::ListCursor::read(cursor).ok_or_else(Failure::wrong_cursor)?,
     };
     let mut entries: Vec<Value> = if place.is_first() { skills::resources().collect() } else { Vec::new() };
     let next = workspace::append(context, place, &mut entries, PAGE).await?;
@@ -44,13 +43,13 @@ pub(super) async fn list(context: &Context, request: &Request) -> Result<Map<Str
     Ok(Cache::PRIVATE.completed(result))
 }
 
-/// Addresses of which a part is to be filled in.
+/// A URI template.
 pub(super) struct Template {
     pub(super) uri: &'static str,
     name: &'static str,
     title: &'static str,
     description: &'static str,
-    /// Absent where it depends on what is read.
+    /// Absent if it depends on the resource.
     mime_type: Option<&'static str>,
 }
 
@@ -141,7 +140,7 @@ pub(super) async fn read(
     Ok(Cache::PRIVATE.completed(json!({"contents": contents})))
 }
 
-/// Why a service did not do what a method needs.
+/// The JSON-RPC error of a service's problem.
 pub(super) fn failure_of(problem: &Problem) -> Failure {
     let code = match problem.reason {
         Reason::Forbidden | Reason::OutOfScope | Reason::LimitExceeded | Reason::Unauthorized => FORBIDDEN,

@@ -1,4 +1,4 @@
-//! The usage guides as skills (SEP-2640): the same for every caller, so everybody may keep them.
+//! The usage guides as skills (SEP-2640): the same for every caller, hence publicly cacheable.
 
 use serde_json::{Map, Value, json};
 
@@ -7,21 +7,21 @@ use super::failure::Failure;
 use super::reply::Cache;
 use crate::guides::{self, Guide, GuideFile, MAIN_FILE};
 
-/// The extension, among the capabilities.
+/// The extension's name in the capabilities.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/skills";
-/// What the address of every skill begins with.
+/// The prefix of every skill URI.
 const ROOT: &str = "skill://cairn";
-/// What the extension calls a folder.
+/// The extension's media type of folders.
 const FOLDER: &str = "inode/directory";
 
-/// `skills/list`: one page holds them all.
+/// `skills/list`: always a single page.
 pub(super) fn list(request: &Request) -> Result<Map<String, Value>, Failure> {
     request.no_cursor()?;
     let skills: Vec<Value> = guides::all().iter().map(skill).collect();
     Ok(Cache::PUBLIC.completed(json!({"resultType": "complete", "skills": skills})))
 }
 
-/// `skills/get`: one of them, by the address of its `SKILL.md`.
+/// `skills/get`: one skill, by the URI of its `SKILL.md`.
 pub(super) fn get(request: &Request) -> Result<Map<String, Value>, Failure> {
     let uri = request.required("uri")?;
     let guide = guides::all().iter().find(|guide| address(guide, MAIN_FILE) == uri).ok_or_else(|| {
@@ -32,7 +32,7 @@ pub(super) fn get(request: &Request) -> Result<Map<String, Value>, Failure> {
     Ok(Cache::PUBLIC.completed(json!({"resultType": "complete", "skill": skill(guide)})))
 }
 
-/// `resources/directory/read`: what is directly in a skill's folder, or in the folder of all skills.
+/// `resources/directory/read`: the direct children of a skill's folder, or of the root of all skills.
 pub(super) fn read_folder(request: &Request) -> Result<Map<String, Value>, Failure> {
     request.no_cursor()?;
     let uri = request.required("uri")?;
@@ -44,7 +44,7 @@ pub(super) fn read_folder(request: &Request) -> Result<Map<String, Value>, Failu
     Ok(Cache::PUBLIC.completed(json!({"resultType": "complete", "resources": inside})))
 }
 
-/// The skills' entries of `resources/list`: an agent that knows nothing of the extension reads them all the same.
+/// The skills' entries in `resources/list`, for agents that do not know the extension.
 pub(super) fn resources() -> impl Iterator<Item = Value> {
     guides::all().iter().map(|guide| {
         let mut entry = described(&address(guide, MAIN_FILE), guide.name, guide.file(MAIN_FILE));
@@ -53,7 +53,7 @@ pub(super) fn resources() -> impl Iterator<Item = Value> {
     })
 }
 
-/// A file of a skill by its address.
+/// A file of a skill by its URI.
 pub(super) fn read(uri: &str) -> Option<&'static GuideFile> {
     let (name, path) = uri.strip_prefix(ROOT)?.strip_prefix('/')?.split_once('/')?;
     guides::named(name)?.file(path)
@@ -84,7 +84,7 @@ fn address(guide: &Guide, path: &str) -> String {
     format!("{ROOT}/{}/{path}", guide.name)
 }
 
-/// What is directly below an address: nothing, unless that is a folder.
+/// The direct children of a folder URI; empty for anything else.
 fn children(uri: &str) -> Vec<Value> {
     let prefix = format!("{}/", uri.strip_suffix('/').unwrap_or(uri));
     let mut found: Vec<Value> = Vec::new();
@@ -107,7 +107,7 @@ fn children(uri: &str) -> Vec<Value> {
     found
 }
 
-/// A resource that is a file, or a folder.
+/// The entry of a file or a folder.
 fn described(uri: &str, name: &str, file: Option<&GuideFile>) -> Map<String, Value> {
     let mut entry = Map::new();
     entry.insert("uri".to_owned(), Value::from(uri));

@@ -1,8 +1,8 @@
-//! `subscriptions/listen` of the modern era: notifications as the answer of the request that asks for them, for as long as it
-//! stands open. Nothing is kept between two of them, so it is as stateless as everything else here.
+//! `subscriptions/listen` of the modern era: notifications are streamed in the response of the request, for as long
+//! as it stays open. No state survives it, so the endpoint remains stateless.
 //!
-//! A file and a database have changed when the feed says so. What a memory, a folder or a source shows depends on many
-//! documents: these are read anew when something changed, and told when they are different.
+//! A file and a database have changed when the feed says so. A memory, a folder or a source depends on many
+//! documents: these are read again after each batch, and notified if their text differs.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -22,34 +22,34 @@ use super::envelope::Request;
 use super::failure::Failure;
 use super::resources::{self, Named};
 use crate::answers::Change;
-use crate::followers::{Door, Follower, Round};
+use crate::followers::{Batch, EntryPoint, Follower};
 use crate::operations::Context;
-use crate::operations::changes::{self, Asked};
+use crate::operations::changes::{self, ListOptions};
 use crate::rest::changes::unbuffered;
 
 /// The method.
 pub(super) const LISTEN: &str = "subscriptions/listen";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// Resources of one subscription; of those that are read anew to see whether they changed, fewer.
+/// Limit of resources per subscription, and of those among them that have to be compared.
 const MOST_RESOURCES: usize = 100;
 const MOST_READ: usize = 10;
-/// A comment line, so that nothing on the way takes the stream for dead.
-const ALIVE_EVERY: Duration = Duration::from_secs(15);
-/// Between two rounds, however much happens: what is read anew costs.
-const LEAST_PAUSE: Duration = Duration::from_millis(500);
+/// Interval of keep-alive comments, so that no proxy closes an idle stream.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+/// Debounce between two batches, because comparing resources is expensive.
+const MIN_BATCH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What is told.
+/// The notifications that the client subscribed to.
 struct Filter {
     prompts: bool,
     resources: bool,
-    watched: Vec<Watched>,
+    subscriptions: Vec<Subscription>,
 }
 
-/// A resource that is watched.
-struct Watched {
+/// A subscribed resource.
+struct Subscription {
     uri: String,
     named: Named,
-    /// What it showed, where that is compared.
+    /// The hash of its last text, for resources that are compared.
     digest: Option<blake3::Hash>,
 }
 
@@ -61,55 +61,57 @@ pub(super) async fn listen(
     request: &Request,
 ) -> Result<Response, Failure> {
     let filter = Filter::read(context, request).await?;
-    let seat = endpoint.follows.join(&context.identity).map_err(|problem| resources::failure_of(&problem))?;
-    let asked = Asked { after: None, limit: 1, wait: Duration::ZERO };
-    let heads = changes::list(&context.upstreams, &context.call, asked).await;
-    let (_, place) = heads.map_err(|problem| resources::failure_of(&problem))?;
+    let permit =
+        endpoint.follows.join(&context.identity).map_err(|problem| resources::failure_of(&problem))?;
+    let options = ListOptions { after: None, limit: 1, wait: Duration::ZERO };
+    let heads = changes::list(&context.upstreams, &context.call, options).await;
+    let (_, cursor) = heads.map_err(|problem| resources::failure_of(&problem))?;
     let follower = Follower {
-        seat,
+        permit,
         upstreams: Arc::clone(&endpoint.upstreams),
         authenticator: Arc::clone(&endpoint.authenticator),
         parts: parts.clone(),
-        door: Door::Mcp,
-        place,
+        entry_point: EntryPoint::Mcp,
+        cursor,
     };
     let id = request.id.clone();
     let acknowledged =
         message(&id, "notifications/subscriptions/acknowledged", json!({"notifications": filter.honoured()}));
-    let told = Told {
-        rounds: Box::pin(follower.rounds()),
+    let notifications = Notifications {
+        batches: Box::pin(follower.batches()),
         filter,
         context: context.clone(),
         id,
         waiting: VecDeque::new(),
-        has_told: false,
+        has_started: false,
     };
-    let told = stream::unfold(told, |mut told| async {
-        let message = told.next().await?;
-        Some((message, told))
+    let notifications = stream::unfold(notifications, |mut notifications| async {
+        let message = notifications.next().await?;
+        Some((message, notifications))
     });
-    let events = stream::once(async { acknowledged }).chain(told);
+    let events = stream::once(async { acknowledged }).chain(notifications);
     let events = events.map(|message| Ok::<_, Infallible>(Event::default().data(message.to_string())));
-    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)).into_response();
+    let mut response =
+        Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)).into_response();
     unbuffered(response.headers_mut());
     Ok(response)
 }
 
 impl Filter {
-    /// Of what is asked for, what there is: tools change with the release alone, and what is not there or may not be read is
-    /// left out.
+    /// The supported part of the request: tools change only with a release, and missing or unreadable resources are
+    /// omitted.
     async fn read(context: &Context, request: &Request) -> Result<Self, Failure> {
         let wrong = |what: &str| Failure::invalid_params(format!("{LISTEN}: {what}"));
-        let Some(Value::Object(asked)) = request.params.get("notifications") else {
+        let Some(Value::Object(options)) = request.params.get("notifications") else {
             return Err(wrong("`notifications` must be an object"));
         };
-        let wants = |name: &str| asked.get(name) == Some(&Value::Bool(true));
+        let wants = |name: &str| options.get(name) == Some(&Value::Bool(true));
         let mut filter = Self {
             prompts: wants("promptsListChanged"),
             resources: wants("resourcesListChanged"),
-            watched: Vec::new(),
+            subscriptions: Vec::new(),
         };
-        let uris = match asked.get("resourceSubscriptions") {
+        let uris = match options.get("resourceSubscriptions") {
             None | Some(Value::Null) => &Vec::new(),
             Some(Value::Array(uris)) if uris.len() <= MOST_RESOURCES => uris,
             Some(_) => {
@@ -132,7 +134,7 @@ impl Filter {
             }
             if let Ok((_, text)) = resources::read_named(context, named.clone()).await {
                 let digest = is_compared(&named).then(|| blake3::hash(text.as_bytes()));
-                filter.watched.push(Watched { uri: uri.to_owned(), named, digest });
+                filter.subscriptions.push(Subscription { uri: uri.to_owned(), named, digest });
             }
         }
         Ok(filter)
@@ -147,15 +149,16 @@ impl Filter {
                 honoured.insert(name.to_owned(), Value::Bool(true));
             }
         }
-        if !self.watched.is_empty() {
-            let uris: Vec<&str> = self.watched.iter().map(|watched| watched.uri.as_str()).collect();
+        if !self.subscriptions.is_empty() {
+            let uris: Vec<&str> =
+                self.subscriptions.iter().map(|subscription| subscription.uri.as_str()).collect();
             honoured.insert("resourceSubscriptions".to_owned(), json!(uris));
         }
         Value::Object(honoured)
     }
 }
 
-/// Whether it is read to see whether it has changed.
+/// Whether changes are detected by comparing the text.
 const fn is_compared(named: &Named) -> bool {
     match named {
         Named::Memory(_) | Named::Folder(_) | Named::Source(_) => true,
@@ -163,71 +166,71 @@ const fn is_compared(named: &Named) -> bool {
     }
 }
 
-/// A stream that goes on.
-struct Told {
-    rounds: Pin<Box<dyn Stream<Item = Round> + Send>>,
+/// The stream of notifications.
+struct Notifications {
+    batches: Pin<Box<dyn Stream<Item = Batch> + Send>>,
     filter: Filter,
     context: Context,
     id: Value,
     waiting: VecDeque<Value>,
-    /// Whether a round was over.
-    has_told: bool,
+    /// Whether the first batch was processed.
+    has_started: bool,
 }
 
-impl Told {
+impl Notifications {
     async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(message) = self.waiting.pop_front() {
                 return Some(message);
             }
-            if std::mem::replace(&mut self.has_told, true) {
-                sleep(LEAST_PAUSE).await;
+            if std::mem::replace(&mut self.has_started, true) {
+                sleep(MIN_BATCH_INTERVAL).await;
             }
-            let Round { changes, caller, call } = self.rounds.next().await?;
+            let Batch { changes, caller, call } = self.batches.next().await?;
             self.context.identity = caller;
             self.context.call = call;
-            self.judge(&changes).await;
+            self.notify(&changes).await;
         }
     }
 
-    /// Puts together what a round's changes mean for who listens: each notification once.
-    async fn judge(&mut self, changes: &[Change]) {
+    /// Derives the notifications of a batch, each at most once.
+    async fn notify(&mut self, changes: &[Change]) {
         let has = |kinds: &[&str]| changes.iter().any(|change| kinds.contains(&change.kind.as_str()));
         let ids: HashMap<&str, &str> =
             changes.iter().map(|change| (change.id.as_str(), change.op.as_str())).collect();
         if self.filter.prompts && has(&["memory"]) {
-            self.tell("notifications/prompts/list_changed", json!({}));
+            self.push("notifications/prompts/list_changed", json!({}));
         }
         if self.filter.resources && has(&["memory", "file"]) {
-            self.tell("notifications/resources/list_changed", json!({}));
+            self.push("notifications/resources/list_changed", json!({}));
         }
         let mut changed = Vec::new();
-        for watched in &mut self.filter.watched {
-            let is_changed = match &watched.named {
+        for subscription in &mut self.filter.subscriptions {
+            let is_changed = match &subscription.named {
                 Named::File(id) => ids.contains_key(id.to_string().as_str()),
                 Named::Database(id) => ids.contains_key(id.to_string().as_str()),
                 Named::Memory(_) | Named::Folder(_) | Named::Source(_) => {
-                    let now = resources::read_named(&self.context, watched.named.clone()).await;
-                    // What is gone has changed, once.
+                    let now = resources::read_named(&self.context, subscription.named.clone()).await;
+                    // A deleted resource has changed, once.
                     let now = now.ok().map(|(_, text)| blake3::hash(text.as_bytes()));
-                    std::mem::replace(&mut watched.digest, now) != now
+                    std::mem::replace(&mut subscription.digest, now) != now
                 }
             };
             if is_changed {
-                changed.push(watched.uri.clone());
+                changed.push(subscription.uri.clone());
             }
         }
         for uri in changed {
-            self.tell("notifications/resources/updated", json!({"uri": uri}));
+            self.push("notifications/resources/updated", json!({"uri": uri}));
         }
     }
 
-    fn tell(&mut self, method: &str, params: Value) {
+    fn push(&mut self, method: &str, params: Value) {
         self.waiting.push_back(message(&self.id, method, params));
     }
 }
 
-/// A notification of the subscription that the request of that id opened.
+/// A notification of the subscription, which is identified by its request's id.
 fn message(id: &Value, method: &str, mut params: Value) -> Value {
     if let Some(fields) = params.as_object_mut() {
         fields.insert("_meta".to_owned(), json!({SUBSCRIPTION_ID: id}));

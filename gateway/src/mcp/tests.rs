@@ -1,4 +1,4 @@
-//! The endpoint as clients of both eras use it.
+//! The MCP endpoint as clients of both eras use it.
 
 use axum::body::Body;
 use http::Request;

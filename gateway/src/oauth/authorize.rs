@@ -1,4 +1,4 @@
-//! The authorization endpoint: who is asked, what they are shown, and where their answer goes.
+//! The authorization endpoint: sign-in, consent, and the redirect to the client.
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -28,7 +28,7 @@ pub(super) const PARAMETERS: [&str; 8] = [
     "code_challenge",
     "code_challenge_method",
 ];
-/// `resource` alone may come several times.
+/// Only `resource` may be repeated.
 const SINGLE: [&str; 7] = [
     "client_id",
     "redirect_uri",
@@ -42,18 +42,18 @@ const SINGLE: [&str; 7] = [
 const NOT_IN_ROLE: &str =
     "Your role in this workspace allows none of that: choose something else, or another workspace.";
 
-/// An authorization request as it came, and the address under which we are asked.
+/// An authorization request, and the base URL under which it arrived.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct PendingRequest {
     fields: Fields,
     base: String,
 }
 
-impl Asked {
+impl PendingRequest {
     fn read(query: &str, parts: &Parts, server: &Server) -> Result<Self, Refusal> {
         let fields = Fields::read(query.as_bytes());
         without_nul(&fields)?;
-        // Nothing may be sent to a client whose name or address is unclear.
+        // With an ambiguous client or redirect URI, nothing may be redirected to the client.
         fields.require_single(&["client_id", "redirect_uri"])?;
         if fields.first("client_id").is_none() {
             return Err(Refusal::invalid_request("client_id is required"));
@@ -61,7 +61,7 @@ impl Asked {
         Ok(Self { fields, base: server.origins.base_url(&parts.headers).ok_or_else(Refusal::no_address)? })
     }
 
-    /// The same request as a query, for the next step.
+    /// The request as a query string, for the next step.
     pub(super) fn query(&self) -> String {
         self.fields.encoded(&PARAMETERS)
     }
@@ -87,26 +87,26 @@ impl Asked {
 /// A person with a session.
 struct Person {
     call: Call,
-    /// The session's secret, which binds a form to it.
+    /// The session secret, which binds a form to it.
     secret: String,
 }
 
-/// Shows the person what the client asks for, after they signed in.
+/// Shows the consent page, after sign-in.
 pub(super) async fn ask(State(server): State<Server>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let page = async {
-        let asked = Asked::read(parts.uri.query().unwrap_or_default(), &parts, &server)?;
+        let asked = PendingRequest::read(parts.uri.query().unwrap_or_default(), &parts, &server)?;
         ask_for(&server, &parts, &asked, None).await
     };
     page.await.unwrap_or_else(|refusal| pages::failure(&refusal))
 }
 
-/// Takes the person's answer to the client.
+/// Redirects to the client with the person's decision.
 pub(super) async fn answer(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let answered = async {
         let form = read_form(&server, &parts, body).await?;
-        let asked = Asked::read(&form.text("request"), &parts, &server)?;
+        let asked = PendingRequest::read(&form.text("request"), &parts, &server)?;
         let Some(person) = person(&server, &parts).await? else {
             return Ok(see_other(&format!("/oauth/authorize?{}", asked.query())));
         };
@@ -122,7 +122,7 @@ pub(super) async fn answer(State(server): State<Server>, request: Request) -> Re
     answered.await.unwrap_or_else(|refusal| pages::failure(&refusal))
 }
 
-/// The form of a page of ours. Another site's page cannot send it in the person's name.
+/// Reads a form of one of our pages, with CSRF protection.
 pub(super) async fn read_form(
     server: &Server,
     parts: &Parts,
@@ -135,18 +135,18 @@ pub(super) async fn read_form(
     }
     server.limits.open_body(parts).await?;
     let bytes =
-        server.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
+        server.intake.receive(body, Class::of(&parts.extensions).max_bytes, &parts.extensions, None).await;
     let bytes = bytes.map_err(|error: Error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;
     Ok(fields)
 }
 
-/// The page for where the request stands: signing in, or consenting.
+/// The page for the state of the request: sign-in or consent.
 async fn ask_for(
     server: &Server,
     parts: &Parts,
-    asked: &Asked,
+    asked: &PendingRequest,
     chosen: Option<Chosen>,
 ) -> Result<Response, Refusal> {
     let person = person(server, parts).await?;
@@ -171,7 +171,7 @@ async fn ask_for(
     consent_page(server, asked, &person, checked, chosen).await
 }
 
-/// What the person chose before something was wrong with it.
+/// The person's choices, for showing the form again with an error.
 struct Chosen {
     workspace: String,
     permissions: Vec<proto::Permission>,
@@ -180,7 +180,7 @@ struct Chosen {
 
 async fn consent_page(
     server: &Server,
-    asked: &Asked,
+    asked: &PendingRequest,
     person: &Person,
     checked: proto::CheckAuthorizationResponse,
     chosen: Option<Chosen>,
@@ -216,7 +216,7 @@ async fn consent_page(
 async fn allow(
     server: &Server,
     parts: &Parts,
-    asked: &Asked,
+    asked: &PendingRequest,
     person: &Person,
     form: &Fields,
 ) -> Result<Response, Refusal> {
@@ -240,7 +240,7 @@ async fn allow(
         .await
 }
 
-/// What the person can put right on the page.
+/// Errors that the person can correct on the page.
 fn to_choose_again(problem: &Problem, is_empty: bool) -> Option<(&'static str, String)> {
     if problem.reason == Reason::NotFound {
         return Some(("workspace", "Choose one of your workspaces.".to_owned()));
@@ -252,11 +252,11 @@ fn to_choose_again(problem: &Problem, is_empty: bool) -> Option<(&'static str, S
     Some(("permissions", advice.to_owned()))
 }
 
-/// A request that was in order when it was shown and is no longer, or a part that is down.
+/// A request that has become invalid since it was shown, or an unavailable service.
 async fn refused(
     server: &Server,
     person: &Person,
-    asked: &Asked,
+    asked: &PendingRequest,
     problem: Problem,
 ) -> Result<Response, Refusal> {
     let checked = check(server, &person.call, asked).await?;
@@ -264,7 +264,7 @@ async fn refused(
     Ok(asked.redirect(checked.redirect_uri).with_error(&refusal.error, &refusal.description))
 }
 
-async fn deny(server: &Server, person: &Person, asked: &Asked) -> Result<Response, Refusal> {
+async fn deny(server: &Server, person: &Person, asked: &PendingRequest) -> Result<Response, Refusal> {
     let checked = check(server, &person.call, asked).await?;
     Ok(asked.redirect(checked.redirect_uri).with_error("access_denied", "the person said no"))
 }
@@ -272,28 +272,28 @@ async fn deny(server: &Server, person: &Person, asked: &Asked) -> Result<Respons
 async fn check(
     server: &Server,
     call: &Call,
-    asked: &Asked,
+    asked: &PendingRequest,
 ) -> Result<proto::CheckAuthorizationResponse, Refusal> {
     let message = proto::CheckAuthorizationRequest { authorization: Some(asked.message()) };
     let checked = server.upstreams.oauth().check_authorization(call.request(message)).await;
     Ok(checked.map_err(|status| error::from_upstream(&status))?.into_inner())
 }
 
-/// Who is signed in; a session that has ended is none.
+/// The signed-in person; an expired session counts as none.
 async fn person(server: &Server, parts: &Parts) -> Result<Option<Person>, Refusal> {
     let Some(identity) = server.authenticator.live_session(parts).await? else { return Ok(None) };
     let secret = server.authenticator.session_secret(&parts.headers).unwrap_or_default().to_owned();
     Ok(Some(Person { call: call_of(parts).with_identity(&identity.signed), secret }))
 }
 
-/// Binds a form to the session that it was shown in and to what it shows.
+/// The CSRF token: binds a form to its session and its request.
 fn form_mark(session: &str, request: &str) -> blake3::Hash {
     let key = blake3::derive_key("cairn 2026-11 oauth consent form", session.as_bytes());
     blake3::keyed_hash(&key, request.as_bytes())
 }
 
-fn is_own_form(form: &Fields, person: &Person, asked: &Asked) -> bool {
-    // Hashes compare in constant time.
+fn is_own_form(form: &Fields, person: &Person, asked: &PendingRequest) -> bool {
+    // Hash comparison is constant-time.
     let sent = blake3::Hash::from_hex(form.text("csrf"));
     sent.is_ok_and(|sent| sent == form_mark(&person.secret, &asked.query()))
 }

@@ -1,4 +1,4 @@
-//! What tells a client where to ask for a token, and what for (RFC 6750, RFC 9728).
+//! The `WWW-Authenticate` challenge: where and for what scope to request a token (RFC 6750, RFC 9728).
 
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::identity::{Identity, Permission, PrincipalKind};
@@ -8,13 +8,13 @@ use super::{ENDPOINT, RESOURCE_METADATA};
 use crate::error::Error;
 use crate::origin::Origins;
 
-/// The refusal of a request to the endpoint, with the way to a token when that is what is missing.
+/// The refusal of a request to the endpoint, with a challenge if the token is missing or invalid.
 pub(crate) fn challenged(error: Error, origins: &Origins, headers: &HeaderMap) -> Response {
     let is_unauthorized = error.status == StatusCode::UNAUTHORIZED;
     let mut response = error.into_response();
     if let Some(base) = origins.base_url(headers).filter(|_| is_unauthorized) {
         let mut text = challenge(&base, &all());
-        // Without a token nothing was wrong with one.
+        // `invalid_token` only applies if a token was sent.
         if headers.contains_key(header::AUTHORIZATION) {
             text.push_str(r#", error="invalid_token""#);
         }
@@ -25,7 +25,8 @@ pub(crate) fn challenged(error: Error, origins: &Origins, headers: &HeaderMap) -
     response
 }
 
-/// What a tool's refusal carries so that a client can ask its user for more; an API token cannot be given more.
+/// The challenge in a tool's refusal with which a client can request more scope from its user; API tokens cannot be
+/// extended.
 pub(crate) fn step_up(identity: &Identity, origins: &Origins, headers: &HeaderMap) -> Option<String> {
     if identity.principal.kind != PrincipalKind::Grant {
         return None;
@@ -39,7 +40,7 @@ fn challenge(base: &str, scope: &str) -> String {
     format!(r#"Bearer resource_metadata="{base}{RESOURCE_METADATA}{ENDPOINT}", scope="{scope}""#)
 }
 
-/// Clients ask for exactly what the challenge names, and the person takes away what should not be.
+/// Clients request exactly the scope of the challenge, and the person deselects what they do not grant.
 fn all() -> String {
     Permission::ALL.map(Permission::as_str).join(" ")
 }

@@ -1,4 +1,4 @@
-//! How a client says who it is, at the endpoints that only clients call.
+//! Client authentication, at the endpoints that only clients call.
 
 use axum::body::Body;
 use base64::Engine as _;
@@ -13,11 +13,11 @@ use super::server::Server;
 use crate::class::Class;
 
 const FORM: &str = "application/x-www-form-urlencoded";
-/// What belongs in the body: an address ends up in logs.
+/// Parameters only accepted in the body: URLs end up in logs.
 const SECRET: [&str; 7] =
     ["client_id", "client_secret", "code", "code_verifier", "refresh_token", "token", "grant_type"];
 
-/// The form of a client's request, and who the client says it is.
+/// Reads the form of a client's request and the client's credentials.
 pub(super) async fn read(
     server: &Server,
     parts: &Parts,
@@ -34,7 +34,7 @@ pub(super) async fn read(
         return Err(Refusal::invalid_request(format!("{name} must be sent in the body, not in the address")));
     }
     let bytes =
-        server.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
+        server.intake.receive(body, Class::of(&parts.extensions).max_bytes, &parts.extensions, None).await;
     let bytes = bytes.map_err(|error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;
@@ -102,7 +102,7 @@ fn basic(value: &str) -> Option<(String, String)> {
     (!id.is_empty() && !id.contains('\0') && !secret.contains('\0')).then_some((id, secret))
 }
 
-/// The answer to a client of a kind that is not served.
+/// The response to an unsupported grant type.
 pub(super) fn unsupported_grant_type() -> Refusal {
     let description = "grant_type must be authorization_code or refresh_token";
     Refusal::new(StatusCode::BAD_REQUEST, "unsupported_grant_type", description)

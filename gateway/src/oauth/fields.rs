@@ -11,7 +11,7 @@ impl Fields {
         Self(form_urlencoded::parse(encoded).into_owned().collect())
     }
 
-    /// All values of a name. One without a value counts as left out (RFC 6749, section 3.1).
+    /// All values of a name. An empty one counts as omitted (RFC 6749, section 3.1).
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         let of_name = self.0.iter().filter(move |(given, value)| given == name && !value.is_empty());
         of_name.map(|(_, value)| value.as_str())
@@ -22,17 +22,17 @@ impl Fields {
         self.all(name).next().map(ToOwned::to_owned)
     }
 
-    /// The same, where nothing is as good as an empty text.
+    /// The same, with an empty text for a missing one.
     pub(super) fn text(&self, name: &str) -> String {
         self.first(name).unwrap_or_default()
     }
 
-    /// The name that was sent more than once though it may not be (RFC 6749, section 3.1).
+    /// A name that was repeated although it must not be (RFC 6749, section 3.1).
     pub(super) fn repeated(&self, names: &[&'static str]) -> Option<&'static str> {
         names.iter().copied().find(|name| self.0.iter().filter(|(given, _)| given == name).count() > 1)
     }
 
-    /// Refuses a parameter that came more than once: two readers could take two different ones.
+    /// Rejects repeated parameters: two parsers could pick different values.
     pub(super) fn require_single(&self, names: &[&'static str]) -> Result<(), Refusal> {
         match self.repeated(names) {
             None => Ok(()),
@@ -40,19 +40,19 @@ impl Fields {
         }
     }
 
-    /// The names among these that came.
+    /// The first of these names that was sent.
     pub(super) fn any_of(&self, names: &[&'static str]) -> Option<&'static str> {
         names.iter().copied().find(|name| self.0.iter().any(|(given, _)| given == name))
     }
 
-    /// The same fields as a query again, in one spelling.
+    /// The given fields as a query string in canonical form.
     pub(super) fn encoded(&self, names: &[&str]) -> String {
         let kept = self.0.iter().filter(|(name, _)| names.contains(&name.as_str()));
         form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish()
     }
 }
 
-/// The storage would refuse a NUL, and no parameter of ours has a use for one.
+/// The storage rejects NUL, and no parameter has a use for it.
 pub(super) fn without_nul(fields: &Fields) -> Result<(), Refusal> {
     if fields.0.iter().any(|(_, value)| value.contains('\0')) {
         return Err(Refusal::invalid_request("no parameter may hold a NUL character"));

@@ -1,4 +1,4 @@
-//! What clients read before anything else: RFC 9728 and RFC 8414.
+//! Discovery documents: RFC 9728 and RFC 8414.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -11,15 +11,15 @@ use super::server::Server;
 use super::{API, ENDPOINT};
 use crate::json_body::JsonBody;
 
-/// Short, so that a moved deployment is found again.
-const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
+/// Short, so that clients find a moved deployment again.
+const CACHE_POLICY: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
-/// The endpoint, and who gives tokens for it.
+/// Metadata of the MCP endpoint as a protected resource.
 pub(super) async fn resource(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
     protected(&server, &headers, ENDPOINT)
 }
 
-/// The API, for programs that act for a person, such as the command line.
+/// Metadata of the API as a protected resource, for programs that act for a person, such as the CLI.
 pub(super) async fn api(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
     protected(&server, &headers, API)
 }
@@ -36,7 +36,7 @@ fn protected(server: &Server, headers: &HeaderMap, path: &str) -> Result<Respons
     })))
 }
 
-/// The authorization server. The issuer is spelled as in [`resource`]: clients compare the texts.
+/// Metadata of the authorization server. The issuer is spelled as in [`resource`]: clients compare the strings.
 pub(super) async fn server(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
     let base = server.origins.base_url(&headers).ok_or_else(Refusal::no_address)?;
     let methods = ["none", "client_secret_post", "client_secret_basic"];
@@ -62,8 +62,8 @@ fn scopes() -> [&'static str; 3] {
     Permission::ALL.map(Permission::as_str)
 }
 
-/// The issuer may follow the `Host`.
+/// `Vary`: the issuer may follow the `Host`.
 fn document(value: Value) -> Response {
     let vary = HeaderValue::from_static("Host");
-    ([(header::CACHE_CONTROL, KEPT), (header::VARY, vary)], JsonBody(value)).into_response()
+    ([(header::CACHE_CONTROL, CACHE_POLICY), (header::VARY, vary)], JsonBody(value)).into_response()
 }

@@ -1,7 +1,7 @@
-//! The HTTP side of the authorization server for agents: what it says of itself, the pages that ask a person, and the
-//! endpoints that programs call. The rules are svc-auth's.
+//! The HTTP side of the authorization server for agents: metadata, the pages of the consent flow, and the endpoints
+//! that clients call. The rules belong to svc-auth.
 //!
-//! Nothing here takes an API token. What programs call answers JSON and nothing else, errors as RFC 6749 has them.
+//! Nothing here accepts an API token. Client endpoints answer JSON only, errors as in RFC 6749.
 
 mod authorize;
 mod challenge;
@@ -33,11 +33,11 @@ const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
 const TOKEN: &str = "/oauth/token";
 const REVOKE: &str = "/oauth/revoke";
 const REGISTER: &str = "/oauth/register";
-/// Where the provider sends people back to; its operator registers it.
+/// The redirect URI registered with the identity provider.
 const OIDC_CALLBACK: &str = "/oauth/oidc/callback";
-/// Where the endpoint that is protected stands.
+/// The protected endpoint.
 const ENDPOINT: &str = "/mcp";
-/// Below it is the API, which is protected, too.
+/// The API, below which everything is protected, too.
 const API: &str = "/api";
 
 const OPEN: Class = Class::new(Surface::Open, Who::Anyone);
@@ -47,7 +47,7 @@ pub(crate) fn routes() -> Routes {
     let with_endpoint = |path: &str| format!("{path}{ENDPOINT}");
     let mut for_programs = Routes::default()
         .get(OPEN, METADATA, metadata::server)
-        // Some clients put the path of the resource behind it.
+        // Some clients append the path of the resource.
         .get(OPEN, &with_endpoint(METADATA), metadata::server)
         .get(OPEN, RESOURCE_METADATA, metadata::resource)
         .get(OPEN, &with_endpoint(RESOURCE_METADATA), metadata::resource)
@@ -72,7 +72,7 @@ pub(crate) fn routes() -> Routes {
     for_programs.changed(|router| router.route_layer(middleware::from_fn(share))).merge(for_people)
 }
 
-/// Programs in browsers may call what reads no cookie.
+/// CORS: programs in browsers may call endpoints that read no cookie.
 async fn share(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     open_to_all(response.headers_mut());

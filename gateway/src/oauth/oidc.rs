@@ -1,5 +1,5 @@
-//! Signing in by the operator's OpenID Connect provider: there, and back. The rules, and the client's secret, are
-//! svc-auth's; a browser keeps what a sign-in that is under way needs, so that any gateway can finish it.
+//! Sign-in by the operator's OpenID Connect provider: the redirects there and back. The rules and the client secret
+//! belong to svc-auth; the state of a sign-in is kept in the browser, so that any gateway can finish it.
 
 use std::time::Duration;
 
@@ -20,23 +20,23 @@ use crate::auth::{call_of, cookie_value};
 use crate::error::{self, Error};
 use crate::pages::words;
 
-/// The cookie of a sign-in that is under way, and the paths that it goes to.
+/// The state cookie of a sign-in in progress, and its path.
 const COOKIE: &str = "cairn_oidc";
 const COOKIE_PATH: &str = "/oauth/oidc";
 /// A path of at most 2,800 bytes in base64, and a secret.
-const LONGEST_TICKET: usize = 4_000;
-/// The operator reads in the log of the auth service whether the provider is down or refuses this server.
+const MAX_STATE_LENGTH: usize = 4_000;
+/// Whether the provider is down or rejects this server is in the log of the auth service.
 const NOT_NOW: &str = "The identity provider cannot be used now: try again soon, or sign in with your password. If it \
     stays so, tell the operator of this server, whose log says why.";
 const SINGLE: [&str; 3] = ["code", "state", "error"];
 
-/// `GET /oauth/oidc/start?return_to=<path>`: sends the person to the provider.
+/// `GET /oauth/oidc/start?return_to=<path>`: redirects to the provider.
 pub(super) async fn start(State(server): State<Server>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     begin(&server, &parts).await.unwrap_or_else(|problem| failed(&server, problem))
 }
 
-/// `GET /oauth/oidc/callback`: the provider's answer.
+/// `GET /oauth/oidc/callback`: the redirect back from the provider.
 pub(super) async fn callback(State(server): State<Server>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     finish(&server, &parts).await.unwrap_or_else(|problem| failed(&server, problem))
@@ -58,9 +58,9 @@ async fn begin(server: &Server, parts: &Parts) -> Result<Response, Failure> {
 async fn finish(server: &Server, parts: &Parts) -> Result<Response, Failure> {
     let fields = read(parts, &SINGLE)?;
     if let Some(error) = fields.first("error") {
-        return Err(Failure { status: StatusCode::BAD_REQUEST, message: said(&error).to_owned() });
+        return Err(Failure { status: StatusCode::BAD_REQUEST, message: error_message(&error).to_owned() });
     }
-    let ticket = cookie_value(&parts.headers, COOKIE).filter(|ticket| ticket.len() <= LONGEST_TICKET);
+    let ticket = cookie_value(&parts.headers, COOKIE).filter(|ticket| ticket.len() <= MAX_STATE_LENGTH);
     let message = proto::FinishSignInRequest {
         ticket: ticket.unwrap_or_default().to_owned(),
         state: fields.text("state"),
@@ -89,8 +89,8 @@ fn redirect_uri(server: &Server, headers: &HeaderMap) -> Result<String, Refusal>
     Ok(format!("{base}{OIDC_CALLBACK}"))
 }
 
-/// What the provider's error means to the person. Its own text is not repeated: anybody can write one into an address.
-fn said(error: &str) -> &'static str {
+/// The provider's error in our words. Its own description is not shown: anybody can craft one in a URL.
+fn error_message(error: &str) -> &'static str {
     match error {
         "access_denied" => "You did not allow the identity provider to tell who you are, or it refused to.",
         "temporarily_unavailable" | "server_error" => {
@@ -100,8 +100,8 @@ fn said(error: &str) -> &'static str {
     }
 }
 
-/// Only on loopback may the cookie travel without TLS. The provider's redirect comes from another site: `Strict` would
-/// leave the cookie behind.
+/// Only on loopback may the cookie travel without TLS. The redirect comes from another site: `SameSite=Strict` would
+/// drop the cookie.
 fn cookie(server: &Server, ticket: &str, lifetime: Duration) -> Result<HeaderValue, Problem> {
     let secure = if server.origins.is_loopback() { "" } else { "; Secure" };
     let seconds = lifetime.as_secs();
@@ -113,7 +113,7 @@ fn cookie(server: &Server, ticket: &str, lifetime: Duration) -> Result<HeaderVal
     Ok(value)
 }
 
-/// What a page tells.
+/// An error page.
 struct Failure {
     status: StatusCode,
     message: String,
@@ -121,9 +121,9 @@ struct Failure {
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
-        // The status of a program's client would ask the browser for a password.
+        // 401 would make the browser ask for a password.
         let is_unauthorized = problem.reason == Reason::Unauthorized;
-        // What is wrong with a field says more than that one is wrong.
+        // A violation is more specific than the summary.
         let broken = problem.violations.first();
         let told = match broken {
             Some(broken) => format!("{} {}.", broken.path, broken.message),
@@ -148,7 +148,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The sign-in that was under way is over.
+/// The sign-in in progress is over.
 fn failed(server: &Server, failure: Failure) -> Response {
     let Failure { status, message } = failure;
     let mut response = pages::not_signed_in(status, &message);

@@ -1,4 +1,4 @@
-//! The pages that ask a person: plain HTML that needs no script. The templates escape whatever is put into them.
+//! The pages of the consent flow: plain HTML without scripts. The templates escape all values.
 
 use axum::response::Response;
 use cairn_proto::auth::v1 as proto;
@@ -11,7 +11,7 @@ use crate::pages::sign_in::SignInForm;
 
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-/// The permissions with their names in scopes, and what a person reads.
+/// The permissions with their scope names and descriptions.
 const PERMISSIONS: [(proto::Permission, &str, &str, &str); 3] = [
     (
         proto::Permission::Read,
@@ -23,26 +23,26 @@ const PERMISSIONS: [(proto::Permission, &str, &str, &str); 3] = [
     (proto::Permission::Delete, "delete", "Delete", "Move things to trash, and remove members of memories."),
 ];
 
-/// The name of a permission in a scope.
+/// The scope name of a permission.
 pub(super) fn scope_name(permission: proto::Permission) -> Option<&'static str> {
     PERMISSIONS.into_iter().find(|(of, ..)| *of == permission).map(|(_, name, ..)| name)
 }
 
-/// The permission with that name.
+/// The permission of a scope name.
 pub(super) fn permission_of(name: &str) -> Option<proto::Permission> {
     PERMISSIONS.into_iter().find(|(_, of, ..)| *of == name).map(|(permission, ..)| permission)
 }
 
-/// Who are you?
+/// The sign-in page.
 #[derive(Debug, Default)]
 pub(super) struct SignInPage {
-    /// The authorization request that waits.
+    /// The pending authorization request.
     pub(super) request: String,
-    /// The client's name, its host, and its redirect URI, once they are known.
+    /// The client's name, host and redirect URI, once known.
     pub(super) client: Option<(String, String, String)>,
     pub(super) email: String,
     pub(super) problem: Option<String>,
-    /// The name of the provider by which people may sign in besides.
+    /// The name of the identity provider, if people may sign in by it.
     pub(super) provider: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl SignInPage {
     }
 }
 
-/// A workspace to choose.
+/// A workspace that can be chosen.
 #[derive(Debug)]
 pub(super) struct Choice {
     id: String,
@@ -95,7 +95,7 @@ impl Choice {
     }
 }
 
-/// What is it to be allowed?
+/// The consent page.
 #[derive(Debug)]
 pub(super) struct ConsentPage {
     pub(super) request: String,
@@ -106,9 +106,9 @@ pub(super) struct ConsentPage {
     pub(super) redirect_host: String,
     pub(super) is_loopback: bool,
     pub(super) workspaces: Vec<Choice>,
-    /// Those that the client asks for, and whether each is chosen.
+    /// The requested permissions, and whether each is selected.
     pub(super) permissions: Vec<(proto::Permission, bool)>,
-    /// The field that has to be put right, and how.
+    /// The field to correct, and how.
     pub(super) problem: Option<(&'static str, String)>,
 }
 
@@ -192,7 +192,7 @@ impl ConsentPage {
     }
 }
 
-/// What cannot be sent to a client: the client, or where its answers go, is in doubt.
+/// An error that must not be redirected, because the client or its redirect URI is in doubt.
 pub(super) fn failure(refusal: &Refusal) -> Response {
     let body = html! {
         h1 { "This request cannot be answered" }
@@ -200,13 +200,13 @@ pub(super) fn failure(refusal: &Refusal) -> Response {
         p { "Nothing was allowed. Go back to the app that sent you here and connect it again." }
         p.hint { "Error: " (refusal.error) }
     };
-    // The status of a program's client would ask the browser for a password.
+    // 401 would make the browser ask for a password.
     let status =
         if refusal.status == StatusCode::UNAUTHORIZED { StatusCode::BAD_REQUEST } else { refusal.status };
     page(status, "This request cannot be answered", true, &body, None)
 }
 
-/// Nobody was signed in by the provider, and why.
+/// Sign-in by the identity provider failed, and why.
 pub(super) fn not_signed_in(status: StatusCode, message: &str) -> Response {
     let body = html! {
         h1 { "You are not signed in" }
@@ -238,10 +238,10 @@ fn page(
     response
 }
 
-/// Nothing is loaded but the style, nothing is framed, nothing is kept.
+/// Only the style is loaded, framing and caching are forbidden.
 fn guard(headers: &mut HeaderMap, form_target: Option<&str>) {
     not_kept(headers);
-    // Browsers hold the redirect after a form to the policy of the page with the form.
+    // Browsers apply the page's `form-action` to redirects after its form, too.
     let policy = format!(
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' {}; frame-ancestors 'none'; \
          base-uri 'none'",
@@ -251,13 +251,13 @@ fn guard(headers: &mut HeaderMap, form_target: Option<&str>) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    // With `no-referrer`, browsers send `Origin: null` with our own forms, and we refuse those.
+    // With `no-referrer`, browsers send `Origin: null` with our own forms, which we reject.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
-    // Clients open the page in a window and wait for it to come back to them.
+    // Clients open the page in a popup and wait for it to return to them.
     headers.insert(OPENER_POLICY, HeaderValue::from_static("unsafe-none"));
 }
 
-/// What a form's answer may be redirected to, for the policy of the page with the form: browsers hold redirects to it.
+/// The `form-action` source of a redirect URI: browsers apply the policy to redirects.
 pub(super) fn form_target(uri: &str) -> String {
     let scheme = uri.split(':').next().unwrap_or_default();
     if !matches!(scheme, "https" | "http") {
@@ -265,7 +265,7 @@ pub(super) fn form_target(uri: &str) -> String {
     }
     let after_scheme = uri.get(scheme.len() + 3..).unwrap_or_default();
     let authority = after_scheme.split(['/', '?']).next().unwrap_or_default();
-    // A policy has no form for an IPv6 address.
+    // CSP has no syntax for IPv6 addresses.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
     if !authority.is_empty() && authority.bytes().all(is_plain) {
         return format!("{scheme}://{authority}");

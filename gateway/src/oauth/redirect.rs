@@ -1,4 +1,4 @@
-//! Answers that go to the client through the person's browser.
+//! Responses to the client through the person's browser.
 
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -6,7 +6,7 @@ use http::{HeaderValue, StatusCode, header};
 use super::pages;
 use super::refusal::{Refusal, not_kept};
 
-/// Where an answer goes, and what goes with every one: `state` as it came, and who answers (RFC 9207).
+/// The redirect URI with the common parameters: the unchanged `state`, and the issuer (RFC 9207).
 #[derive(Debug, Clone)]
 pub(super) struct Redirect {
     pub(super) uri: String,
@@ -15,12 +15,12 @@ pub(super) struct Redirect {
 }
 
 impl Redirect {
-    /// The person said yes.
+    /// The person consented.
     pub(super) fn with_code(&self, code: &str) -> Response {
         self.to(&[("code", code)])
     }
 
-    /// The person said no, or the request was wrong.
+    /// The person declined, or the request was invalid.
     pub(super) fn with_error(&self, error: &str, description: &str) -> Response {
         self.to(&[("error", error), ("error_description", description)])
     }
@@ -37,7 +37,7 @@ impl Redirect {
     }
 }
 
-/// Goes on with GET.
+/// 303: continues with GET.
 pub(super) fn see_other(address: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(address) else {
         return pages::failure(&Refusal::invalid_request("the redirect URI cannot be sent in a header"));

@@ -1,4 +1,4 @@
-//! How programs are told no: the JSON of RFC 6749, section 5.2.
+//! OAuth errors: the JSON of RFC 6749, section 5.2.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::json_body::JsonBody;
 
 const INVALID_CLIENT: &str = "invalid_client";
 
-/// An error of the protocol.
+/// An OAuth error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -34,14 +34,14 @@ impl Refusal {
         Self::new(StatusCode::UNAUTHORIZED, INVALID_CLIENT, description)
     }
 
-    /// The deployment was not told its own address.
+    /// The deployment does not know its own base URL.
     pub(super) fn no_address() -> Self {
         let description = "this server does not know its own address: its operator has to set CAIRN_BASE_URL";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", description)
     }
 }
 
-/// svc-auth names the error of the RFC in the violation.
+/// svc-auth puts the RFC's error code into the violation.
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
         let retry_after = problem.retry_after;
@@ -68,7 +68,7 @@ impl From<Problem> for Refusal {
     }
 }
 
-/// The codes of the RFCs that svc-auth answers with.
+/// The RFCs' error codes that svc-auth uses.
 fn is_error_code(code: &str) -> bool {
     matches!(
         code,
@@ -98,13 +98,13 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Answers with secrets, or to them, stay with who asked.
+/// Responses with or about secrets must not be cached.
 pub(super) fn not_kept(headers: &mut HeaderMap) {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
-/// The characters that an error_description may have (RFC 6749, section 5.2).
+/// Restricts a text to the characters of error_description (RFC 6749, section 5.2).
 fn plain(text: &str) -> String {
     let is_allowed = |character: char| matches!(character, ' '..='~') && !matches!(character, '"' | '\\');
     text.chars().map(|character| if is_allowed(character) { character } else { '?' }).collect()

@@ -15,7 +15,7 @@ use crate::class::Class;
 use crate::error;
 use crate::json_body::JsonBody;
 
-/// What matters here of a client's metadata; the rest is passed over, as the RFC has it.
+/// The client metadata that we use; the rest is ignored, as the RFC requires.
 #[derive(Debug, Deserialize)]
 struct Metadata {
     client_name: Option<String>,
@@ -30,7 +30,7 @@ pub(super) async fn register(State(server): State<Server>, request: Request) -> 
     let (parts, body) = request.into_parts();
     server.limits.registration(&parts).await?;
     let bytes =
-        server.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
+        server.intake.receive(body, Class::of(&parts.extensions).max_bytes, &parts.extensions, None).await;
     let bytes =
         bytes.map_err(|error| Refusal::new(error.status, "invalid_client_metadata", error.message))?;
     let call = call_of(&parts);
@@ -77,7 +77,7 @@ fn record(client: proto::RegisterClientResponse) -> Value {
     });
     if let (Some(secret), Some(fields)) = (client.client_secret, record.as_object_mut()) {
         fields.insert("client_secret".to_owned(), Value::from(secret));
-        // It does not expire.
+        // Never expires.
         fields.insert("client_secret_expires_at".to_owned(), Value::from(0));
     }
     record

@@ -1,4 +1,4 @@
-//! What the endpoints of the authorization server need.
+//! The state of the authorization server's endpoints.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::origin::Origins;
 use crate::rate_limit::Limits;
 use crate::upstreams::Upstreams;
 
-/// The parts of the gateway that sign people in and pass on what clients ask.
+/// The parts of the gateway that sign people in and forward client requests.
 #[derive(Clone)]
 pub(super) struct Server {
     pub(super) upstreams: Arc<Upstreams>,

@@ -1,4 +1,4 @@
-//! Signing in on the way to a consent, and out again.
+//! Sign-in and sign-out within the consent flow.
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -16,7 +16,7 @@ use crate::auth::call_of;
 use crate::error::Error;
 use crate::pages::words;
 
-/// Signs in and goes on with the request that is waiting.
+/// Signs in and continues with the pending request.
 pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&server, &parts, body).await {
@@ -25,7 +25,7 @@ pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> R
     };
     let (email, password) = (form.text("email"), form.text("password"));
     if email.is_empty() || password.is_empty() {
-        return again(&server, &parts, &form, "Enter your email and your password.").await;
+        return sign_in_page(&server, &parts, &form, "Enter your email and your password.").await;
     }
     match server.sessions.open(&parts, email, password).await {
         Ok(opened) => match server.sessions.cookie(&opened.session_secret, opened.expires_at.as_ref()) {
@@ -33,16 +33,16 @@ pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> R
             Err(problem) => failed(problem),
         },
         Err(problem) if problem.reason == Reason::Unauthorized => {
-            again(&server, &parts, &form, "The email or the password is wrong.").await
+            sign_in_page(&server, &parts, &form, "The email or the password is wrong.").await
         }
         Err(problem) if problem.reason == Reason::RateLimited => {
-            again(&server, &parts, &form, &words::sentence(&problem.message)).await
+            sign_in_page(&server, &parts, &form, &words::sentence(&problem.message)).await
         }
         Err(problem) => pages::failure(&Refusal::from(problem)),
     }
 }
 
-/// Signs out and asks again who is there.
+/// Signs out and shows the sign-in page.
 pub(super) async fn sign_out(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&server, &parts, body).await {
@@ -58,13 +58,14 @@ pub(super) async fn sign_out(State(server): State<Server>, request: Request) -> 
     }
 }
 
-/// The address is made of our own path and parameters that were read, so that a form cannot send anybody elsewhere.
+/// The location is built from our own path and parsed parameters, so that a form cannot redirect elsewhere (open
+/// redirect).
 fn go_on(form: &Fields) -> Response {
     let request = Fields::read(form.text("request").as_bytes());
     see_other(&format!("/oauth/authorize?{}", request.encoded(&super::authorize::PARAMETERS)))
 }
 
-async fn again(server: &Server, parts: &Parts, form: &Fields, problem: &str) -> Response {
+async fn sign_in_page(server: &Server, parts: &Parts, form: &Fields, problem: &str) -> Response {
     let request = Fields::read(form.text("request").as_bytes()).encoded(&super::authorize::PARAMETERS);
     let page = SignInPage {
         request,

@@ -15,7 +15,7 @@ use crate::auth::call_of;
 use crate::error;
 use crate::json_body::JsonBody;
 
-/// Tokens for a code or a refresh token.
+/// Exchanges a code or a refresh token for tokens.
 pub(super) async fn redeem(State(server): State<Server>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let (fields, proof) = client::read(&server, &parts, body).await?;
@@ -35,10 +35,10 @@ pub(super) async fn redeem(State(server): State<Server>, request: Request) -> Re
         _ => return Err(unsupported_grant_type()),
     };
     let tokens = answer.map_err(|status| error::from_upstream(&status))?;
-    Ok(given(&tokens.unwrap_or_default(), server.clock.now()))
+    Ok(token_response(&tokens.unwrap_or_default(), server.clock.now()))
 }
 
-/// Ends a token. Whether there was one is not told (RFC 7009).
+/// Revokes a token. Whether it existed is not revealed (RFC 7009).
 pub(super) async fn revoke(State(server): State<Server>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let (fields, proof) = client::read(&server, &parts, body).await?;
@@ -83,8 +83,8 @@ fn required(fields: &Fields, name: &str) -> Result<String, Refusal> {
     fields.first(name).ok_or_else(|| Refusal::invalid_request(format!("{name} is required")))
 }
 
-/// The scope is what was granted, which may be less than what was asked for.
-fn given(tokens: &proto::TokenSet, now: Timestamp) -> Response {
+/// The granted scope, which may be less than requested.
+fn token_response(tokens: &proto::TokenSet, now: Timestamp) -> Response {
     let end = tokens.expires_at.as_ref().map_or(now, Timestamp::from_proto);
     let mut response = JsonBody(json!({
         "access_token": tokens.access_token,

@@ -1,4 +1,4 @@
-//! Why a search does not return a document.
+//! Explains why a search does not return a document.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::retrieval::v1 as proto;
@@ -16,17 +16,17 @@ use crate::schema::inputs;
 
 inputs!(ExplainAbsence);
 
-/// Names the document that is missing, among the fields of the search.
+/// The field that names the missing document, beside the fields of the search.
 const DOCUMENT: &str = "documentId";
 
-/// A search as it was asked, and with it the document that is missing among its results.
+/// A search, and the document missing from its results.
 #[derive(Debug)]
 pub(crate) struct ExplainAbsence {
     search: SearchContext,
     document_id: String,
 }
 
-// Both stand side by side in one object, which serde does not read where unknown fields are an error.
+// Flattened by hand: serde's `flatten` does not work with `deny_unknown_fields`.
 impl<'de> Deserialize<'de> for ExplainAbsence {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = Map::deserialize(deserializer)?;

@@ -1,4 +1,4 @@
-//! What was done to a workspace, and by whom.
+//! The activity log of a workspace.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Violation};
@@ -15,48 +15,48 @@ use crate::schema::inputs;
 
 inputs!(UndoActivity);
 
-/// What of it is asked for; what is absent leaves nothing out.
+/// Filters of the list; absent ones match everything.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
+pub(crate) struct ActivityFilter {
     /// A person, a token or a grant.
     pub(crate) principal: Option<String>,
     pub(crate) kind: Option<TrashKind>,
-    /// With what is below it.
+    /// Includes its subfolders.
     pub(crate) folder: Option<String>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
 }
 
-/// A part of the list; nobody counts the whole.
+/// A page of the list; there is no total.
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) entries: Vec<ActivityEntry>,
     pub(crate) next: Option<String>,
 }
 
-/// What was done, the latest first.
-pub(crate) async fn list(person: &Person, asked: Asked, page: Paging) -> Result<Listed, Problem> {
+/// The activity, newest first.
+pub(crate) async fn list(person: &Person, filter: ActivityFilter, page: Paging) -> Result<Listed, Problem> {
     let request = person.call.request(proto::ListActivityRequest {
         page_size: page.limit.unwrap_or_default(),
         page_token: page.cursor.unwrap_or_default(),
-        principal_id: asked.principal,
-        kind: asked.kind.map_or(0, TrashKind::number),
-        folder_id: asked.folder,
-        since: asked.since.map(Timestamp::to_proto),
-        until: asked.until.map(Timestamp::to_proto),
+        principal_id: filter.principal,
+        kind: filter.kind.map_or(0, TrashKind::number),
+        folder_id: filter.folder,
+        since: filter.since.map(Timestamp::to_proto),
+        until: filter.until.map(Timestamp::to_proto),
     });
     let listed = answered(person.upstreams.activity().list_activity(request).await)?;
     let next = Some(listed.next_page_token).filter(|token| !token.is_empty());
     Ok(Listed { entries: listed.entries, next })
 }
 
-/// Who did something.
+/// Everybody who appears in the log.
 pub(crate) async fn actors(person: &Person) -> Result<Vec<Author>, Problem> {
     let request = person.call.request(proto::ListActorsRequest {});
     Ok(answered(person.upstreams.activity().list_actors(request).await)?.actors)
 }
 
-/// A time as a request has it.
+/// Parses a time parameter.
 pub(crate) fn time(path: &str, text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = text else { return Ok(None) };
     let read = Timestamp::parse_rfc3339(text).map(Some);
@@ -91,7 +91,7 @@ pub(crate) struct UndoActivity {
     pub(crate) dry_run: Option<bool>,
 }
 
-/// Undoes what can be undone, or plans it.
+/// Undoes what can be undone; a dry run only plans it.
 pub(crate) async fn undo(person: &Person, input: UndoActivity) -> Result<Written<Undo>, Problem> {
     let selection = Some(proto::UndoSelection {
         since: time("from", input.from.as_deref())?.map(Timestamp::to_proto),

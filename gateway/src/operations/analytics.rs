@@ -8,7 +8,7 @@ use super::answered;
 use super::person::Person;
 use crate::answers::{Freshness, RetrievalAnalytics};
 
-/// Of the person's workspace; no number of days: as many as svc-retrieval takes then.
+/// Retrieval analytics of the person's workspace; without `days`, svc-retrieval's default.
 pub(crate) async fn retrieval(
     person: &Person,
     workspace: WorkspaceId,
@@ -20,7 +20,7 @@ pub(crate) async fn retrieval(
     Ok(RetrievalAnalytics::read(workspace, answer, &person.links))
 }
 
-/// How old what was found is, in the person's workspace.
+/// How old the retrieved documents are, in the person's workspace.
 pub(crate) async fn freshness(person: &Person, days: Option<u32>) -> Result<Freshness, Problem> {
     let request = person.call.request(proto::GetFreshnessRequest { days: days.unwrap_or_default() });
     let answer = answered(person.upstreams.analytics().get_freshness(request).await)?;

@@ -1,5 +1,4 @@
-//! Assets: for programs those of their workspace; for people the bytes, where an id says nothing of the workspace, so that
-//! those of the person are asked.
+//! Assets: of the token's workspace for programs; for people by id alone, which requires searching their workspaces.
 
 use std::pin::pin;
 
@@ -19,10 +18,10 @@ use crate::answers::Asset;
 use crate::auth::TokenCache;
 use crate::error;
 
-/// Workspaces of a person that are asked for what names none, at once.
-pub(super) const WORKSPACES_AT_ONCE: usize = 8;
+/// How many workspaces of a person are asked concurrently.
+pub(super) const CONCURRENT_WORKSPACES: usize = 8;
 
-/// What is known of the assets of the workspace.
+/// The metadata of the workspace's assets.
 pub(crate) async fn list(context: &Context, paging: Paging) -> Result<Page<Asset>, Problem> {
     let request = context.call.request(proto::ListAssetsRequest {
         page_size: paging.limit.unwrap_or_default(),
@@ -32,7 +31,7 @@ pub(crate) async fn list(context: &Context, paging: Paging) -> Result<Page<Asset
     Ok(Page::read(listed.assets, listed.next_page_token, listed.total_size))
 }
 
-/// An asset of the workspace, and its bytes as they come; a failure on the way ends them short of their length.
+/// An asset of the workspace and its byte stream; a failure midway truncates the stream.
 pub(crate) async fn open(
     context: &Context,
     id: AssetId,
@@ -59,14 +58,14 @@ fn bytes_of(
     })
 }
 
-/// An asset of one of the person's workspaces, and a call with their role there.
+/// An asset found in one of the person's workspaces, and a call with their role there.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) call: Call,
     pub(crate) asset: proto::Asset,
 }
 
-/// Finds an asset in the workspaces of the person, or in those that are named. `session` is the person's secret.
+/// Finds an asset in the person's workspaces, or in the given ones. `session` is the session secret.
 pub(crate) async fn find(
     person: &Person,
     tokens: &TokenCache,
@@ -79,7 +78,7 @@ pub(crate) async fn find(
         None => workspaces_of(person).await?,
     };
     let asked = workspaces.into_iter().map(|workspace| find_in(person, tokens, session, workspace, id));
-    let mut asked = pin!(stream::iter(asked).buffered(WORKSPACES_AT_ONCE));
+    let mut asked = pin!(stream::iter(asked).buffered(CONCURRENT_WORKSPACES));
     while let Some(found) = asked.try_next().await? {
         if let Some(found) = found {
             return Ok(found);
@@ -88,19 +87,19 @@ pub(crate) async fn find(
     Err(Problem::not_found(format!("no asset {id}")))
 }
 
-/// The workspaces of the person, those made last first: what somebody looks for is most often in one of these, and they are
-/// asked in that order.
+/// The person's workspaces, newest first: people mostly look for something in a recent one, and they are asked in
+/// that order.
 pub(super) async fn workspaces_of(person: &Person) -> Result<Vec<WorkspaceId>, Problem> {
     let request = person.call.request(GetSessionRequest {});
     let session = answered(person.upstreams.sessions().get_session(request).await)?;
     let id = |membership: Membership| membership.workspace.and_then(|workspace| workspace.id.parse().ok());
     let mut workspaces: Vec<WorkspaceId> = session.memberships.into_iter().filter_map(id).collect();
-    // Ids sort by time.
+    // Ids are time-ordered.
     workspaces.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
     Ok(workspaces)
 }
 
-/// `None` when the person is no member there, or there is no such asset: nobody learns which.
+/// `None` whether the person is no member or the asset does not exist: the two are indistinguishable.
 async fn find_in(
     person: &Person,
     tokens: &TokenCache,
@@ -121,7 +120,7 @@ async fn find_in(
     }
 }
 
-/// The bytes as they come; a failure on the way ends them short of their length.
+/// The byte stream of the asset; a failure midway truncates it.
 pub(crate) async fn download(
     person: &Person,
     found: &Found,
@@ -132,7 +131,7 @@ pub(crate) async fn download(
     let message = proto::DownloadAssetRequest { asset_id: id, offset, length: Some(length) };
     let request = found.call.request(message);
     let mut coming = answered(person.upstreams.assets().download_asset(request).await)?;
-    // The asset itself, which is known.
+    // The first message repeats the metadata.
     coming.message().await.map_err(|status| error::from_upstream(&status))?;
     Ok(bytes_of(coming))
 }

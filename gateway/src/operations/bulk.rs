@@ -1,4 +1,4 @@
-//! The same done to many items at once: move, tag, to trash and back.
+//! Bulk operations on items: move, tag, trash and restore.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::content::v1 as proto;
@@ -102,7 +102,7 @@ pub(crate) struct RestoreItems {
     dry_run: Option<bool>,
 }
 
-/// Which items.
+/// The selected items.
 #[derive(Debug, Clone)]
 pub(crate) enum Chosen {
     Items(Vec<ChosenItem>),
@@ -141,10 +141,10 @@ impl Chosen {
     }
 }
 
-/// What becomes of each of them.
+/// The operation on each item.
 #[derive(Debug, Clone)]
-pub(crate) enum Deed {
-    /// Without a folder: into the root.
+pub(crate) enum BulkAction {
+    /// `None` is the root.
     Move(Option<String>),
     Tag {
         add: Vec<String>,
@@ -154,27 +154,27 @@ pub(crate) enum Deed {
     Restore,
 }
 
-impl From<Deed> for Change {
-    fn from(deed: Deed) -> Self {
-        match deed {
-            Deed::Move(folder_id) => Self::Move(proto::MoveItems { folder_id }),
-            Deed::Tag { add, remove } => Self::Tag(proto::TagItems { add, remove }),
-            Deed::Trash => Self::Trash(proto::TrashItems {}),
-            Deed::Restore => Self::Restore(proto::RestoreItems {}),
+impl From<BulkAction> for Change {
+    fn from(action: BulkAction) -> Self {
+        match action {
+            BulkAction::Move(folder_id) => Self::Move(proto::MoveItems { folder_id }),
+            BulkAction::Tag { add, remove } => Self::Tag(proto::TagItems { add, remove }),
+            BulkAction::Trash => Self::Trash(proto::TrashItems {}),
+            BulkAction::Restore => Self::Restore(proto::RestoreItems {}),
         }
     }
 }
 
-/// Does it to all of them, or tells what would become of them.
+/// Applies the operation to all items, or plans it in a dry run.
 pub(crate) async fn change(
     context: &Context,
     chosen: Chosen,
-    deed: Deed,
+    action: BulkAction,
     dry_run: bool,
 ) -> Result<Written<ChangedItems>, Problem> {
     let request = context.call.request(proto::ChangeItemsRequest {
         selection: Some(chosen.selection()?),
-        change: Some(deed.into()),
+        change: Some(action.into()),
         dry_run,
     });
     let done = answered(context.upstreams.batches().change_items(request).await)?;
@@ -187,23 +187,24 @@ pub(crate) async fn move_items(
     input: MoveItems,
 ) -> Result<Written<ChangedItems>, Problem> {
     let chosen = Chosen::of(input.items, input.files)?;
-    change(context, chosen, Deed::Move(input.folder_id), input.dry_run.unwrap_or_default()).await
+    change(context, chosen, BulkAction::Move(input.folder_id), input.dry_run.unwrap_or_default()).await
 }
 
 pub(crate) async fn tag(context: &Context, input: TagItems) -> Result<Written<ChangedItems>, Problem> {
     let chosen = Chosen::of(input.items, input.files)?;
-    let deed = Deed::Tag { add: input.add.unwrap_or_default(), remove: input.remove.unwrap_or_default() };
-    change(context, chosen, deed, input.dry_run.unwrap_or_default()).await
+    let action =
+        BulkAction::Tag { add: input.add.unwrap_or_default(), remove: input.remove.unwrap_or_default() };
+    change(context, chosen, action, input.dry_run.unwrap_or_default()).await
 }
 
 pub(crate) async fn trash(context: &Context, input: TrashItems) -> Result<Written<ChangedItems>, Problem> {
     let chosen = Chosen::of(input.items, input.files)?;
-    change(context, chosen, Deed::Trash, input.dry_run.unwrap_or_default()).await
+    change(context, chosen, BulkAction::Trash, input.dry_run.unwrap_or_default()).await
 }
 
 pub(crate) async fn restore(
     context: &Context,
     input: RestoreItems,
 ) -> Result<Written<ChangedItems>, Problem> {
-    change(context, Chosen::Items(input.items), Deed::Restore, input.dry_run.unwrap_or_default()).await
+    change(context, Chosen::Items(input.items), BulkAction::Restore, input.dry_run.unwrap_or_default()).await
 }

@@ -1,4 +1,5 @@
-//! The change feed for programs: what changed after a place, and waiting for it. The services say what of it the caller sees.
+//! The change feed of a workspace: changes after a cursor, with long polling. The services filter by what the caller
+//! may see.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,18 +15,18 @@ use super::answered;
 use crate::answers::{Change, Changes};
 use crate::upstreams::Upstreams;
 
-/// A call answers before its own time is over.
+/// Reserved so that a long poll responds before its deadline.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// A place in the feeds: how far each was told. A place that names one feed is of that feed alone.
+/// A cursor: the position in each feed. One that lacks a feed reads only the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place {
+pub(crate) struct Cursor {
     content: Option<u64>,
     ingest: Option<u64>,
 }
 
-impl Place {
-    /// How far the feed of the workspace's own content was told.
+impl Cursor {
+    /// The position in the content feed.
     pub(crate) const fn of_content(self) -> Option<u64> {
         self.content
     }
@@ -37,7 +38,7 @@ impl Place {
         }
     }
 
-    /// The same, that far in a feed.
+    /// The cursor advanced to a position of one feed.
     pub(crate) fn at(self, token: ChangeToken) -> Self {
         let position = Some(token.position);
         match token.source {
@@ -47,8 +48,8 @@ impl Place {
     }
 }
 
-/// As `c1-z.i1-4`, or the one token of a place in one feed.
-impl fmt::Display for Place {
+/// As `c1-z.i1-4`, or the single token of one feed.
+impl fmt::Display for Cursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let token = |source: Source| Some(ChangeToken { source, position: self.of(source)? }.to_string());
         let tokens: Vec<String> = [Source::Content, Source::Ingest].into_iter().filter_map(token).collect();
@@ -56,38 +57,38 @@ impl fmt::Display for Place {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for Cursor {
     type Err = InvalidToken;
 
-    /// Reads what [`fmt::Display`] writes, and the token of a write.
+    /// Parses what [`fmt::Display`] writes, and the token of a write.
     fn from_str(text: &str) -> Result<Self, InvalidToken> {
-        let mut place = Self::default();
+        let mut cursor = Self::default();
         for token in text.split('.') {
             let token: ChangeToken = token.parse()?;
-            if place.of(token.source).is_some() {
+            if cursor.of(token.source).is_some() {
                 return Err(InvalidToken);
             }
-            place = place.at(token);
+            cursor = cursor.at(token);
         }
-        Ok(place)
+        Ok(cursor)
     }
 }
 
-/// What is asked for.
+/// Options of a read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked {
-    /// Absent: where the feeds are now.
-    pub(crate) after: Option<Place>,
-    /// How many changes at most.
+pub(crate) struct ListOptions {
+    /// `None` returns the heads of the feeds.
+    pub(crate) after: Option<Cursor>,
+    /// The maximum number of changes.
     pub(crate) limit: u32,
-    /// How long to wait when there is none.
+    /// How long to wait if there are none.
     pub(crate) wait: Duration,
 }
 
-/// A part of the feeds that was read.
+/// Changes read so far.
 struct Part {
     changes: Vec<Change>,
-    next: Place,
+    next: Cursor,
     has_more: bool,
 }
 
@@ -98,22 +99,22 @@ impl Part {
         self.changes.extend(answer.changes.into_iter().map(|change| Change::read(feed, change)));
     }
 
-    fn done(self) -> (Changes, Place) {
+    fn done(self) -> (Changes, Cursor) {
         let next = self.next.to_string();
         (Changes { changes: self.changes, next, has_more: self.has_more }, self.next)
     }
 }
 
-/// What the caller of `call` sees of the changes after a place, and where it goes on.
+/// The changes after a cursor that are visible to the caller, and the next cursor.
 pub(crate) async fn list(
     upstreams: &Upstreams,
     call: &Call,
-    asked: Asked,
-) -> Result<(Changes, Place), Problem> {
-    let Some(after) = asked.after else { return heads(upstreams, call).await };
+    options: ListOptions,
+) -> Result<(Changes, Cursor), Problem> {
+    let Some(after) = options.after else { return heads(upstreams, call).await };
     let mut part = Part { changes: Vec::new(), next: after, has_more: false };
     for feed in [Source::Content, Source::Ingest] {
-        let room = asked.limit.saturating_sub(u32::try_from(part.changes.len()).unwrap_or(u32::MAX));
+        let room = options.limit.saturating_sub(u32::try_from(part.changes.len()).unwrap_or(u32::MAX));
         let Some(position) = after.of(feed) else { continue };
         if room == 0 {
             part.has_more = true;
@@ -121,23 +122,23 @@ pub(crate) async fn list(
         }
         part.take(feed, read(upstreams, call, feed, Some(position), room, Duration::ZERO).await?);
     }
-    let wait = asked.wait.min(call.remaining().saturating_sub(MARGIN));
+    let wait = options.wait.min(call.remaining().saturating_sub(MARGIN));
     if part.changes.is_empty() && !part.has_more && !wait.is_zero() {
-        wait_for(upstreams, call, asked.limit, wait, &mut part).await?;
+        wait_for(upstreams, call, options.limit, wait, &mut part).await?;
     }
     Ok(part.done())
 }
 
-/// Where the feeds are.
-async fn heads(upstreams: &Upstreams, call: &Call) -> Result<(Changes, Place), Problem> {
-    let mut part = Part { changes: Vec::new(), next: Place::default(), has_more: false };
+/// The heads of the feeds.
+async fn heads(upstreams: &Upstreams, call: &Call) -> Result<(Changes, Cursor), Problem> {
+    let mut part = Part { changes: Vec::new(), next: Cursor::default(), has_more: false };
     for feed in [Source::Content, Source::Ingest] {
         part.take(feed, read(upstreams, call, feed, None, 1, Duration::ZERO).await?);
     }
     Ok(part.done())
 }
 
-/// Waits until one of the feeds tells something, or the time is over.
+/// Waits until a feed has changes or the time is up.
 async fn wait_for(
     upstreams: &Upstreams,
     call: &Call,
@@ -145,8 +146,8 @@ async fn wait_for(
     wait: Duration,
     part: &mut Part,
 ) -> Result<(), Problem> {
-    let place = part.next;
-    let told = async |feed: Source| match place.of(feed) {
+    let cursor = part.next;
+    let told = async |feed: Source| match cursor.of(feed) {
         Some(position) => read(upstreams, call, feed, Some(position), limit, wait).await.map(Some),
         None => future::pending().await,
     };
@@ -162,9 +163,9 @@ async fn wait_for(
         Source::Content => Source::Ingest,
         Source::Ingest => Source::Content,
     };
-    // Both wait as long; the one that is a moment behind may have something.
+    // Both wait equally long; the slower one may just have changes, too.
     if is_over
-        && place.of(other_feed).is_some()
+        && cursor.of(other_feed).is_some()
         && let Some(answer) = other.await?
     {
         part.take(other_feed, answer);
@@ -196,12 +197,12 @@ mod tests {
     #[test]
     fn a_place_comes_back_from_its_text_and_nothing_else_does() {
         for text in ["c1-z.i1-4", "c1-0", "i1-7"] {
-            assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<Cursor>().unwrap().to_string(), text);
         }
         for odd in ["", ".", "c1-1.", "c1-1.c1-2", "i1-1.i1-1", "x1-1", "c1-1.i1-2.c1-3", "1", "é"] {
-            assert!(odd.parse::<Place>().is_err(), "{odd}");
+            assert!(odd.parse::<Cursor>().is_err(), "{odd}");
         }
-        let place = "c1-1.i1-2".parse::<Place>().unwrap();
-        assert_eq!(place.at("i1-9".parse().unwrap()).to_string(), "c1-1.i1-9");
+        let cursor = "c1-1.i1-2".parse::<Cursor>().unwrap();
+        assert_eq!(cursor.at("i1-9".parse().unwrap()).to_string(), "c1-1.i1-9");
     }
 }

@@ -1,4 +1,4 @@
-//! Databases: make, read, list, change, trash; their properties and views.
+//! Databases: create, read, list, update, trash; their properties and views.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_chassis::wording;
@@ -184,14 +184,14 @@ pub(crate) struct UpdateView {
 fn filters(inputs: Vec<FilterInput>) -> Vec<proto::Condition> {
     let condition = |input: FilterInput| Condition {
         field_id: input.field_id,
-        // The service says which there are.
+        // Unknown operators are rejected by the service.
         operator: input.operator.parse().ok(),
         value: input.value,
     };
     inputs.into_iter().map(|input| condition(input).into()).collect()
 }
 
-/// The sorts of a list that is the caller's `sorts`.
+/// The `sorts` parameter of a list.
 pub(super) fn sorts(inputs: Vec<SortInput>) -> Result<Vec<proto::Sort>, Problem> {
     let mut sorts = Vec::with_capacity(inputs.len());
     let mut unknown = Vec::new();
@@ -270,7 +270,7 @@ pub(crate) async fn restore(context: &Context, id: DatabaseId) -> Result<Written
     written(restored.database, restored.change_position)
 }
 
-/// Removes a trashed database for good.
+/// Permanently deletes a trashed database.
 pub(crate) async fn purge(context: &Context, id: DatabaseId) -> Result<Written<()>, Problem> {
     let request = context.call.request(proto::PurgeDatabaseRequest { database_id: id.to_string() });
     let purged = answered(context.upstreams.databases().purge_database(request).await)?;
@@ -305,7 +305,7 @@ pub(crate) async fn update_field(
         ("config.options", given(|config| config.options.is_some())),
         ("config.multiple", given(|config| config.multiple.is_some())),
         ("config.relation_database_id", given(|config| config.relation_database_id.is_some())),
-        // The owner of the rule refuses it.
+        // Passed on, so that the service that owns the rule rejects it.
         ("type", input.r#type.is_some()),
     ];
     let parts = parts.into_iter().filter(|(_, is_given)| *is_given).map(|(part, _)| part.to_owned());

@@ -1,4 +1,4 @@
-//! How the index stands to one document, or to many.
+//! The index status of documents.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub(crate) async fn get(
     answered(context.upstreams.index().get_document_status(request).await)
 }
 
-/// How it stands to many documents of one kind, at a glance, by their ids; those that the caller may not see are left out.
+/// The status of many documents of one kind, by id; documents invisible to the caller are omitted.
 pub(crate) async fn of_many(
     context: &Context,
     kind: DocumentKind,

@@ -103,7 +103,7 @@ async fn send(
     Ok(FeedbackSent { message: message.to_owned() })
 }
 
-/// Reports that were stored, since the deployment has no mail.
+/// Stored reports, for deployments without mail.
 pub(crate) async fn list(person: &Person, workspace: WorkspaceId) -> Result<Vec<FeedbackReport>, Problem> {
     let message = person.call.request(proto::ListFeedbackRequest { workspace_id: workspace.to_string() });
     let listed = answered(person.upstreams.feedback().list_feedback(message).await)?;

@@ -1,4 +1,4 @@
-//! Versions of files: list, read, make one the content again.
+//! File versions: list, read, restore.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
@@ -23,7 +23,7 @@ pub(crate) async fn list(
     Ok(Page::read(listed.versions, listed.next_page_token, listed.total_size))
 }
 
-/// The versions that files have now, in no order; those that the caller may not see are left out.
+/// The current versions of files, unordered; files invisible to the caller are omitted.
 pub(crate) async fn current(context: &Context, ids: Vec<String>) -> Result<Vec<FileVersion>, Problem> {
     let request = context.call.request(proto::BatchGetCurrentFileVersionsRequest { file_ids: ids });
     let found = answered(context.upstreams.file_versions().batch_get_current_file_versions(request).await)?;
@@ -36,7 +36,7 @@ pub(crate) async fn get(context: &Context, id: FileId, version: u64) -> Result<F
     present(found.version).map(FileVersion::from)
 }
 
-/// A file with its content as it was then; as it is now without a moment.
+/// A file with its content at a past moment, or the current one without `moment`.
 pub(crate) async fn at(context: &Context, id: FileId, moment: Option<PastMoment>) -> Result<File, Problem> {
     let Some(moment) = moment else { return files::get(context, id).await };
     let asked = proto::GetPastFileRequest { file_id: id.to_string(), when: Some(moment.of_file()) };
@@ -45,7 +45,7 @@ pub(crate) async fn at(context: &Context, id: FileId, moment: Option<PastMoment>
     present(found.file)
 }
 
-/// Makes a version the content again, unless `if_match` is given and names none of the file's contents.
+/// Restores a version, unless `if_match` is given and does not match the file's content hash.
 pub(crate) async fn restore(
     context: &Context,
     id: FileId,

@@ -1,4 +1,4 @@
-//! Files: make, read, list, change, move to trash, find by name.
+//! Files: create, read, list, update, trash, find by name.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::common::v1::ErrorReason;
@@ -85,17 +85,17 @@ pub(crate) struct SearchFiles {
     limit: Option<u32>,
 }
 
-/// Which files to list.
+/// Filters of the list.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// `None` for the whole workspace.
     folder: Option<proto::FolderFilter>,
-    /// All of which a file must bear.
+    /// A file must have all of them.
     tags: Vec<String>,
 }
 
 impl Selection {
-    /// What `folderId` names: everywhere, the root's own files, or a folder's own files.
+    /// From `folderId`: everywhere, the root's own files, or a folder's own files.
     pub(crate) fn of_filter(folder_id: Option<String>) -> Result<Self, Problem> {
         let choice = folder_choice(folder_id, "folderId")?;
         let folder = choice.map(|folder_id| proto::FolderFilter { folder_id, recursive: false });
@@ -106,7 +106,7 @@ impl Selection {
         Self { folder: Some(proto::FolderFilter { folder_id: Some(folder_id), recursive }), tags: Vec::new() }
     }
 
-    /// Of these only the files that bear all of these tags.
+    /// Restricts the selection to files with all of these tags.
     pub(crate) fn with_tags(self, tags: Vec<String>) -> Self {
         Self { tags, ..self }
     }
@@ -131,11 +131,11 @@ pub(crate) async fn get(context: &Context, id: FileId) -> Result<File, Problem> 
     present(found.file)
 }
 
-/// A file, or why there is none.
+/// A file, or why it could not be read.
 pub(crate) type Outcome = Result<File, Problem>;
 
-/// Several files, each with its own outcome, as they were then; as they are now without a moment. A content above `max_bytes` is
-/// left out of its file.
+/// Several files at once, each with its own outcome, at a past moment or as they are now. Contents larger than
+/// `max_bytes` are omitted.
 pub(crate) async fn get_many(
     context: &Context,
     ids: Vec<String>,
@@ -180,7 +180,7 @@ pub(crate) async fn list(
     Ok(Page::read(listed.files, listed.next_page_token, listed.total_size))
 }
 
-/// Changes a file, unless `if_match` is given and names none of its contents.
+/// Updates a file, unless `if_match` is given and does not match its content hash.
 pub(crate) async fn update(
     context: &Context,
     id: FileId,
@@ -203,7 +203,7 @@ pub(crate) async fn delete(context: &Context, id: FileId) -> Result<Written<()>,
     Ok(Written { value: (), change: change::of_content(deleted.change_position) })
 }
 
-/// Finds files by name: exact names first, then prefixes, then the rest.
+/// Finds files by name: exact matches first, then prefixes, then the rest.
 pub(crate) async fn search(context: &Context, input: SearchFiles) -> Result<Page<File>, Problem> {
     let request = context.call.request(proto::SearchFilesRequest {
         query: input.query,

@@ -1,4 +1,4 @@
-//! Folders: make, read, list, rename and move, move to trash.
+//! Folders: create, read, list, rename, move, trash.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
@@ -39,7 +39,7 @@ pub(crate) struct UpdateFolder {
     parent_id: Option<Option<String>>,
 }
 
-/// Which folders to list.
+/// Filters of the list.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// `None` for the whole workspace.
@@ -47,7 +47,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// What `parentId` names: everywhere, the root's own folders, or a folder's own folders.
+    /// From `parentId`: everywhere, the root's own folders, or a folder's own folders.
     pub(crate) fn of_filter(parent_id: Option<String>) -> Result<Self, Problem> {
         let choice = folder_choice(parent_id, "parentId")?;
         Ok(Self { parent: choice.map(|parent_id| proto::ParentFilter { parent_id }) })
@@ -98,7 +98,7 @@ pub(crate) async fn update(
     written(updated.folder, updated.change_position)
 }
 
-/// Moves a folder and all that it holds to trash.
+/// Moves a folder and everything in it to trash.
 pub(crate) async fn delete(context: &Context, id: FolderId) -> Result<Written<()>, Problem> {
     let request = context.call.request(proto::DeleteFolderRequest { folder_id: id.to_string() });
     let deleted = answered(context.upstreams.folders().delete_folder(request).await)?;

@@ -1,4 +1,4 @@
-//! Golden questions: what a workspace knows must be found, and what an edit would do to it.
+//! Golden questions: regression tests of a workspace's retrieval, also run against an edit before it is saved.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::DocumentKind;
@@ -90,13 +90,13 @@ pub(crate) async fn delete(person: &Person, id: String) -> Result<(), Problem> {
     answered(person.upstreams.golden().delete_golden_question(request).await).map(drop)
 }
 
-/// Asks all of them.
+/// Runs all of them.
 pub(crate) async fn run(person: &Person) -> Result<GoldenRun, Problem> {
     let request = person.call.request(proto::RunGoldenQuestionsRequest {});
     answered(person.upstreams.golden().run_golden_questions(request).await)
 }
 
-/// Asks all of them as things are, and as they would be.
+/// Runs all of them before and after the edit.
 pub(crate) async fn check(person: &Person, input: CheckEdit) -> Result<EditCheck, Problem> {
     match (input.file_id, input.content, input.record) {
         (Some(file_id), Some(content), None) => check_text(person, file_id, content).await,
@@ -110,7 +110,7 @@ pub(crate) async fn check(person: &Person, input: CheckEdit) -> Result<EditCheck
     }
 }
 
-/// The same of a text that is at hand.
+/// The same for a text that is already in memory.
 pub(crate) async fn check_text(
     person: &Person,
     file_id: String,
@@ -120,7 +120,7 @@ pub(crate) async fn check_text(
     answered(person.upstreams.golden().check_edit(person.call.request(edit)).await)
 }
 
-/// The same of values that a record would have beside those that it has.
+/// The same for changed values of a record.
 pub(crate) async fn check_values(
     person: &Person,
     database_id: String,

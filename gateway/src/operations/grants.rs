@@ -1,4 +1,4 @@
-//! What people allowed agents in a workspace.
+//! OAuth grants of agents in a workspace.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1 as proto;

@@ -1,4 +1,4 @@
-//! How the parts of the server stand to a workspace.
+//! The health of the services with regard to a workspace.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::GetStorageRequest;
@@ -10,15 +10,15 @@ use super::answered;
 use super::person::Person;
 use super::workspace::{self, is_away};
 use crate::answers::{ServiceHealth, StorageHealth, WorkspaceHealth};
-use crate::health::standing;
+use crate::health::service_statuses;
 
-/// What each service says of the workspace; without one that is away the rest is told all the same.
+/// The report of each service; an unavailable one is omitted.
 pub(crate) async fn of_workspace(person: &Person, id: WorkspaceId) -> Result<WorkspaceHealth, Problem> {
     let Person { upstreams, call, .. } = person;
     let (mut index, mut sources) = (upstreams.index(), upstreams.sources());
     let (mut content, mut ingest) = (upstreams.usage(), upstreams.ingest_documents());
     let (services, index, documents, stored, outside, usage) = tokio::join!(
-        standing(upstreams),
+        service_statuses(upstreams),
         index.get_index_status(call.request(GetIndexStatusRequest {})),
         sources.count_documents(call.request(CountDocumentsRequest {})),
         content.get_storage(call.request(GetStorageRequest {})),
@@ -26,18 +26,18 @@ pub(crate) async fn of_workspace(person: &Person, id: WorkspaceId) -> Result<Wor
         workspace::of_member(person, id),
     );
     let services = services.into_iter();
-    let outside = told(answered(outside))?.map(|outside| outside.storage_bytes);
-    let bytes = told(usage)?.and_then(|usage| usage.storage_bytes);
+    let outside = optional(answered(outside))?.map(|outside| outside.storage_bytes);
+    let bytes = optional(usage)?.and_then(|usage| usage.storage_bytes);
     Ok(WorkspaceHealth {
         services: services.map(|(name, answers)| ServiceHealth { name: name.to_owned(), answers }).collect(),
-        index: told(answered(index))?.map(Into::into),
-        documents: told(answered(documents))?.map(Into::into),
-        storage: StorageHealth::read(bytes, told(answered(stored))?, outside),
+        index: optional(answered(index))?.map(Into::into),
+        documents: optional(answered(documents))?.map(Into::into),
+        storage: StorageHealth::read(bytes, optional(answered(stored))?, outside),
     })
 }
 
-/// Nothing of a service that is away, and of what is not for a caller of some folders.
-fn told<T>(answer: Result<T, Problem>) -> Result<Option<T>, Problem> {
+/// `None` if the service is unavailable, or the caller's folder scope excludes it.
+fn optional<T>(answer: Result<T, Problem>) -> Result<Option<T>, Problem> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(problem) if is_away(problem.reason) || problem.reason == Reason::OutOfScope => Ok(None),

@@ -1,4 +1,5 @@
-//! Imports of archives, for people (spec 4.10): a run's id says nothing of the workspace, so those of the person are asked.
+//! Archive imports, for people (spec 4.10). A run's id does not tell its workspace, so the person's workspaces are
+//! searched.
 
 pub(crate) mod form;
 
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use tonic::Status;
 use utoipa::{IntoParams, ToSchema};
 
-use super::assets::{WORKSPACES_AT_ONCE, workspaces_of};
+use super::assets::{CONCURRENT_WORKSPACES, workspaces_of};
 use super::person::Person;
 use super::{Page, answered, present};
 use crate::answers::{ImportReport, ImportRun};
@@ -45,30 +46,30 @@ pub(crate) struct ImportForm {
     pub(crate) folder_id: Option<String>,
 }
 
-/// Who may be asked as the person in a workspace.
-pub(crate) struct Door<'a> {
+/// Acts as the person in any of their workspaces.
+pub(crate) struct WorkspaceAccess<'a> {
     pub(crate) person: &'a Person,
     pub(crate) tokens: &'a TokenCache,
-    /// The person's secret.
+    /// The session secret.
     pub(crate) session: &'a str,
 }
 
-impl<'a> Door<'a> {
-    /// The door of a person whose request has these headers.
+impl<'a> WorkspaceAccess<'a> {
+    /// From the headers of the person's request.
     pub(crate) fn of(person: &'a Person, authenticator: &'a Authenticator, headers: &'a HeaderMap) -> Self {
         let session = authenticator.session_secret(headers).unwrap_or_default();
         Self { person, tokens: authenticator.tokens(), session }
     }
 }
 
-impl Door<'_> {
-    /// The signed identity of the person in a workspace.
+impl WorkspaceAccess<'_> {
+    /// The person's signed identity in a workspace.
     async fn identity(&self, workspace: WorkspaceId) -> Result<String, Problem> {
         let identity = self.tokens.session_in(self.session, workspace, &self.person.call).await?;
         Ok(identity.signed)
     }
 
-    /// What the service is told of an archive.
+    /// The request message for an archive.
     pub(crate) async fn draft(&self, form: ImportForm) -> Result<proto::ImportDraft, Problem> {
         let workspace = form.workspace_id.parse::<WorkspaceId>().map_err(|_| no_workspace())?;
         let identity = match self.identity(workspace).await {
@@ -84,11 +85,11 @@ impl Door<'_> {
         })
     }
 
-    /// The same person with the role in the workspace of a run, and the run.
+    /// The person with their role in the run's workspace, and the run.
     pub(crate) async fn find(&self, id: SyncRunId) -> Result<(Person, ImportRun), Problem> {
         let asked =
             workspaces_of(self.person).await?.into_iter().map(|workspace| self.find_in(workspace, id));
-        let mut asked = pin!(stream::iter(asked).buffered(WORKSPACES_AT_ONCE));
+        let mut asked = pin!(stream::iter(asked).buffered(CONCURRENT_WORKSPACES));
         while let Some(found) = asked.try_next().await? {
             if let Some(found) = found {
                 return Ok(found);
@@ -97,7 +98,7 @@ impl Door<'_> {
         Err(Problem::not_found(format!("no import run {id}")))
     }
 
-    /// `None` when the person is no member there, or there is no such run.
+    /// `None` whether the person is no member or the run does not exist.
     async fn find_in(
         &self,
         workspace: WorkspaceId,
@@ -141,7 +142,7 @@ pub(crate) async fn get(person: &Person, id: SyncRunId) -> Result<ImportRun, Pro
     present(answered(person.upstreams.imports().get_import(request).await)?.run)?.try_into()
 }
 
-/// The report of a run as it comes.
+/// The report of a run, as a stream.
 pub(crate) async fn report(
     person: &Person,
     id: SyncRunId,
@@ -151,7 +152,7 @@ pub(crate) async fn report(
     Ok(coming.map_ok(|piece| piece.bytes))
 }
 
-/// One of the lists of a report, a page of it.
+/// A page of one of the report's lists.
 pub(crate) async fn entries(
     person: &Person,
     id: SyncRunId,
@@ -173,7 +174,7 @@ pub(crate) async fn start(person: &Person, id: SyncRunId) -> Result<ImportRun, P
     present(answered(person.upstreams.imports().start_import(request).await)?.run)?.try_into()
 }
 
-/// Ends a run.
+/// Cancels a run.
 pub(crate) async fn cancel(person: &Person, id: SyncRunId) -> Result<ImportRun, Problem> {
     let request = person.call.request(proto::CancelImportRequest { run_id: id.to_string() });
     present(answered(person.upstreams.imports().cancel_import(request).await)?.run)?.try_into()
@@ -185,13 +186,13 @@ pub(crate) async fn roll_back(person: &Person, id: SyncRunId) -> Result<ImportRu
     present(answered(person.upstreams.imports().roll_back_import(request).await)?.run)?.try_into()
 }
 
-/// Nobody learns of workspaces that are not theirs.
+/// Does not reveal whether the workspace exists.
 fn no_workspace() -> Problem {
     let message = "is no workspace that you are a member of";
     Problem::validation(vec![Violation::new("workspaceId", "invalid", message)])
 }
 
-/// Takes an archive that is still coming.
+/// Forwards an archive while it is being uploaded.
 pub(crate) async fn preview(
     person: &Person,
     parts: impl Stream<Item = proto::PreviewImportRequest> + Send + 'static,

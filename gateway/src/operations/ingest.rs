@@ -1,4 +1,4 @@
-//! Documents from outside: send them, see how far they are, read and remove them.
+//! Ingested documents: upload, status, read, delete.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Violation};
@@ -87,7 +87,7 @@ pub(crate) struct Content {
 }
 
 impl IngestForm {
-    /// What the service is told of the file; `sent_type` came with its bytes.
+    /// The request message for a file; `sent_type` is the part's Content-Type.
     pub(crate) fn into_draft(self, sent_type: Option<String>) -> Result<proto::IngestFileDraft, Problem> {
         let hint = self.content_type.map(|hint| match hint.parse() {
             Ok(known) => media_type(known).to_owned(),
@@ -108,7 +108,7 @@ impl IngestForm {
     }
 }
 
-/// Ingests a text; whether the same was sent before.
+/// Ingests a text; `true` if the same was sent before.
 pub(crate) async fn text(context: &Context, input: IngestDocument) -> Result<(Taken, bool), Problem> {
     let draft = proto::IngestDraft {
         idempotency_key: input.idempotency_key,
@@ -127,7 +127,7 @@ pub(crate) async fn text(context: &Context, input: IngestDocument) -> Result<(Ta
     read(context, taken.document, taken.deduplicated, taken.position)
 }
 
-/// Ingests a file that is still coming.
+/// Ingests a file while it is being uploaded.
 pub(crate) async fn file(
     context: &Context,
     parts: impl Stream<Item = proto::IngestFileRequest> + Send + 'static,
@@ -195,7 +195,7 @@ fn time(text: Option<String>) -> Result<Option<prost_types::Timestamp>, Problem>
     }
 }
 
-/// The hint, which counts more than the type that came with the bytes; in which charset they are only the latter says.
+/// The hint overrides the part's Content-Type, but only the latter has a charset.
 fn with_charset(hint: Option<String>, sent: Option<String>) -> Option<String> {
     let (Some(hint), Some(sent)) = (&hint, &sent) else { return hint.or(sent) };
     let is_charset = |parameter: &&str| parameter.trim_start().to_ascii_lowercase().starts_with("charset=");

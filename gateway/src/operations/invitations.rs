@@ -1,5 +1,5 @@
-//! Invitations: those of a workspace, and what a person or the holder of a link may do with one. Accepting one as a new
-//! account opens a session ([`super::sessions`]).
+//! Invitations: of a workspace, and what an invited person or the holder of a link may do with one. Accepting one
+//! with a new account opens a session ([`super::sessions`]).
 
 use cairn_chassis::call::Call;
 use cairn_chassis::status::Problem;
@@ -29,21 +29,21 @@ pub(crate) async fn delete(
     answered(person.upstreams.invitations().delete_invitation(message).await).map(drop)
 }
 
-/// Accepts what waits for the person's verified email.
+/// Accepts an invitation to the person's verified email.
 pub(crate) async fn accept_pending(person: &Person, id: InvitationId) -> Result<(), Problem> {
     let message =
         person.call.request(proto::AcceptPendingInvitationRequest { invitation_id: id.to_string() });
     answered(person.upstreams.invitations().accept_pending_invitation(message).await).map(drop)
 }
 
-/// Ends what waits for the person's verified email.
+/// Declines an invitation to the person's verified email.
 pub(crate) async fn decline_pending(person: &Person, id: InvitationId) -> Result<(), Problem> {
     let message =
         person.call.request(proto::DeclinePendingInvitationRequest { invitation_id: id.to_string() });
     answered(person.upstreams.invitations().decline_pending_invitation(message).await).map(drop)
 }
 
-/// What a link is for.
+/// What the link of an invitation leads to.
 pub(crate) async fn look_up(
     upstreams: &Upstreams,
     call: &Call,
@@ -53,7 +53,7 @@ pub(crate) async fn look_up(
     answered(upstreams.invitations().look_up_invitation(message).await)
 }
 
-/// Makes the person that the call speaks for a member.
+/// Adds the calling person as a member.
 pub(crate) async fn join(upstreams: &Upstreams, call: &Call, secret: String) -> Result<(), Problem> {
     let message = call.request(proto::JoinWorkspaceRequest { secret });
     answered(upstreams.invitations().join_workspace(message).await).map(drop)

@@ -1,5 +1,5 @@
-//! What the descriptions of inputs promise is what the services hold to. The macro that derives a schema takes
-//! literals alone, so the numbers are compared here.
+//! Checks that the limits in input schemas match those that the services enforce. The derive macro only takes
+//! literals, so they are compared here.
 
 use cairn_proto::domain::limits;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::schema::{Contract, Input};
 
-/// The limit under that keyword, wherever in the field's schema it stands: a field that takes null has alternatives.
+/// The limit under that keyword, anywhere in the field's schema: nullable fields have alternatives.
 fn limit(schema: &Value, keyword: &str) -> Option<u64> {
     match schema {
         Value::Object(fields) => {

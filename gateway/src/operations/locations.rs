@@ -1,4 +1,4 @@
-//! Where an item stands: addresses for people name an item alone, and it is in one of their workspaces.
+//! Locates items: URLs of pages contain only an item's id, so the person's workspaces are searched.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1 as proto;
@@ -10,23 +10,23 @@ use super::answered;
 use super::assets::workspaces_of;
 use super::person::Person;
 
-/// Workspaces that content takes in one question; a person may be invited to more.
-const WORKSPACES_A_QUESTION: usize = 200;
+/// The maximum per request to svc-content; a person may be a member of more.
+const MAX_WORKSPACES_PER_REQUEST: usize = 200;
 
-/// The workspace of the person that has the item, live or in trash.
+/// The person's workspace that has the item, live or in trash.
 pub(crate) async fn locate(person: &Person, kind: TrashKind, id: DocumentId) -> Result<WorkspaceId, Problem> {
     let workspaces = workspaces_of(person).await?;
     locate_among(person, workspaces.iter().map(WorkspaceId::to_string).collect(), kind, id).await
 }
 
-/// The same where the workspaces of the person are known.
+/// The same among known workspaces.
 pub(crate) async fn locate_among(
     person: &Person,
     workspace_ids: Vec<String>,
     kind: TrashKind,
     id: DocumentId,
 ) -> Result<WorkspaceId, Problem> {
-    let mut parts = workspace_ids.chunks(WORKSPACES_A_QUESTION);
+    let mut parts = workspace_ids.chunks(MAX_WORKSPACES_PER_REQUEST);
     let mut part = parts.next().unwrap_or_default();
     loop {
         match (locate_in(person, part, kind, id).await, parts.next()) {
@@ -52,7 +52,7 @@ async fn locate_in(
     id.map_err(|_| Problem::internal("an item stands in a workspace whose id cannot be read"))
 }
 
-/// The workspace of the person that has the document from outside, and what kind of document it is.
+/// The person's workspace that has the ingested document, and the document's kind.
 pub(crate) async fn locate_document(
     person: &Person,
     id: DocumentId,
@@ -61,13 +61,13 @@ pub(crate) async fn locate_document(
     locate_document_among(person, workspaces.iter().map(WorkspaceId::to_string).collect(), id).await
 }
 
-/// The same where the workspaces of the person are known.
+/// The same among known workspaces.
 pub(crate) async fn locate_document_among(
     person: &Person,
     workspace_ids: Vec<String>,
     id: DocumentId,
 ) -> Result<(WorkspaceId, DocumentKind), Problem> {
-    let mut parts = workspace_ids.chunks(WORKSPACES_A_QUESTION);
+    let mut parts = workspace_ids.chunks(MAX_WORKSPACES_PER_REQUEST);
     let mut part = parts.next().unwrap_or_default();
     loop {
         match (locate_document_in(person, part, id).await, parts.next()) {

@@ -36,7 +36,7 @@ pub(crate) async fn list(person: &Person, workspace: WorkspaceId) -> Result<Vec<
     Ok(listed.members.into_iter().map(Into::into).collect())
 }
 
-/// Invites an email, whoever has it: the answer is the same.
+/// Invites an email. The response does not reveal whether there is an account for it.
 pub(crate) async fn add(
     person: &Person,
     workspace: WorkspaceId,

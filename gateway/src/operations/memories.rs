@@ -1,4 +1,4 @@
-//! Memories: make, read whole, list, change, remove, and their members.
+//! Memories: create, resolve, list, update, delete, and their members.
 
 use cairn_chassis::call::Call;
 use cairn_chassis::status::Problem;
@@ -130,7 +130,7 @@ pub(crate) struct MoveMember {
     position: u32,
 }
 
-/// Changes of the membership that go with an update.
+/// Membership changes that are part of an update.
 #[derive(Debug, Default)]
 pub(crate) struct Membership {
     pub(crate) add: Vec<MemberInput>,
@@ -188,7 +188,7 @@ pub(crate) async fn list(context: &Context, paging: Paging) -> Result<Page<Memor
     Ok(Page::read(listed.memories, listed.next_page_token, listed.total_size))
 }
 
-/// A memory by its id or slug, with the contents of its members: the current ones, or as all of it stood.
+/// A memory by id or slug with the contents of its members, current or at a past moment.
 pub(crate) async fn get(
     context: &Context,
     named: String,
@@ -200,7 +200,7 @@ pub(crate) async fn get(
     Ok(ResolvedMemory::read(present(found.memory)?, &context.links))
 }
 
-/// The same for whoever calls, with an identity or without one.
+/// The same for an authenticated or anonymous caller.
 pub(crate) async fn export(
     upstreams: &Upstreams,
     links: &Links,
@@ -214,7 +214,7 @@ pub(crate) async fn export(
     Ok(ResolvedMemory::read(present(found.memory)?, links))
 }
 
-/// Changes a memory and its membership in one version.
+/// Updates a memory and its membership in one version.
 pub(crate) async fn update(
     context: &Context,
     named: String,
@@ -252,7 +252,7 @@ pub(crate) async fn add_members(
     Ok(Written { value: members, change: change::of_content(added.change_position) })
 }
 
-/// Puts a member at another place of its memory.
+/// Moves a member to another position.
 pub(crate) async fn move_member(
     context: &Context,
     id: MemoryId,

@@ -1,4 +1,4 @@
-//! Versions of memories: list, read, make one what the memory is again.
+//! Memory versions: list, read, restore.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
@@ -28,7 +28,7 @@ pub(crate) async fn get(context: &Context, id: MemoryId, version: u64) -> Result
     present(found.version).map(MemoryVersion::from)
 }
 
-/// Makes name, guidance and members what they were at a version, as a new version.
+/// Restores name, guidance and members of a version, as a new version.
 pub(crate) async fn restore(
     context: &Context,
     id: MemoryId,

@@ -1,4 +1,5 @@
-//! What can be done, once for REST, MCP and the console: each function takes a checked input, calls the owner, and gives a record.
+//! The operations, shared by REST, MCP and the console: each takes a validated input, calls the owning service and
+//! returns a record.
 
 pub(crate) mod absence;
 pub(crate) mod activity;
@@ -63,13 +64,13 @@ use crate::auth::{Caller, CallerIdentity};
 use crate::error::{self, Error};
 use crate::events::Events;
 use crate::own_writes::{OwnWrites, Writer};
-use crate::shown::{Before, Shown};
+use crate::seen_contents::{EarlierContent, SeenContents};
 use crate::upstreams::Upstreams;
 
-/// Names the root where an id of a folder could stand, in queries.
+/// The name of the root folder in query parameters.
 pub(crate) const ROOT: &str = "root";
 
-/// Who asks, and through what.
+/// The caller and the dependencies of an operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) upstreams: Arc<Upstreams>,
@@ -77,37 +78,37 @@ pub(crate) struct Context {
     pub(crate) own_writes: Arc<OwnWrites>,
     pub(crate) call: Call,
     pub(crate) identity: Arc<CallerIdentity>,
-    /// What tells a client how to ask its user for more, when the user could give it.
+    /// The challenge with which a client can request more scope from its user, if the user could grant it.
     pub(crate) step_up: Option<String>,
-    /// Whose writes are remembered; `None` where callers carry the consistency token themselves.
+    /// Enables read-your-writes for this writer; `None` for callers that carry the consistency token themselves.
     pub(crate) writer: Option<Writer>,
-    /// What agents were shown is remembered here; `None` for others, who know by themselves what they have read.
-    pub(crate) shown: Option<Arc<Shown>>,
-    /// Where calls of agents are told; `None` where they are told otherwise, or nobody but people calls.
+    /// Records the contents served to an agent; `None` for other callers, who know what they have read.
+    pub(crate) seen_contents: Option<Arc<SeenContents>>,
+    /// Publishes agent calls to the live view; `None` if they are published elsewhere, or the caller is a person.
     pub(crate) events: Option<Arc<Events>>,
 }
 
 impl Context {
-    /// The write that the caller's searches must see, whatever the request says of it.
+    /// The writes that the caller's searches must see in addition to those of the request.
     pub(crate) fn own_writes(&self) -> Vec<FeedPosition> {
         self.writer.as_ref().map(|writer| self.own_writes.of(writer)).unwrap_or_default()
     }
 }
 
 impl Context {
-    /// Notes which contents of documents, by id and hash, the agent is shown; for each, what it was shown of it before, where that
-    /// was another content.
-    pub(crate) fn show(&self, documents: &[(&str, &str)]) -> Vec<Option<Before>> {
-        match (&self.shown, &self.writer) {
-            (Some(shown), Some(agent)) => shown.note(agent, documents),
+    /// Records the documents (id and content hash) served to the agent; returns for each the earlier content it
+    /// received, if that differs.
+    pub(crate) fn show(&self, documents: &[(&str, &str)]) -> Vec<Option<EarlierContent>> {
+        match (&self.seen_contents, &self.writer) {
+            (Some(seen_contents), Some(agent)) => seen_contents.note(agent, documents),
             _ => Vec::new(),
         }
     }
 
-    /// What the agent writes it knows, whatever it was shown before.
+    /// Drops the record of a document that the agent has written itself.
     pub(crate) fn wrote(&self, document: &str) {
-        if let (Some(shown), Some(agent)) = (&self.shown, &self.writer) {
-            shown.forget(agent, document);
+        if let (Some(seen_contents), Some(agent)) = (&self.seen_contents, &self.writer) {
+            seen_contents.forget(agent, document);
         }
     }
 }
@@ -125,26 +126,26 @@ impl FromRequestParts<App> for Context {
             identity: caller.identity,
             step_up: None,
             writer: None,
-            shown: None,
+            seen_contents: None,
             events: None,
         })
     }
 }
 
-/// A write's result, and the token with which a later search is sure to see it.
+/// The result of a write, with its consistency token.
 #[derive(Debug)]
 pub(crate) struct Written<T> {
     pub(crate) value: T,
     pub(crate) change: ChangeToken,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
-    /// Where the next part begins; `None` after the last.
+    /// The cursor of the next page; `None` after the last.
     pub(crate) next: Option<String>,
-    /// How many there are in all.
+    /// The total number of items.
     pub(crate) total: u64,
 }
 
@@ -154,7 +155,7 @@ impl<T> Page<T> {
         Self { items: items.into_iter().map(Into::into).collect(), next, total }
     }
 
-    /// The same for items that may turn out not to be what was promised.
+    /// The same for fallible conversions.
     pub(crate) fn try_read<P: TryInto<T, Error = Problem>>(
         items: Vec<P>,
         next: String,
@@ -165,24 +166,24 @@ impl<T> Page<T> {
     }
 }
 
-/// Which part of a list is asked for.
+/// The requested page of a list.
 #[derive(Debug, Default)]
 pub(crate) struct Paging {
     pub(crate) limit: Option<u32>,
     pub(crate) cursor: Option<String>,
 }
 
-/// The message of an answer, or the problem.
+/// Unwraps a response, or converts its status into a problem.
 fn answered<T>(answer: Result<Response<T>, Status>) -> Result<T, Problem> {
     answer.map(Response::into_inner).map_err(|status| error::from_upstream(&status))
 }
 
-/// The record that a response must hold.
+/// The record that a response must contain.
 fn present<T>(record: Option<T>) -> Result<T, Problem> {
     record.ok_or_else(|| Problem::internal("a response lacks its record"))
 }
 
-/// Reads a filter that is absent, `root`, or the id of a folder; the outer absence means everywhere.
+/// Parses a filter that is absent, `root`, or a folder id; the outer `None` means everywhere.
 fn folder_choice(text: Option<String>, path: &str) -> Result<Option<Option<String>>, Problem> {
     match text {
         None => Ok(None),
@@ -195,8 +196,8 @@ fn folder_choice(text: Option<String>, path: &str) -> Result<Option<Option<Strin
     }
 }
 
-/// The mask of a change, from each field's name and whether it is given. A change of nothing, unless there is more to the
-/// request than these fields, is likely a mistake, and an empty mask would mean every field to a service.
+/// The field mask of an update, from the names of its fields and whether each is given. An empty update, unless the
+/// request has something else (`is_more`), is likely a mistake, and services take an empty mask for all fields.
 fn changes(fields: &[(&str, bool)], is_more: bool) -> Result<FieldMask, Problem> {
     let paths: Vec<String> =
         fields.iter().filter(|(_, is_given)| *is_given).map(|(field, _)| (*field).to_owned()).collect();
@@ -208,7 +209,7 @@ fn changes(fields: &[(&str, bool)], is_more: bool) -> Result<FieldMask, Problem>
     Ok(FieldMask { paths })
 }
 
-/// The name of a field in JSON.
+/// The JSON name of a field.
 fn camel(field: &str) -> String {
     let mut parts = field.split('_');
     let mut name = parts.next().unwrap_or_default().to_owned();
@@ -220,8 +221,8 @@ fn camel(field: &str) -> String {
     name
 }
 
-/// The request of an update: the fields that a caller may change, which bear the same name in the input and the message,
-/// and the mask of those that are given.
+/// Builds the request of an update: the fields that have the same name in input and message, and the mask of those
+/// that are given.
 macro_rules! update {
     ($input:ident => $request:ident { $($field:ident),+ $(,)? }) => {
         $crate::operations::update!($input => $request { $($field),+ } or false)
@@ -238,7 +239,7 @@ macro_rules! update {
 }
 use update;
 
-/// Tells a field that is null from one that is absent.
+/// Distinguishes null from absent.
 pub(crate) fn null_or_value<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: Deserializer<'de>,

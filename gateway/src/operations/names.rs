@@ -1,4 +1,4 @@
-//! Folders, databases and memories by a part of their names.
+//! Finds folders, databases and memories by name.
 
 use cairn_chassis::call::Call;
 use cairn_chassis::status::Problem;
@@ -8,7 +8,7 @@ use super::answered;
 use crate::answers::FoundNames;
 use crate::upstreams::Upstreams;
 
-/// What is live and has a name that holds the text: so many of each kind, the owner's number when left out.
+/// Live items whose names contain the text, at most `limit` of each kind (the service's default if absent).
 pub(crate) async fn find(
     upstreams: &Upstreams,
     call: &Call,

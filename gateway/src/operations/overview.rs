@@ -1,4 +1,4 @@
-//! The workspace at a glance.
+//! The overview of a workspace.
 
 use cairn_chassis::identity::Scope;
 use cairn_chassis::status::{Problem, Reason};
@@ -9,13 +9,13 @@ use cairn_proto::retrieval::v1::GetIndexStatusRequest;
 use super::{Context, answered};
 use crate::answers::{Outside, WorkspaceOverview};
 
-/// What the workspace holds, and how its index stands. Without the search service, or the one that keeps what comes from
-/// outside, the rest is told all the same.
+/// The contents of the workspace and the state of its index. Tolerates svc-retrieval or svc-ingest being
+/// unavailable.
 pub(crate) async fn get(context: &Context) -> Result<WorkspaceOverview, Problem> {
     read(context, GetOverviewRequest::default()).await
 }
 
-/// How much there is of everything, and how its index stands: the lists are empty.
+/// Counts and index state only: the lists stay empty.
 pub(crate) async fn counts(context: &Context) -> Result<WorkspaceOverview, Problem> {
     read(context, GetOverviewRequest { counts_only: true }).await
 }
@@ -31,7 +31,7 @@ async fn read(context: &Context, asked: GetOverviewRequest) -> Result<WorkspaceO
     Ok(WorkspaceOverview::read(answered(held)?, status, outside?, &context.links))
 }
 
-/// What comes from outside, which belongs to the whole workspace: a caller of some folders has nothing of it.
+/// Ingested documents belong to the whole workspace: a caller restricted to folders sees none.
 async fn outside(context: &Context) -> Result<Outside, Problem> {
     if context.identity.claims.scope != Scope::All {
         return Ok(Outside::default());
@@ -47,7 +47,7 @@ async fn outside(context: &Context) -> Result<Outside, Problem> {
     Ok(Outside { sources, ingested })
 }
 
-/// Nothing, where a service that an overview can do without does not answer.
+/// The default if an optional service is unavailable.
 fn without<T: Default>(problem: Problem) -> Result<T, Problem> {
     let is_silent = matches!(problem.reason, Reason::Unavailable | Reason::DeadlineExceeded);
     if is_silent { Ok(T::default()) } else { Err(problem) }

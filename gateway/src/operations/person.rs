@@ -1,4 +1,4 @@
-//! Who asks in the console, and through what.
+//! The calling person of a console request.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::auth::{Member, SignedIn};
 use crate::error::Error;
 use crate::upstreams::Upstreams;
 
-/// A signed-in person: with the role in the workspace that the request names, where the class of the route asks for one.
+/// A signed-in person; if the route's class requires it, with their role in the request's workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
     pub(crate) upstreams: Arc<Upstreams>,

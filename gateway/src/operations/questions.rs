@@ -1,4 +1,4 @@
-//! The question log: what was asked of a workspace, and what was answered (contract, "What agents did").
+//! The question log: queries against a workspace and their results (contract, "What agents did").
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,10 +20,10 @@ use crate::schema::inputs;
 
 inputs!(ListQuestions, ListQuestionGroups);
 
-/// Texts that a replay shows: of so many documents, and so many read at once.
+/// Texts that a replay loads: of how many documents, and how many concurrently.
 const MOST_TEXTS: usize = 20;
-const TEXTS_AT_ONCE: usize = 4;
-/// Pages of versions, of a thousand each, in which the text of then is looked for.
+const CONCURRENT_TEXTS: usize = 4;
+/// Pages of a thousand versions each that are searched for a past text.
 const MOST_VERSION_PAGES: usize = 3;
 
 /// Which questions, and which part of the list.
@@ -59,14 +59,14 @@ pub(crate) struct ListQuestionGroups {
     pub(crate) gaps: Option<bool>,
 }
 
-/// The questions that the person may see, the latest first; none while the log is off.
-pub(crate) async fn list(person: &Person, wanted: ListQuestions) -> Result<Page<Question>, Problem> {
-    let page = Paging { limit: wanted.limit, cursor: wanted.cursor };
+/// The questions visible to the person, newest first; none while the log is off.
+pub(crate) async fn list(person: &Person, filter: ListQuestions) -> Result<Page<Question>, Problem> {
+    let page = Paging { limit: filter.limit, cursor: filter.cursor };
     let message = person.call.request(proto::ListQuestionsRequest {
-        principal_id: wanted.who.unwrap_or_default(),
-        unanswered: wanted.unanswered.unwrap_or_default(),
-        since: wanted.since.as_deref().map(since).transpose()?.map(|at| at.to_proto()),
-        text: wanted.text.unwrap_or_default(),
+        principal_id: filter.who.unwrap_or_default(),
+        unanswered: filter.unanswered.unwrap_or_default(),
+        since: filter.since.as_deref().map(since).transpose()?.map(|at| at.to_proto()),
+        text: filter.text.unwrap_or_default(),
         page_size: page.limit.unwrap_or_default(),
         page_token: page.cursor.unwrap_or_default(),
     });
@@ -82,7 +82,7 @@ fn since(text: &str) -> Result<Timestamp, Problem> {
     })
 }
 
-/// A question with what was answered: passages of files with their text of then, where that version is still there.
+/// A question with its results: passages of files with their text at that time, if that version still exists.
 pub(crate) async fn get(person: &Person, id: QuestionId) -> Result<QuestionReplay, Problem> {
     let (question, details) = read(person, id).await?;
     let mut replay = QuestionReplay::read(question, details);
@@ -96,12 +96,12 @@ pub(crate) async fn get(person: &Person, id: QuestionId) -> Result<QuestionRepla
     Ok(replay)
 }
 
-/// A question without what was answered.
+/// A question without its results.
 pub(crate) async fn question(person: &Person, id: QuestionId) -> Result<Question, Problem> {
     Ok(read(person, id).await?.0.into())
 }
 
-/// The latest questions in groups of like meaning, those asked last first, or of these the gaps.
+/// Recent questions clustered by meaning, most recent first; optionally only the gaps.
 pub(crate) async fn groups(person: &Person, only_gaps: bool) -> Result<Vec<QuestionGroup>, Problem> {
     let message = person.call.request(proto::ListQuestionGroupsRequest { gaps: only_gaps });
     let listed = answered(person.upstreams.questions().list_question_groups(message).await)?;
@@ -114,8 +114,8 @@ async fn read(person: &Person, id: QuestionId) -> Result<(proto::Question, proto
     Ok((present(found.question)?, present(found.details)?))
 }
 
-/// Asks the same with the same arguments, as the person who reads, and tells what moved. The answer sees the writes `after` which
-/// it is asked. That is a question of its own, and is kept as any.
+/// Asks the same again with the same arguments, as the reading person, and diffs the results. The search waits for
+/// the writes `after`. It is logged as a question of its own.
 pub(crate) async fn ask_again(
     person: &Person,
     id: QuestionId,
@@ -146,13 +146,13 @@ pub(crate) async fn delete(person: &Person, id: QuestionId) -> Result<(), Proble
     if gone.deleted == 0 { Err(Problem::not_found("there is no such question in the log")) } else { Ok(()) }
 }
 
-/// Removes at once what the workspace keeps no longer, now that it keeps questions for so many days, or none.
+/// Applies a new retention to the log at once.
 pub(super) async fn keep(person: &Person, days: Option<u32>) -> Result<(), Problem> {
     let message = person.call.request(proto::KeepQuestionsRequest { days });
     answered(person.upstreams.questions().keep_questions(message).await).map(drop)
 }
 
-/// The version of a file that has the text of then.
+/// The version of a file that has the past text.
 struct Text {
     version: u64,
     content: String,
@@ -162,17 +162,17 @@ fn key(passage: &ReplayedPassage) -> (String, String) {
     (passage.id.clone(), passage.content_hash.clone())
 }
 
-/// The texts that passages of files stood in, by file and hash; what cannot be had is left out.
+/// The past texts that passages were taken from, by file and hash; missing ones are omitted.
 async fn texts(person: &Person, passages: &[ReplayedPassage]) -> HashMap<(String, String), Text> {
-    // Of what is no longer there, or out of reach, nobody is asked.
+    // Skips files that are gone or out of reach.
     let is_there = |passage: &&ReplayedPassage| passage.kind == DocumentKind::File && passage.path.is_some();
     let of_files = passages.iter().filter(is_there);
-    let wanted: BTreeSet<_> = of_files.take(MOST_TEXTS).map(key).collect();
-    let found = futures::stream::iter(wanted).map(|(file, hash)| async move {
+    let needed: BTreeSet<_> = of_files.take(MOST_TEXTS).map(key).collect();
+    let found = futures::stream::iter(needed).map(|(file, hash)| async move {
         let text = text(person, &file, &hash).await.ok().flatten()?;
         Some(((file, hash), text))
     });
-    found.buffer_unordered(TEXTS_AT_ONCE).filter_map(|found| async move { found }).collect().await
+    found.buffer_unordered(CONCURRENT_TEXTS).filter_map(|found| async move { found }).collect().await
 }
 
 async fn text(person: &Person, file: &str, hash: &str) -> Result<Option<Text>, Problem> {

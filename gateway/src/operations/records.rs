@@ -1,4 +1,4 @@
-//! Records of databases: make, list, change, trash, versions; and who names a file.
+//! Records of databases: create, list, update, trash, versions; and backlinks of files.
 
 use std::collections::HashMap;
 
@@ -78,7 +78,7 @@ struct ColumnInput {
     field_id: Option<String>,
 }
 
-/// Which records, in which order.
+/// Filter and order of a list.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) record_id: Option<String>,
@@ -98,7 +98,7 @@ pub(crate) struct Selection {
     pub(crate) allow_names: bool,
 }
 
-/// By what records are grouped, and what is summed up.
+/// Grouping and aggregation of records.
 #[derive(Debug, Default)]
 pub(crate) struct Grouping {
     pub(crate) group_by: String,
@@ -107,7 +107,7 @@ pub(crate) struct Grouping {
     pub(crate) summarize: Vec<String>,
 }
 
-/// Reads a filter that was sent as JSON.
+/// Parses a filter that was sent as JSON.
 pub(crate) fn read_filter(text: &str) -> Result<Value, Problem> {
     json::read(text.as_bytes()).map_err(|unreadable| {
         Problem::validation(vec![Violation::new("filter", "invalid_json", unreadable.to_string())])
@@ -129,7 +129,7 @@ impl Selection {
         Ok(sorts)
     }
 
-    /// The one condition of the caller's own parameters first, then the tree.
+    /// The condition of the flat parameters first, then the tree.
     fn filters(&self) -> Result<Vec<proto::Filter>, Problem> {
         let condition = self.condition()?.map(Filter::Is);
         let tree = self.filter.as_ref().map(|tree| Filter::read(tree, "filter")).transpose();
@@ -139,7 +139,7 @@ impl Selection {
         Ok(condition.into_iter().chain(tree).map(proto::Filter::from).collect())
     }
 
-    /// One condition needs both its property and its operator.
+    /// A flat condition needs both a property and an operator.
     fn condition(&self) -> Result<Option<Condition>, Problem> {
         let missing = match (&self.filter_field_id, &self.filter_operator) {
             (None, None) if self.filter_value.is_none() => return Ok(None),
@@ -153,13 +153,13 @@ impl Selection {
         }
         Ok(Some(Condition {
             field_id: self.filter_field_id.clone().unwrap_or_default(),
-            // The service says which there are.
+            // Unknown operators are rejected by the service.
             operator: self.filter_operator.as_deref().and_then(|operator| operator.parse().ok()),
             value: self.filter_value.clone().map(Value::String),
         }))
     }
 
-    /// The caller's own parameters in place of the lists that they were made into.
+    /// Translates violation paths back to the caller's own parameters.
     fn own_names(&self, mut problem: Problem) -> Problem {
         for violation in &mut problem.violations {
             let Some((list, rest)) = violation.path.split_once('[') else { continue };
@@ -167,7 +167,7 @@ impl Selection {
             let Ok(index) = index.parse::<usize>() else { continue };
             violation.path = match (list, index) {
                 ("sorts", 0) if self.sort_field_id.is_some() => "sortFieldId".to_owned(),
-                // The parameter stands before those of the list.
+                // The flat parameter precedes those of the list.
                 ("sorts", index) if self.sort_field_id.is_some() => format!("sorts[{}]{field}", index - 1),
                 ("filters", 0) if self.filter_field_id.is_some() => match field {
                     ".fieldId" => "filterFieldId".to_owned(),
@@ -202,7 +202,7 @@ pub(crate) async fn list(
     listed.map_err(|problem| selection.own_names(problem))?.try_into()
 }
 
-/// The records that are selected, in groups.
+/// The selected records, grouped.
 pub(crate) async fn groups(
     context: &Context,
     database: DatabaseId,
@@ -254,7 +254,7 @@ pub(crate) async fn create(
     Ok(named(written(made.record, made.change_position)?, made.property_names))
 }
 
-/// Makes a record of each row of a table, or says what would become of them.
+/// Creates a record per row of a table, or plans it in a dry run.
 pub(crate) async fn import(
     context: &Context,
     database: DatabaseId,
@@ -273,7 +273,7 @@ pub(crate) async fn import(
     Ok(Written { value: imported.into(), change })
 }
 
-/// Merges values, unless versions are given and none of them is the record's.
+/// Merges values, unless versions are given and the record's is none of them.
 pub(crate) async fn update(
     context: &Context,
     database: DatabaseId,
@@ -324,7 +324,7 @@ pub(crate) async fn restore(
     written(restored.record, restored.change_position)
 }
 
-/// Removes a trashed record for good.
+/// Permanently deletes a trashed record.
 pub(crate) async fn purge(
     context: &Context,
     database: DatabaseId,
@@ -387,7 +387,7 @@ fn written(record: Option<proto::Record>, position: u64) -> Result<Written<Recor
     Ok(Written { value: present(record)?.try_into()?, change: change::of_content(position) })
 }
 
-/// With the names of its properties, where the service was asked for them.
+/// Adds the property names if the service was asked for them.
 fn named(mut written: Written<Record>, names: HashMap<String, String>) -> Written<Record> {
     written.value.property_names = names.into_iter().collect();
     written

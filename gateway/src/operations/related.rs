@@ -1,4 +1,4 @@
-//! Files that are near a known one.
+//! Files similar to a given one.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::retrieval::v1 as proto;

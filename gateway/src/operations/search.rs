@@ -1,4 +1,4 @@
-//! Search over everything that the workspace holds.
+//! Search over all contents of a workspace.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::schema::inputs;
 
 inputs!(SearchContext);
 
-const LONGEST_WAIT_MS: u64 = 10_000;
+const MAX_WAIT_MS: u64 = 10_000;
 
 /// What to search for, and how.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -74,7 +74,7 @@ pub(crate) struct SearchContext {
 }
 
 impl SearchContext {
-    /// Whether the workspace is searched as it is now.
+    /// Whether the current state of the workspace is searched.
     pub(crate) const fn is_of_now(&self) -> bool {
         self.as_of.is_none()
     }
@@ -89,7 +89,7 @@ pub(crate) struct Subquery {
     text: String,
 }
 
-/// Which write the search must have seen, and how long it may wait for it.
+/// The write that a search must see, and how long it may wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Freshness {
     pub(crate) after: Vec<proto::FeedPosition>,
@@ -97,7 +97,7 @@ pub(crate) struct Freshness {
 }
 
 impl Freshness {
-    /// From the two headers; `paths` are what errors call them.
+    /// From the two headers; `paths` are their names in errors.
     pub(crate) fn read(
         change: Option<&str>,
         wait_ms: Option<&str>,
@@ -111,7 +111,7 @@ impl Freshness {
 
 fn read_wait(text: &str, path: &str) -> Result<Duration, Problem> {
     match text.trim().parse() {
-        Ok(millis) if millis <= LONGEST_WAIT_MS => Ok(Duration::from_millis(millis)),
+        Ok(millis) if millis <= MAX_WAIT_MS => Ok(Duration::from_millis(millis)),
         _ => {
             let message = format!("must be a whole number of milliseconds from 0 to {LONGEST_WAIT_MS}");
             Err(Problem::validation(vec![Violation::new(path, "invalid_wait", message)]))
@@ -129,7 +129,7 @@ pub(crate) async fn search(
     Ok(SearchAnswer::read(answer, &context.links))
 }
 
-/// What svc-retrieval is asked.
+/// The request to svc-retrieval.
 pub(super) fn asked(
     context: &Context,
     input: SearchContext,
@@ -140,7 +140,7 @@ pub(super) fn asked(
     Ok(proto::SearchContextRequest { after, max_wait, ..message(input)? })
 }
 
-/// The search as svc-retrieval reads it, which waits for no write.
+/// The request to svc-retrieval, without waiting for a write.
 pub(super) fn message(input: SearchContext) -> Result<proto::SearchContextRequest, Problem> {
     let searches = input
         .searches
@@ -173,7 +173,7 @@ pub(super) fn message(input: SearchContext) -> Result<proto::SearchContextReques
     })
 }
 
-/// A time of the input.
+/// Parses a time of the input.
 fn time(text: Option<&str>, path: &str) -> Result<Option<prost_types::Timestamp>, Problem> {
     let Some(text) = text else { return Ok(None) };
     let time = Timestamp::parse_rfc3339(text).ok_or_else(|| {

@@ -1,4 +1,5 @@
-//! Sessions of people: opened by a password, an invitation or the operator's provider, and carried in a cookie.
+//! Sessions of people: opened by password, invitation or the operator's identity provider (OIDC), and carried in a
+//! cookie.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +23,10 @@ use crate::origin::Origins;
 use crate::rate_limit::Limits;
 use crate::upstreams::Upstreams;
 
-/// Longer names of browsers are cut.
-const LONGEST_AGENT: usize = 200;
+/// Longer user agents are truncated.
+const MAX_AGENT_LENGTH: usize = 200;
 
-/// What opens and ends sessions.
+/// Opens and ends sessions.
 #[derive(Clone)]
 pub(crate) struct Sessions {
     upstreams: Arc<Upstreams>,
@@ -50,7 +51,7 @@ impl FromRef<App> for Sessions {
 }
 
 impl Sessions {
-    /// Opens a session for whoever knows the password.
+    /// Opens a session with a password.
     pub(crate) async fn open(
         &self,
         parts: &Parts,
@@ -66,8 +67,8 @@ impl Sessions {
         opened.await
     }
 
-    /// Accepts an invitation with the account that the password opens, or a new one. A wrong password counts as at the
-    /// sign-in: an invitation must be no way to guess faster.
+    /// Accepts an invitation with an existing account or a new one. A wrong password counts as a failed sign-in: an
+    /// invitation must not allow faster guessing.
     pub(crate) async fn accept_invitation(
         &self,
         parts: &Parts,
@@ -81,7 +82,7 @@ impl Sessions {
         accepted.await
     }
 
-    /// Opens a session for whoever comes back from the operator's provider.
+    /// Opens a session after the redirect back from the identity provider.
     pub(crate) async fn finish_sign_in(
         &self,
         parts: &Parts,
@@ -95,7 +96,7 @@ impl Sessions {
         finished.await
     }
 
-    /// A try to sign in from the source address of the request; one that fails counts, here and in svc-auth.
+    /// Runs a sign-in attempt; a failed one counts against the source address, here and in svc-auth.
     async fn attempt<T, A>(&self, parts: &Parts, ask: impl FnOnce(Option<String>) -> A) -> Result<T, Problem>
     where
         A: Future<Output = Result<Response<T>, Status>>,
@@ -104,13 +105,13 @@ impl Sessions {
         let attempt = self.limits.begin_sign_in(&parts.extensions, source).await?;
         let answer = ask(Some(source.to_string())).await;
         if !answer.as_ref().is_err_and(|status| status.code() == Code::Unauthenticated) {
-            self.limits.forget_sign_in(attempt).await;
+            self.limits.refund_sign_in(attempt).await;
         }
         answered(answer)
     }
 
-    /// Sets a new password; every other session of the person ends. A wrong guess at the old one counts like one at the
-    /// sign-in: whoever found an open session must not try words here instead.
+    /// Changes the password and ends the person's other sessions. A wrong old password counts as a failed sign-in: a
+    /// stolen session must not allow guessing it.
     pub(crate) async fn change_password(
         &self,
         parts: &Parts,
@@ -130,33 +131,33 @@ impl Sessions {
         let is_guess =
             |problem: &Problem| problem.violations.iter().any(|broken| broken.path == "currentPassword");
         if !changed.as_ref().is_err_and(is_guess) {
-            self.limits.forget_sign_in(attempt).await;
+            self.limits.refund_sign_in(attempt).await;
         }
         changed.map(drop)
     }
 
-    /// Ends the session that came along, if it lives.
+    /// Ends the request's session, if it is valid.
     pub(crate) async fn close(&self, parts: &Parts) -> Result<(), Problem> {
         let live = self.authenticator.live_session(parts).await?;
         let secret = self.authenticator.session_secret(&parts.headers).filter(|_| live.is_some());
         let Some(secret) = secret else { return Ok(()) };
         let message = proto::DeleteSessionRequest { session_secret: secret.to_owned() };
         answered(self.upstreams.sessions().delete_session(auth::call_of(parts).request(message)).await)?;
-        self.authenticator.tokens().forget_session(secret);
+        self.authenticator.tokens().invalidate_session(secret);
         Ok(())
     }
 
-    /// Ends every session of the person.
+    /// Ends all sessions of the person.
     pub(crate) async fn close_all(&self, parts: &Parts, person: &Call) -> Result<(), Problem> {
         let message = person.request(proto::DeleteSessionsRequest {});
         answered(self.upstreams.sessions().delete_sessions(message).await)?;
         if let Some(secret) = self.authenticator.session_secret(&parts.headers) {
-            self.authenticator.tokens().forget_session(secret);
+            self.authenticator.tokens().invalidate_session(secret);
         }
         Ok(())
     }
 
-    /// The person's live sessions, the newest first.
+    /// The person's live sessions, newest first.
     pub(crate) async fn list(&self, parts: &Parts, person: &Call) -> Result<Vec<OwnSession>, Problem> {
         let session_secret = self.authenticator.session_secret(&parts.headers).map(ToOwned::to_owned);
         let message = person.request(proto::ListSessionsRequest { session_secret });
@@ -164,42 +165,42 @@ impl Sessions {
         Ok(listed.sessions.into_iter().map(Into::into).collect())
     }
 
-    /// Ends one of the person's sessions at once.
+    /// Ends one of the person's sessions.
     pub(crate) async fn end(&self, person: &Call, id: SessionId) -> Result<(), Problem> {
         let message = person.request(proto::EndSessionRequest { session_id: id.to_string() });
         answered(self.upstreams.sessions().end_session(message).await).map(drop)
     }
 
-    /// Who is signed in, and their workspaces and roles.
+    /// The signed-in person with their workspaces and roles.
     pub(crate) async fn read(&self, person: &Call) -> Result<Session, Problem> {
         let message = person.request(proto::GetSessionRequest {});
         let session = answered(self.upstreams.sessions().get_session(message).await)?;
         Ok(Session::read(session.user, session.memberships, session.pending_invitations))
     }
 
-    /// What people read of the provider that they may sign in by; `None` when there is none. Without an answer a page does
-    /// without its button: the password may still open.
+    /// The display name of the identity provider; `None` if there is none. If it cannot be determined, the page
+    /// omits the button: password sign-in still works.
     pub(crate) async fn provider(&self, call: &Call) -> Option<String> {
         let answer = self.upstreams.oidc().get_provider(call.request(proto::GetProviderRequest {})).await;
         answer.map_or(None, |answer| answer.into_inner().name)
     }
 
-    /// The cookie of a session that was just opened and ends then.
+    /// The cookie of a new session with its expiry.
     pub(crate) fn cookie(
         &self,
         secret: &str,
         end: Option<&prost_types::Timestamp>,
     ) -> Result<HeaderValue, Problem> {
-        self.authenticator.tokens().note_session(secret);
+        self.authenticator.tokens().mark_session_known(secret);
         self.written(secret, self.lifetime(end))
     }
 
-    /// The cookie that takes the session's away.
+    /// The cookie that removes the session.
     pub(crate) fn no_cookie(&self) -> Result<HeaderValue, Problem> {
         self.written("", Duration::ZERO)
     }
 
-    /// How long something lives that ends then.
+    /// The time until `end`.
     pub(crate) fn lifetime(&self, end: Option<&prost_types::Timestamp>) -> Duration {
         end.map_or(Duration::ZERO, |at| Timestamp::from_proto(at).since(self.clock.now()))
     }
@@ -214,10 +215,10 @@ impl Sessions {
     }
 }
 
-/// What the person signs in with, as it names itself.
+/// The user agent of the request.
 fn agent(parts: &Parts) -> String {
     let named = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-    named.unwrap_or_default().chars().take(LONGEST_AGENT).collect()
+    named.unwrap_or_default().chars().take(MAX_AGENT_LENGTH).collect()
 }
 
 /// Only on loopback may the cookie travel without TLS.

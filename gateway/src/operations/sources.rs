@@ -21,7 +21,7 @@ use crate::schema::inputs;
 
 inputs!(SourceQuery, ConnectSource, CheckSource, UpdateSource, SyncSource);
 
-/// The provider's own shape: the service that knows the provider reads it.
+/// Provider-specific fields, interpreted by the service.
 type Fields = Map<String, Value>;
 
 /// What to connect to.
@@ -107,7 +107,7 @@ pub(crate) struct UpdateSource {
     paused: Option<bool>,
 }
 
-// What they hold may open something.
+// Settings and credentials may be secrets.
 cairn_chassis::debug_fields!(ConnectSource { name, provider });
 cairn_chassis::debug_fields!(CheckSource { name, provider });
 cairn_chassis::debug_fields!(UpdateSource { name });
@@ -134,7 +134,7 @@ pub(crate) struct SourceQuery {
     pub(crate) limit: Option<u32>,
 }
 
-/// All of them on one page: nobody connects as many as a page holds.
+/// All on one page: nobody connects more than fit.
 pub(crate) async fn list(context: &Context) -> Result<Page<Source>, Problem> {
     let request = context.call.request(proto::ListSourcesRequest {});
     let listed = answered(context.upstreams.sources().list_sources(request).await)?;
@@ -184,7 +184,7 @@ pub(crate) async fn fetch(
     Ok(SourceContent::read(document, &source_id, &context.links))
 }
 
-/// The sources of a workspace with how they are connected, by name.
+/// The sources of a workspace with their connections, by name.
 pub(crate) async fn list_connected(person: &Person) -> Result<Vec<ConnectedSource>, Problem> {
     let request = person.call.request(proto::ListConnectedSourcesRequest {});
     let listed = answered(person.upstreams.sources().list_connected_sources(request).await)?;
@@ -197,7 +197,7 @@ pub(crate) async fn get(person: &Person, id: SourceId) -> Result<ConnectedSource
     present(found.source)?.try_into()
 }
 
-/// Connects a source; its first run is queued.
+/// Connects a source and queues its first run.
 pub(crate) async fn connect(person: &Person, input: ConnectSource) -> Result<ConnectedSource, Problem> {
     let source = proto::SourceDraft {
         name: input.name,
@@ -214,7 +214,7 @@ pub(crate) async fn connect(person: &Person, input: ConnectSource) -> Result<Con
     present(connected.source)?.try_into()
 }
 
-/// Asks the provider whether it takes settings and credentials.
+/// Validates settings and credentials against the provider.
 pub(crate) async fn check(person: &Person, input: CheckSource) -> Result<CheckedSource, Problem> {
     let source = proto::SourceDraft {
         name: input.name.unwrap_or_default(),
@@ -266,7 +266,7 @@ pub(crate) async fn update(
     present(updated.source)?.try_into()
 }
 
-/// Removes a source with all that is kept of it.
+/// Removes a source and everything kept of it.
 pub(crate) async fn disconnect(person: &Person, id: SourceId) -> Result<(), Problem> {
     let request = person.call.request(proto::DisconnectSourceRequest { source_id: id.to_string() });
     answered(person.upstreams.sources().disconnect_source(request).await).map(drop)
@@ -297,7 +297,7 @@ pub(crate) async fn run(person: &Person, id: SourceId, run: SourceRunId) -> Resu
     present(found.run)?.try_into()
 }
 
-/// Ends a run that is not over.
+/// Cancels a run in progress.
 pub(crate) async fn cancel(person: &Person, id: SourceId, run: SourceRunId) -> Result<SourceRun, Problem> {
     let message = proto::CancelSourceRunRequest { source_id: id.to_string(), run_id: run.to_string() };
     let request = person.call.request(message);
@@ -305,18 +305,18 @@ pub(crate) async fn cancel(person: &Person, id: SourceId, run: SourceRunId) -> R
     present(cancelled.run)?.try_into()
 }
 
-/// Which documents of sources.
+/// Filters of the documents of sources.
 #[derive(Debug, Default)]
 pub(crate) struct DocumentFilter {
-    /// None: of any.
+    /// `None`: of all sources.
     pub(crate) source: Option<SourceId>,
-    /// One of the values of `indexStatus`; none: of any.
+    /// A value of `indexStatus`; `None`: any.
     pub(crate) status: Option<String>,
-    /// What the title holds.
+    /// A part of the title.
     pub(crate) title: Option<String>,
 }
 
-/// Documents of one source, or of all, with those that could not be read.
+/// Documents of one source, or of all, including those that could not be read.
 pub(crate) async fn documents_of(
     person: &Person,
     filter: DocumentFilter,
@@ -333,13 +333,13 @@ pub(crate) async fn documents_of(
     Ok(Page::read(listed.documents, listed.next_page_token, listed.total_size))
 }
 
-/// One document with what is retained of it.
+/// A document with its retained text.
 pub(crate) async fn document(person: &Person, id: DocumentId) -> Result<RetainedDocument, Problem> {
     let request = person.call.request(proto::GetSourceDocumentRequest { document_id: id.to_string() });
     answered(person.upstreams.sources().get_source_document(request).await)?.try_into()
 }
 
-/// Has a document that failed tried again at once.
+/// Retries a failed document at once.
 pub(crate) async fn retry(person: &Person, id: DocumentId) -> Result<SourceDocument, Problem> {
     let request = person.call.request(proto::RetrySourceDocumentRequest { document_id: id.to_string() });
     let tried = answered(person.upstreams.sources().retry_source_document(request).await)?;

@@ -86,7 +86,7 @@ pub(crate) async fn preview(context: &Context, input: PreviewSync) -> Result<Syn
     present(previewed.run)?.try_into()
 }
 
-/// The service takes the manifest's fields beside the others.
+/// Violations in the manifest's fields, which the service takes at the top level.
 fn in_manifest(mut problem: Problem) -> Problem {
     for violation in &mut problem.violations {
         if violation.path == "name" || violation.path.starts_with("documents") {
@@ -96,7 +96,7 @@ fn in_manifest(mut problem: Problem) -> Problem {
     problem
 }
 
-/// A run, with what became of each document when it is over.
+/// A run, with the outcome of each document once it is done.
 pub(crate) async fn get(upstreams: &Upstreams, call: &Call, id: SyncRunId) -> Result<SyncRun, Problem> {
     let request = call.request(proto::GetSyncRequest { run_id: id.to_string() });
     present(answered(upstreams.syncs().get_sync(request).await)?.run)?.try_into()
@@ -109,19 +109,19 @@ pub(crate) async fn start(upstreams: &Upstreams, call: &Call, id: SyncRunId) -> 
     present(started.run)?.try_into()
 }
 
-/// Removes a run; what it wrote stays.
+/// Deletes a run; the files it wrote remain.
 pub(crate) async fn delete(upstreams: &Upstreams, call: &Call, id: SyncRunId) -> Result<(), Problem> {
     let request = call.request(proto::DeleteSyncRequest { run_id: id.to_string() });
     answered(upstreams.syncs().delete_sync(request).await).map(drop)
 }
 
-/// Ends a run.
+/// Cancels a run.
 pub(crate) async fn cancel(person: &Person, id: SyncRunId) -> Result<SyncRun, Problem> {
     let request = person.call.request(proto::CancelSyncRequest { run_id: id.to_string() });
     present(answered(person.upstreams.syncs().cancel_sync(request).await)?.run)?.try_into()
 }
 
-/// Runs of the person's workspace, newest first; of the sync of that name alone, where there is one.
+/// Runs of the person's workspace, newest first; optionally of one sync only.
 pub(crate) async fn list(
     person: &Person,
     name: Option<String>,

@@ -1,4 +1,4 @@
-//! Databases of tables (CSV): a field for each column, a record for each row.
+//! Databases from tables (CSV): a property per column, a record per row.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
@@ -59,7 +59,7 @@ struct FieldInput {
     is_primary: bool,
 }
 
-/// Makes a database of a table, or says what would become of it.
+/// Creates a database from a table, or plans it in a dry run.
 pub(crate) async fn create_database(
     context: &Context,
     input: CreateDatabaseOfTable,

@@ -55,14 +55,14 @@ pub(crate) struct UpdateToken {
     name: Option<String>,
 }
 
-/// Those that the person may manage, without their secrets.
+/// The tokens that the person may manage, without their secrets.
 pub(crate) async fn list(person: &Person, workspace: WorkspaceId) -> Result<Vec<Token>, Problem> {
     let message = person.call.request(proto::ListTokensRequest { workspace_id: workspace.to_string() });
     let listed = answered(person.upstreams.tokens().list_tokens(message).await)?;
     Ok(listed.tokens.into_iter().map(Into::into).collect())
 }
 
-/// Makes a token; the answer alone has its secret.
+/// Creates a token; its secret is returned only here.
 pub(crate) async fn create(
     person: &Person,
     workspace: WorkspaceId,
@@ -109,13 +109,13 @@ pub(crate) async fn delete(person: &Person, workspace: WorkspaceId, token: Token
     answered(person.upstreams.tokens().delete_token(message).await).map(drop)
 }
 
-/// A time that cannot be read must not make a token that never ends.
+/// An unparsable expiry must not create a token that never expires.
 fn read_end(text: &str) -> Result<Timestamp, Problem> {
     Timestamp::parse_rfc3339(text)
         .ok_or_else(|| Problem::validation(vec![Violation::new("expiresAt", "invalid_time", wording::TIME)]))
 }
 
-/// A list of no folders means everything to svc-auth, so a scope that is unclear must not get that far.
+/// An empty folder list means everything to svc-auth, so an ambiguous scope must be rejected here.
 pub(super) fn scope_of(scope: Option<ScopeInput>) -> Result<Option<proto::TokenScope>, Problem> {
     let Some(scope) = scope else {
         return Ok(None);
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::testing::{FILE, bench_on};
 
-    /// What was revoked so works for less than a second more, whatever the request.
+    /// A revoked token works for less than a second more, whatever the request.
     #[tokio::test]
     async fn what_a_token_opens_is_asked_anew_in_each_second() {
         let second = Timestamp::from_seconds(SystemClock.now().as_seconds());

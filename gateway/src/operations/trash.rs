@@ -1,4 +1,4 @@
-//! The trash: bring back, remove for good.
+//! The trash: list, restore, permanently delete.
 
 use cairn_chassis::call::Call;
 use cairn_chassis::status::Problem;
@@ -11,7 +11,7 @@ use crate::answers::{Author, RestoredItem, TrashItem};
 use crate::change;
 use crate::upstreams::Upstreams;
 
-/// What is in trash, the latest deletion first; what one principal deleted, or all.
+/// The items in trash, latest deletion first; optionally of one principal only.
 pub(crate) async fn list(
     person: &Person,
     principal: Option<String>,
@@ -26,13 +26,13 @@ pub(crate) async fn list(
     Ok(Page::read(listed.items, listed.next_page_token, listed.total_size))
 }
 
-/// Who deleted what is in trash.
+/// Everybody who deleted something in trash.
 pub(crate) async fn deleters(person: &Person) -> Result<Vec<Author>, Problem> {
     let request = person.call.request(proto::ListDeletersRequest {});
     Ok(answered(person.upstreams.trash().list_deleters(request).await)?.deleters)
 }
 
-/// The deletion that has an item: its own, or that of what it went along with.
+/// The deletion that covers an item: its own, or that of a parent.
 pub(crate) async fn get(
     upstreams: &Upstreams,
     call: &Call,
@@ -43,7 +43,7 @@ pub(crate) async fn get(
     present(answered(upstreams.trash().get_trash_item(request).await)?.item)
 }
 
-/// Brings an item back, with all that its deletion took.
+/// Restores an item with everything its deletion covered.
 pub(crate) async fn restore(
     upstreams: &Upstreams,
     call: &Call,
@@ -56,7 +56,7 @@ pub(crate) async fn restore(
     Ok(Written { value: restored.into(), change })
 }
 
-/// Removes an item for good, with all that its deletion took.
+/// Permanently deletes an item with everything its deletion covered.
 pub(crate) async fn remove(
     upstreams: &Upstreams,
     call: &Call,

@@ -1,5 +1,5 @@
-//! Looking at a workspace as a token sees it, and counting what that is. svc-auth mints a read-only identity of the person for it,
-//! so that every service judges as for any caller.
+//! Views a workspace as a token would see it, and counts what is visible. svc-auth issues a read-only identity of
+//! the person for it, so that every service authorizes it like any caller.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::upstreams::Upstreams;
 
 inputs!(WishedToken);
 
-/// So many folders are named that a token sees nothing of.
+/// At most this many hidden folders are named.
 const MOST_NAMED: usize = 10;
 
 /// A token that could be made.
@@ -39,25 +39,25 @@ pub(crate) struct WishedToken {
     scope: Option<ScopeInput>,
 }
 
-/// Whose eyes to look through.
+/// The token whose view is taken.
 #[derive(Debug)]
-pub(crate) enum Seen {
-    /// Those of a token that there is.
+pub(crate) enum ViewTarget {
+    /// An existing token.
     Token(TokenId),
-    /// Those of a token that could be made.
-    Wished(WishedToken),
+    /// A token to be created.
+    Proposed(WishedToken),
 }
 
-/// What looking takes.
+/// What a view needs.
 #[derive(Debug, Clone)]
-pub(crate) struct Eyes {
+pub(crate) struct TokenViews {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) links: Arc<Links>,
     pub(crate) own_writes: Arc<OwnWrites>,
 }
 
-impl FromRef<App> for Eyes {
+impl FromRef<App> for TokenViews {
     fn from_ref(app: &App) -> Self {
         Self {
             authenticator: FromRef::from_ref(app),
@@ -71,23 +71,30 @@ impl FromRef<App> for Eyes {
 /// The workspace as a token sees it.
 #[derive(Debug)]
 pub(crate) struct View {
-    /// Operations that are called with it read what the token reads.
+    /// Operations in this context read what the token may read.
     pub(crate) context: Context,
     permissions: Vec<Permission>,
     /// `None` for the whole workspace.
     folders: Option<Vec<String>>,
 }
 
-impl Eyes {
-    /// Looks as that token, for the person who calls.
-    pub(crate) async fn see(&self, call: &Call, workspace: WorkspaceId, seen: Seen) -> Result<View, Problem> {
+impl TokenViews {
+    /// Takes the view of a token, on behalf of the calling person.
+    pub(crate) async fn see(
+        &self,
+        call: &Call,
+        workspace: WorkspaceId,
+        seen: ViewTarget,
+    ) -> Result<View, Problem> {
         let message =
             proto::IssueTokenViewRequest { workspace_id: workspace.to_string(), ..Default::default() };
         let message = match seen {
-            Seen::Token(token) => proto::IssueTokenViewRequest { token_id: token.to_string(), ..message },
-            Seen::Wished(wished) => proto::IssueTokenViewRequest {
-                permissions: wished.permissions.into_iter().map(Permission::number).collect(),
-                scope: scope_of(wished.scope)?,
+            ViewTarget::Token(token) => {
+                proto::IssueTokenViewRequest { token_id: token.to_string(), ..message }
+            }
+            ViewTarget::Proposed(proposed) => proto::IssueTokenViewRequest {
+                permissions: proposed.permissions.into_iter().map(Permission::number).collect(),
+                scope: scope_of(proposed.scope)?,
                 ..message
             },
         };
@@ -100,7 +107,7 @@ impl Eyes {
             identity: Arc::new(identity),
             step_up: None,
             writer: None,
-            shown: None,
+            seen_contents: None,
             events: None,
         };
         let permissions = view.permissions.into_iter().filter_map(Permission::from_number).collect();
@@ -109,7 +116,7 @@ impl Eyes {
 }
 
 impl View {
-    /// Counts what is seen; `own` is how the person sees the workspace, and names what is hidden.
+    /// Counts what is visible; `own` is the person's own view, and names what is hidden.
     pub(crate) async fn reach(self, own: &Context) -> Result<TokenReach, Problem> {
         let reads = self.permissions.contains(&Permission::Read);
         let reach = TokenReach {
@@ -143,7 +150,7 @@ impl View {
     }
 }
 
-/// The names of the root's folders that none of these paths is, or leads into.
+/// The root folders that are neither one of these paths nor an ancestor of one.
 async fn hidden(own: &Context, paths: &[String]) -> Result<Vec<String>, Problem> {
     let root = Selection::of_filter(Some(super::ROOT.to_owned()))?;
     let tops: Vec<Folder> = folders::list(own, root, Paging::default()).await?.items;
@@ -152,7 +159,7 @@ async fn hidden(own: &Context, paths: &[String]) -> Result<Vec<String>, Problem>
     Ok(tops.into_iter().map(|folder| folder.name).filter(|name| !seen.contains(name.as_str())).collect())
 }
 
-/// `None` for a folder that is no more.
+/// `None` if the folder no longer exists.
 async fn path_of(own: &Context, id: &str) -> Result<Option<String>, Problem> {
     let Ok(id) = id.parse::<FolderId>() else { return Ok(None) };
     match folders::get(own, id).await {

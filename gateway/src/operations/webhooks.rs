@@ -1,4 +1,4 @@
-//! Webhooks: addresses to which the changes of a workspace are sent.
+//! Webhooks: endpoints that receive the changes of a workspace.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{ChangeKind, WebhookDeliveryState};
@@ -72,7 +72,7 @@ pub(crate) struct ReplayDeliveries {
     pub(crate) delivery_id: Option<String>,
 }
 
-/// All of them on one page: nobody has as many as a page holds.
+/// All on one page: nobody has more than fit.
 pub(crate) async fn list(person: &Person) -> Result<Vec<Webhook>, Problem> {
     let request = person.call.request(proto::ListWebhooksRequest {});
     let listed = answered(person.upstreams.webhooks().list_webhooks(request).await)?;
@@ -85,7 +85,7 @@ pub(crate) async fn get(person: &Person, id: WebhookId) -> Result<Webhook, Probl
     present(found.webhook)?.try_into()
 }
 
-/// Makes a webhook; its secret is in this answer alone.
+/// Creates a webhook; its secret is returned only here.
 pub(crate) async fn create(person: &Person, input: CreateWebhook) -> Result<WebhookWithSecret, Problem> {
     let webhook = proto::WebhookDraft {
         name: input.name,
@@ -126,7 +126,7 @@ pub(crate) async fn update(person: &Person, id: WebhookId, input: UpdateWebhook)
     present(updated.webhook)?.try_into()
 }
 
-/// Enables a webhook, or disables it.
+/// Enables or disables a webhook.
 pub(crate) async fn switch(person: &Person, id: WebhookId, enabled: bool) -> Result<Webhook, Problem> {
     let input =
         UpdateWebhook { name: None, url: None, kinds: None, folder_ids: None, enabled: Some(enabled) };
@@ -138,7 +138,7 @@ pub(crate) async fn delete(person: &Person, id: WebhookId) -> Result<(), Problem
     answered(person.upstreams.webhooks().delete_webhook(request).await).map(drop)
 }
 
-/// Gives a webhook another secret, which is in this answer alone.
+/// Rotates the secret, which is returned only here.
 pub(crate) async fn rotate(person: &Person, id: WebhookId) -> Result<WebhookWithSecret, Problem> {
     let request = person.call.request(proto::RotateWebhookSecretRequest { webhook_id: id.to_string() });
     let rotated = answered(person.upstreams.webhooks().rotate_webhook_secret(request).await)?;
@@ -152,7 +152,7 @@ pub(crate) async fn test(person: &Person, id: WebhookId) -> Result<TestedWebhook
     Ok(answered(person.upstreams.webhooks().test_webhook(request).await)?.into())
 }
 
-/// What was sent, or is to be sent, newest first.
+/// Deliveries, past and pending, newest first.
 pub(crate) async fn deliveries(
     person: &Person,
     id: WebhookId,
@@ -169,7 +169,7 @@ pub(crate) async fn deliveries(
     Page::try_read(listed.deliveries, listed.next_page_token, listed.total_size)
 }
 
-/// Has deliveries that were given up tried anew.
+/// Retries deliveries that were given up.
 pub(crate) async fn replay(
     person: &Person,
     id: WebhookId,

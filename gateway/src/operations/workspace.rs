@@ -1,4 +1,4 @@
-//! The workspace of the calling token, and what a workspace uses.
+//! The token's workspace, and the usage of a workspace.
 
 use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Reason};
@@ -23,7 +23,7 @@ pub(crate) async fn of_token(context: &Context) -> Result<TokenWorkspace, Proble
     Ok(TokenWorkspace::read(workspace, identity, usage))
 }
 
-/// What a workspace of the signed-in person uses of what its plan limits.
+/// The usage of a member's workspace, against the limits of its plan.
 pub(crate) async fn of_member(person: &Person, workspace: WorkspaceId) -> Result<Usage, Problem> {
     let Person { upstreams, call, .. } = person;
     let request = call.request(proto::GetWorkspaceRequest { workspace_id: workspace.to_string() });
@@ -31,7 +31,7 @@ pub(crate) async fn of_member(person: &Person, workspace: WorkspaceId) -> Result
     usage(upstreams, call, found.tokens).await
 }
 
-/// What the caller's workspace uses beside tokens. What a service that is away would say is left out.
+/// The usage beside tokens. Figures of an unavailable service are omitted.
 async fn usage(
     upstreams: &Upstreams,
     call: &Call,
@@ -51,7 +51,7 @@ async fn usage(
     Ok(Usage::read(content, ingest, tokens))
 }
 
-/// Of a service that is older than this one, too.
+/// Also true of a service that is older than this gateway.
 pub(super) fn is_away(reason: Reason) -> bool {
     matches!(reason, Reason::Unavailable | Reason::DeadlineExceeded | Reason::Unimplemented)
 }

@@ -46,7 +46,7 @@ pub(crate) struct UpdateWorkspace {
     question_log_days: Option<Option<u32>>,
 }
 
-/// Those that live, or the deleted ones that the person owns and can restore.
+/// The live workspaces of the person, or the deleted ones they own and can restore.
 pub(crate) async fn list(person: &Person, deleted: bool) -> Result<Vec<Workspace>, Problem> {
     let message = person.call.request(proto::ListWorkspacesRequest { deleted });
     let listed = answered(person.upstreams.workspaces().list_workspaces(message).await)?;

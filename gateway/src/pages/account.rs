@@ -1,4 +1,4 @@
-//! `/account`: the person's own password, sessions, and how the console looks in this browser.
+//! `/account`: the person's password, sessions, and display preferences of this browser.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -37,10 +37,15 @@ pub(super) fn routes() -> Routes {
 }
 
 async fn show(State(sessions): State<Sessions>, visitor: Visitor, parts: Parts) -> Response {
-    shown(&sessions, &visitor, &parts, None).await
+    show_page(&sessions, &visitor, &parts, None).await
 }
 
-async fn shown(sessions: &Sessions, visitor: &Visitor, parts: &Parts, problem: Option<&Problem>) -> Response {
+async fn show_page(
+    sessions: &Sessions,
+    visitor: &Visitor,
+    parts: &Parts,
+    problem: Option<&Problem>,
+) -> Response {
     let listed = sessions.list(parts, &visitor.person.call).await;
     let page = Page::new("Account");
     let page = if problem.is_some() { page.failed() } else { page };
@@ -72,13 +77,13 @@ async fn change_password(
     match changed {
         Ok(()) => Ok(visitor.done(PAGE, &Notice::PasswordChanged)),
         Err(problem) if problem.reason == Reason::ValidationError => {
-            Ok(shown(&sessions, &visitor, &parts, Some(&problem)).await)
+            Ok(show_page(&sessions, &visitor, &parts, Some(&problem)).await)
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-/// An empty field is told here: to svc-auth an empty password is a wrong one, and counts as a guess.
+/// Empty fields are rejected here: to svc-auth an empty password is a wrong one, and counts as a guess.
 fn required(form: &Form) -> Option<Problem> {
     let empty = [CURRENT, NEW].into_iter().filter(|name| form.text(name).is_empty());
     let broken: Vec<_> = empty.map(|name| Violation::new(name, "required", "is required")).collect();

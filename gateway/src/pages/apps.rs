@@ -1,4 +1,4 @@
-//! `/w/{id}/apps`: what people allowed agents that signed in by OAuth.
+//! `/w/{id}/apps`: the OAuth grants of agents.
 
 use cairn_proto::domain::Permission;
 use cairn_proto::ids::{GrantId, WorkspaceId};

@@ -1,5 +1,5 @@
-//! The style, the modules and the icon of the pages, under names with their hashes: what has such a name never changes.
-//! `build/assets.rs` makes them.
+//! The style sheet, modules and icon of the pages, under content-hashed names and thus immutable. `build/assets.rs`
+//! generates them.
 
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
@@ -11,9 +11,9 @@ use crate::routes::Routes;
 
 include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const CACHE_POLICY: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
-/// A file with its bytes as they are and compressed.
+/// A file with its bytes, plain and compressed.
 struct Asset {
     address: &'static str,
     kind: &'static str,
@@ -34,7 +34,7 @@ async fn serve(request: Request) -> Result<Response, Error> {
     let mut response = bytes.into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.kind));
-    headers.insert(header::CACHE_CONTROL, KEPT);
+    headers.insert(header::CACHE_CONTROL, CACHE_POLICY);
     headers.insert(header::VARY, HeaderValue::from(HeaderName::from_static("accept-encoding")));
     if let Some(encoding) = encoding {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
@@ -43,7 +43,7 @@ async fn serve(request: Request) -> Result<Response, Error> {
 }
 
 impl Asset {
-    /// The smallest form that the caller takes. Whoever gives qualities other than "not at all" gets what is smallest too.
+    /// The smallest encoding that the client accepts; quality values other than 0 are ignored.
     fn encoded(&self, headers: &HeaderMap) -> (Option<&'static str>, &'static [u8]) {
         let takes = |wanted: &str| {
             let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// The colours of a token, light and dark.
+    /// The value of a colour variable, light and dark.
     fn colours() -> HashMap<&'static str, [&'static str; 2]> {
         let mut found = HashMap::new();
         for line in text(APP_CSS).lines() {
@@ -153,7 +153,7 @@ mod tests {
             ("info", &["surface", "info-soft", "sunken", "mark"]),
             ("c4", &["sunken", "mark"]),
         ];
-        // What is no text: the borders of controls, and the colours of charts.
+        // Non-text contrast: the borders of controls, and the colours of charts.
         let shapes = [
             ("line", &["ground", "surface", "sunken"][..]),
             ("c2", &["surface"]),

@@ -1,4 +1,4 @@
-//! What every page holds to, read back from its HTML: a page without an entry in [`PAGES`] fails.
+//! Checks on the HTML of every page: a page without an entry in [`PAGES`] fails.
 
 mod html;
 
@@ -12,7 +12,7 @@ use crate::class::Surface;
 use crate::testing::databases::{DATABASE, RECORD, VIEW};
 use crate::testing::{Answer, FILE, MEMORY, PASSWORD, TRASHED, WORKSPACE, bench};
 
-/// The pages that a GET shows, and how to ask for one that is there.
+/// The pages that answer GET, with the path of an existing one.
 const PAGES: &[(&str, &str)] = &[
     ("/sign-in", "/sign-in"),
     ("/account", "/account"),
@@ -114,7 +114,7 @@ const PAGES: &[(&str, &str)] = &[
     ("/w/{id}/sync", "/w/{w}/sync"),
     ("/w/{id}/sync/{run}", "/w/{w}/sync/{u}"),
 ];
-/// What answers a GET with something else than a page of this module, or has a test of its own.
+/// Routes that answer GET with something other than such a page, or have a test of their own.
 const OTHERS: &[&str] = &[
     "/w/{id}/freshness",
     "/",
@@ -130,13 +130,13 @@ const OTHERS: &[&str] = &[
     "/w/{id}/questions/{question}",
     "/w/{id}/questions/write",
 ];
-/// The property of the database that takes numbers.
+/// The numeric property of the database.
 const NUMBER: &str = "0199c0de-0000-7000-8000-000000000102";
 
 /// A run that is ready.
 const RUN: &str = "0199c0de-0000-7000-8000-0000000000e1";
 
-/// A path with the ids of what there is.
+/// A path with the ids of existing items filled in.
 pub(super) fn filled(path: &str) -> String {
     let ids = [
         ("{w}", WORKSPACE),
@@ -172,7 +172,7 @@ async fn every_page_is_sound() {
     let bench = bench().await;
     let cookie = cookie(&bench).await;
     for (_, path) in PAGES {
-        // The page for signing in is for those who are not.
+        // The sign-in page is for people who are not signed in.
         let cookie = if *path == "/sign-in" { "" } else { &cookie };
         let page = get(&bench, &filled(path), cookie).await;
         assert_eq!(page.status, 200, "{path}: {}", page.text);
@@ -210,7 +210,7 @@ async fn errors_are_sound_pages() {
         ("/w/{w}/import/not-an-id", 404),
         ("/w/{w}/sync/0199c0de-0000-7000-8000-00000000ffff", 404),
         ("/m/not-an-id", 404),
-        // The search service is away here.
+        // svc-retrieval is unavailable here.
         ("/w/{w}/analytics", 503),
     ] {
         let page = get(&bench, &filled(path), &cookie).await;
@@ -219,7 +219,7 @@ async fn errors_are_sound_pages() {
         assert_eq!(page.headers["content-security-policy"], super::document::POLICY, "{path}");
         assert_eq!(faults(&page.text), Vec::<String>::new(), "{path}: {}", page.text);
         let id = page.headers["x-request-id"].to_str().unwrap();
-        // The name of the workspace is told only to those who are in it.
+        // The workspace's name is only shown to its members.
         let is_inside =
             ["/file/", "/databases/", "/memories/", "/w/{w}/analytics", "/w/{w}/import/", "/w/{w}/sync/"]
                 .iter()
@@ -248,7 +248,7 @@ async fn what_is_in_trash_has_a_sound_page_that_brings_it_back() {
     assert_eq!((nowhere.status.as_u16(), faults(&nowhere.text)), (404, Vec::new()), "{}", nowhere.text);
 }
 
-/// A form with a name that no schema takes, and how the name comes back.
+/// A form with an overlong name, and how the name is echoed.
 fn too_long() -> (String, String) {
     let name = "w".repeat(300);
     (format!("name={name}"), format!("value=\"{name}\""))
@@ -282,7 +282,7 @@ async fn a_save_leads_back_to_what_led_to_the_file() {
     let bench = bench().await;
     let cookie = cookie(&bench).await;
     let path = format!("/file/{FILE}/edit");
-    // That of the text which the file has.
+    // The hash of the file's current text.
     let kept = "hash=blake3:00ff&content=";
     let question = "0199c0de-0000-7000-8000-0000000000e1";
     for (more, to) in [
@@ -381,7 +381,7 @@ async fn records_are_exported_as_a_table() {
     assert!(
         file.headers["content-disposition"].to_str().unwrap().starts_with("attachment; filename*=UTF-8''")
     );
-    // The head, and each record, a page at a time.
+    // The header row and all records, fetched in pages.
     assert_eq!(file.text.matches("\r\n").count(), 121, "{}", file.text);
     let wrong = get(&bench, &filled("/databases/{d}/csv?filter={n}:like:1"), &cookie).await;
     assert_eq!((wrong.status.as_u16(), faults(&wrong.text)), (400, Vec::new()), "{}", wrong.text);
@@ -417,7 +417,7 @@ async fn forms_about_a_memory_are_answered_with_sound_pages() {
 async fn a_public_memory_is_a_sound_page_for_anybody() {
     let bench = bench().await;
     let cookie = cookie(&bench).await;
-    // Whoever reads it, the page is the same.
+    // The page is the same for every reader.
     for cookie in ["", cookie.as_str()] {
         let page = get(&bench, &format!("/m/{MEMORY}"), cookie).await;
         assert_eq!(page.status, 200, "{}", page.text);

@@ -1,4 +1,4 @@
-//! `/w/{id}/connect`: how an agent gets in. OAuth comes first, which needs no secret anywhere.
+//! `/w/{id}/connect`: how to connect an agent. OAuth comes first, which needs no secret.
 
 use axum::extract::State;
 use base64::Engine as _;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::frame::Page;
 use super::parts::{self, Tone};
 use super::visitor::Visitor;
-use super::{Answer, MEMBER, wire, words};
+use super::{Answer, MEMBER, live_calls, words};
 use crate::error::Error;
 use crate::events::Events;
 use crate::operations::{grants, tokens};
@@ -22,13 +22,13 @@ pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/connect", show)
 }
 
-/// What has come in by now: its name, and when it last did.
+/// A client that has connected: its name, and when it was last used.
 pub(super) struct Client {
     name: String,
     at: String,
 }
 
-/// The tokens and apps that the visitor may see and that were used, the latest first.
+/// The used tokens and apps visible to the visitor, most recent first.
 pub(super) async fn clients(visitor: &Visitor) -> Result<Vec<Client>, Error> {
     let here = visitor.here()?.id;
     let (tokens, grants) =
@@ -56,9 +56,9 @@ async fn show(
     let used = clients(&visitor).await?;
     let base = origins.base_url(&parts.headers);
     let body = html! {
-        (standing(&used, wire::last_search(&events.recent(here.id)).as_deref()))
+        (connection_status(&used, live_calls::last_search(&events.recent(here.id)).as_deref()))
         @match &base {
-            Some(base) => (ways(&format!("{base}/mcp"), origins.is_loopback(), &format!("/w/{}/tokens/new", here.id))),
+            Some(base) => (setups(&format!("{base}/mcp"), origins.is_loopback(), &format!("/w/{}/tokens/new", here.id))),
             None => p.notice { "This server does not know its own address: its operator has to set CAIRN_BASE_URL." },
         }
         h2 { "With a token" }
@@ -70,8 +70,8 @@ async fn show(
     Ok(Page::new("Connect").live().show(&visitor, &body))
 }
 
-/// Whether somebody has come: the page asks again until then.
-fn standing(used: &[Client], searched: Option<&str>) -> Markup {
+/// Whether a client has connected: the page polls until then.
+fn connection_status(used: &[Client], searched: Option<&str>) -> Markup {
     html! {
         p #standing role="status" data-live="token call" data-poll=[used.is_empty().then_some("")] {
             @match used.first() {
@@ -86,20 +86,20 @@ fn standing(used: &[Client], searched: Option<&str>) -> Markup {
     }
 }
 
-/// A client, and what one does in it.
-struct Way {
+/// A client, and its setup instructions.
+struct ClientSetup {
     id: &'static str,
     name: &'static str,
     told: &'static str,
     snippet: String,
-    /// An address that installs by itself; it holds no secret, since the client signs in.
+    /// A deep link that installs it; it contains no secret, since the client signs in.
     link: Option<(&'static str, String)>,
-    /// Its configuration may hold a token instead.
+    /// Whether its configuration may contain a token instead.
     takes_token: bool,
 }
 
-/// `new_token` is the address of the form that makes one.
-fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
+/// `new_token` is the URL of the form that creates one.
+fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
     let server = json!({"url": endpoint});
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
     let cursor = STANDARD.encode(server.to_string());
@@ -107,7 +107,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
     let encoded =
         |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20");
     let all = [
-        Way {
+        ClientSetup {
             id: "claude-code",
             name: "Claude Code",
             told: "In a terminal; then type /mcp and sign in.",
@@ -115,7 +115,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: None,
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "claude-desktop",
             name: "Claude Desktop",
             told: "Settings, Connectors, Add custom connector, with this address. It comes from Anthropic's servers.",
@@ -123,7 +123,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: None,
             takes_token: false,
         },
-        Way {
+        ClientSetup {
             id: "cursor",
             name: "Cursor",
             told: "In .cursor/mcp.json, or by the button.",
@@ -137,7 +137,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             )),
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "vs-code",
             name: "VS Code",
             told: "In .vscode/mcp.json, or by the button.",
@@ -145,7 +145,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: Some(("Open in VS Code", format!("vscode:mcp/install?{}", encoded(&code)))),
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "codex",
             name: "Codex",
             told: "In a terminal.",
@@ -153,7 +153,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: None,
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "gemini-cli",
             name: "Gemini CLI",
             told: "In a terminal; then type /mcp auth cairn.",
@@ -161,7 +161,7 @@ fn ways(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
             link: None,
             takes_token: true,
         },
-        Way {
+        ClientSetup {
             id: "other",
             name: "Another client",
             told: "Any client of the Model Context Protocol takes the address. It asks you to sign in here.",
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn links_that_install_hold_the_address_and_no_secret() {
-        let html = ways("https://cairn.example/mcp", false, "/w/1/tokens/new").into_string();
+        let html = setups("https://cairn.example/mcp", false, "/w/1/tokens/new").into_string();
         let config = html.split("config=").nth(1).unwrap().split('"').next().unwrap().replace("%3D", "=");
         let read: Value = serde_json::from_slice(&STANDARD.decode(config).unwrap()).unwrap();
         assert_eq!(read, json!({"url": "https://cairn.example/mcp"}));

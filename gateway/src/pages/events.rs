@@ -1,4 +1,4 @@
-//! `/w/{id}/events`: what happens in the workspace, for the module `live` of its pages.
+//! `/w/{id}/events`: live events of the workspace, for the module `live` of its pages.
 
 use std::sync::Arc;
 

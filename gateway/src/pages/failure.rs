@@ -1,5 +1,4 @@
-//! What a person sees when a page cannot be shown: what happened, which service is away, what to do, what was typed, and the
-//! request's id.
+//! The error page: what happened, which service is unavailable, what to do, the submitted form, and the request id.
 
 use std::time::Duration;
 
@@ -14,47 +13,47 @@ use super::frame::Page;
 use super::health;
 use super::look::Look;
 use super::parts;
+use super::recorded_form::{self, RecordedForm};
 use super::sign_in;
-use super::typed::{self, Typed};
-use super::visitor::{Here, Seen, Visitor, see_other};
+use super::visitor::{Here, Visitor, VisitorSlot, see_other};
 use super::words;
 use crate::class::{Class, Surface};
 use crate::error::Error;
-use crate::health::standing;
+use crate::health::service_statuses;
 use crate::operations::members;
 use crate::upstreams::Upstreams;
 
-/// A longer value of a field is shown as a text.
+/// Longer values are shown in a text area.
 const MOST_BYTES_OF_A_LINE: usize = 80;
-/// As many as a sentence names.
+/// Owners named in a sentence.
 const MOST_OWNERS: usize = 3;
 
-/// A request of a browser for a page, kept for the case that the page fails.
+/// A browser's page request, kept in case the page fails.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    seen: Seen,
+pub(crate) struct PageRequest {
+    seen: VisitorSlot,
     method: Method,
     address: String,
-    /// Where the form stands that was sent.
+    /// The page of the submitted form.
     referer: Option<String>,
     look: Look,
-    /// The form that was sent.
-    typed: Option<Typed>,
+    /// The submitted form.
+    typed: Option<RecordedForm>,
 }
 
-/// What is known of a failure beside the error.
+/// Context of a failure beside the error.
 #[derive(Default)]
-struct Circumstances {
-    /// The services that do not answer.
+struct FailureContext {
+    /// The unavailable services.
     away: Vec<&'static str>,
-    /// The fields of the form that was sent.
+    /// The fields of the submitted form.
     typed: Vec<(String, String)>,
-    /// Names of people who may do what the visitor may not.
+    /// Names of people with the rights that the visitor lacks.
     owners: Vec<String>,
 }
 
-impl Asked {
-    /// `None` for what programs ask, which are answered with JSON.
+impl PageRequest {
+    /// `None` for requests of programs, which are answered with JSON.
     pub(crate) fn read(class: Class, request: &mut Request) -> Option<Self> {
         let is_page = class.surface == Surface::Page
             || (class == Class::UNKNOWN
@@ -63,9 +62,9 @@ impl Asked {
         if !is_page {
             return None;
         }
-        let seen = Seen::default();
+        let seen = VisitorSlot::default();
         request.extensions_mut().insert(seen.clone());
-        let typed = Typed::watch(class, request);
+        let typed = RecordedForm::watch(class, request);
         let headers = request.headers();
         Some(Self {
             seen,
@@ -77,17 +76,17 @@ impl Asked {
         })
     }
 
-    /// The answer to it, in place of the error.
+    /// The response in place of the error.
     pub(crate) async fn answer(&self, error: &Error, request_id: &str, upstreams: &Upstreams) -> Response {
-        let mut circumstances = Circumstances::default();
+        let mut circumstances = FailureContext::default();
         if error.status == StatusCode::SERVICE_UNAVAILABLE {
-            let standing = standing(upstreams).await;
+            let standing = service_statuses(upstreams).await;
             circumstances.away =
                 standing.into_iter().filter(|(_, answers)| !answers).map(|(name, _)| name).collect();
         }
         if let Some(typed) = self.typed.as_ref().filter(|_| error.status.is_server_error()) {
             let is_known = self.seen.visitor().is_some();
-            let most = if is_known { typed::MOST_BYTES } else { typed::MOST_UNKNOWN_BYTES };
+            let most = if is_known { recorded_form::MOST_BYTES } else { recorded_form::MOST_UNKNOWN_BYTES };
             circumstances.typed = typed.fields(most).await.unwrap_or_default();
         }
         if let Some(visitor) = self.seen.visitor().filter(|_| error.status == StatusCode::FORBIDDEN) {
@@ -96,16 +95,16 @@ impl Asked {
         self.tell(error, request_id, &circumstances)
     }
 
-    fn tell(&self, error: &Error, request_id: &str, circumstances: &Circumstances) -> Response {
+    fn tell(&self, error: &Error, request_id: &str, circumstances: &FailureContext) -> Response {
         if error.status == StatusCode::UNAUTHORIZED {
             return see_other(&sign_in::address(self.page()));
         }
-        let told = Told::of(error);
+        let told = Explanation::of(error);
         let visitor = self.seen.visitor();
-        let ways = self.ways(error, visitor.as_ref().and_then(|visitor| visitor.here_if_any()));
+        let ways = self.links(error, visitor.as_ref().and_then(|visitor| visitor.here_if_any()));
         let body = html! {
             p { (told.sentence) }
-            (away(&circumstances.away))
+            (unavailable_services(&circumstances.away))
             @if let Some(wait) = error.retry_after.filter(|_| self.method.is_safe()) {
                 p { "This page tries again in " span data-retry=(seconds(wait)) { (seconds(wait)) } " s." }
             }
@@ -113,7 +112,7 @@ impl Asked {
                 @if at > 0 { " · " }
                 a href=(address) { (label) }
             } }
-            (again(&self.address, &circumstances.typed))
+            (resubmit_form(&self.address, &circumstances.typed))
             p.hint { "Request " code #request { (request_id) } " " (parts::copy("request")) }
         };
         match visitor {
@@ -123,12 +122,12 @@ impl Asked {
                 let visitor = visitor.without_notice();
                 Page::new(told.title).with_error(error.status).show(&visitor, &body)
             }
-            None => self.alone(told.title, error.status, &body),
+            None => self.standalone(told.title, error.status, &body),
         }
     }
 
-    /// For somebody who is not known here.
-    fn alone(&self, title: &str, status: StatusCode, body: &Markup) -> Response {
+    /// For somebody who is not signed in.
+    fn standalone(&self, title: &str, status: StatusCode, body: &Markup) -> Response {
         let whole = html! { main { h1 { (title) } (body) } };
         let title = format!("Error: {title}");
         let document =
@@ -138,12 +137,12 @@ impl Asked {
         response
     }
 
-    /// The page that the person was at: a form's address is none.
+    /// The page that the person was at: a form's URL is none.
     fn page(&self) -> &str {
         if self.method.is_safe() { &self.address } else { self.referer.as_deref().unwrap_or("/") }
     }
 
-    fn ways(&self, error: &Error, here: Option<&Here>) -> Vec<(String, &'static str)> {
+    fn links(&self, error: &Error, here: Option<&Here>) -> Vec<(String, &'static str)> {
         let mut ways = Vec::new();
         if error.status.is_server_error() || error.status == StatusCode::TOO_MANY_REQUESTS {
             ways.push((self.page().to_owned(), "Try again"));
@@ -158,18 +157,18 @@ impl Asked {
     }
 }
 
-/// Which services are away, and what is missing without them.
-fn away(services: &[&str]) -> Markup {
+/// Which services are unavailable, and what is missing without them.
+fn unavailable_services(services: &[&str]) -> Markup {
     html! {
         @if !services.is_empty() {
             p { "What does not answer now, and what it is for:" }
-            ul #away { @for service in services { li { strong { (service) } ": " (health::touches(service)) } } }
+            ul #away { @for service in services { li { strong { (service) } ": " (health::purpose(service)) } } }
         }
     }
 }
 
-/// What was sent, to be sent again: a long text to be read and copied too.
-fn again(address: &str, typed: &[(String, String)]) -> Markup {
+/// The submitted form, to be sent again; long texts can be copied, too.
+fn resubmit_form(address: &str, typed: &[(String, String)]) -> Markup {
     let is_text = |value: &str| value.contains('\n') || value.len() > MOST_BYTES_OF_A_LINE;
     html! {
         @if !typed.is_empty() {
@@ -180,7 +179,7 @@ fn again(address: &str, typed: &[(String, String)]) -> Markup {
                     @if is_text(value) {
                         div.field {
                             label for={ "typed-" (at) } { (words::capital(name)) }
-                            // A browser leaves out the first line break.
+                            // Browsers drop a leading line break.
                             textarea id={ "typed-" (at) } name=(name) rows="12" dir="auto" spellcheck="false" { "\n" (value) }
                         }
                     } @else {
@@ -194,12 +193,12 @@ fn again(address: &str, typed: &[(String, String)]) -> Markup {
 }
 
 /// A title, and what happened with what to do.
-struct Told {
+struct Explanation {
     title: &'static str,
     sentence: String,
 }
 
-impl Told {
+impl Explanation {
     fn of(error: &Error) -> Self {
         let title = match error.status {
             StatusCode::BAD_REQUEST => "That could not be read",
@@ -232,7 +231,7 @@ impl Told {
     }
 }
 
-/// Who could do what the visitor may not.
+/// Who has the rights that the visitor lacks.
 fn error_role(error: &Error, here: Option<&Here>, owners: &[String]) -> Markup {
     let Some(here) = here.filter(|_| error.status == StatusCode::FORBIDDEN) else { return html! {} };
     html! {
@@ -247,7 +246,7 @@ fn error_role(error: &Error, here: Option<&Here>, owners: &[String]) -> Markup {
     }
 }
 
-/// Some of those who own the workspace that the visitor is in; none where nobody can say.
+/// Some owners of the workspace; empty if they cannot be determined.
 async fn owners(visitor: &Visitor) -> Vec<String> {
     let Some(here) = visitor.here_if_any() else { return Vec::new() };
     let members = members::list(&visitor.person, here.id).await.unwrap_or_default();
@@ -264,13 +263,13 @@ fn is_browser(headers: &HeaderMap) -> bool {
     accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// What stands below these is for programs, whatever a browser says.
+/// Paths for programs, whatever the browser's Accept header says.
 fn is_of_programs(path: &str) -> bool {
     ["/api", "/mcp", "/oauth", "/.well-known"].into_iter().any(|base| path.starts_with(base))
 }
 
-/// The path of the `Referer`, which a browser sends along with forms of our own pages alone: anybody else's is not
-/// followed further than to a path of ours.
+/// The path of the `Referer`, which browsers send only with forms of our own pages; a foreign one can at most lead
+/// to a path of ours.
 fn own_path(headers: &HeaderMap) -> Option<String> {
     let referer: http::Uri = headers.get(header::REFERER)?.to_str().ok()?.parse().ok()?;
     let path = referer.path_and_query()?.to_string();
@@ -281,14 +280,14 @@ fn own_path(headers: &HeaderMap) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn asked(method: Method, address: &str, referer: Option<&str>) -> Asked {
+    fn asked(method: Method, address: &str, referer: Option<&str>) -> PageRequest {
         let mut request =
             http::Request::builder().method(method).uri(address).body(axum::body::Body::empty()).unwrap();
         if let Some(referer) = referer {
             request.headers_mut().insert(header::REFERER, referer.parse().unwrap());
         }
         let class = Class::new(Surface::Page, crate::class::Who::Anyone);
-        Asked::read(class, &mut request).unwrap()
+        PageRequest::read(class, &mut request).unwrap()
     }
 
     async fn text(response: Response) -> String {
@@ -299,7 +298,7 @@ mod tests {
     #[tokio::test]
     async fn an_error_is_a_page_with_the_requests_id() {
         let mut error = Error::unknown_route();
-        let response = asked(Method::GET, "/nowhere", None).tell(&error, "r-<1>", &Circumstances::default());
+        let response = asked(Method::GET, "/nowhere", None).tell(&error, "r-<1>", &FailureContext::default());
         assert_eq!(response.status(), StatusCode::NOT_FOUND);
         assert_eq!(response.headers()[header::CONTENT_SECURITY_POLICY], document::POLICY);
         let html = text(response).await;
@@ -310,7 +309,7 @@ mod tests {
         );
         error.status = StatusCode::SERVICE_UNAVAILABLE;
         error.retry_after = Some(Duration::from_secs(7));
-        let circumstances = Circumstances { away: vec!["content"], ..Circumstances::default() };
+        let circumstances = FailureContext { away: vec!["content"], ..FailureContext::default() };
         let html = text(asked(Method::GET, "/w/1?a=b", None).tell(&error, "r", &circumstances)).await;
         assert!(html.contains("data-retry=\"7\"") && html.contains("href=\"/w/1?a=b\""), "{html}");
         assert!(html.contains("<strong>content</strong>: Files, databases"), "{html}");
@@ -322,7 +321,7 @@ mod tests {
         error.status = StatusCode::SERVICE_UNAVAILABLE;
         let typed = [("hash", "blake3:1"), ("content", "</textarea>\r\n\r\nmine")];
         let typed = typed.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let circumstances = Circumstances { typed, ..Circumstances::default() };
+        let circumstances = FailureContext { typed, ..FailureContext::default() };
         let html = text(asked(Method::POST, "/file/1/edit", None).tell(&error, "r", &circumstances)).await;
         assert!(html.contains("method=\"post\" action=\"/file/1/edit\""), "{html}");
         assert!(html.contains("<input type=\"hidden\" name=\"hash\" value=\"blake3:1\">"), "{html}");
@@ -333,8 +332,8 @@ mod tests {
     fn who_is_not_signed_in_is_sent_to_sign_in_and_comes_back_to_the_page() {
         let mut error = Error::unknown_route();
         error.status = StatusCode::UNAUTHORIZED;
-        let to = |asked: &Asked| {
-            let response = asked.tell(&error, "r", &Circumstances::default());
+        let to = |asked: &PageRequest| {
+            let response = asked.tell(&error, "r", &FailureContext::default());
             response.headers()[header::LOCATION].to_str().unwrap().to_owned()
         };
         assert_eq!(to(&asked(Method::GET, "/w/1?a=b", None)), "/sign-in?return_to=%2Fw%2F1%3Fa%3Db");
@@ -353,7 +352,7 @@ mod tests {
         ] {
             let request = http::Request::builder().uri(path).header(header::ACCEPT, accept);
             let mut request = request.body(axum::body::Body::empty()).unwrap();
-            assert_eq!(Asked::read(Class::UNKNOWN, &mut request).is_some(), is_page, "{path} {accept}");
+            assert_eq!(PageRequest::read(Class::UNKNOWN, &mut request).is_some(), is_page, "{path} {accept}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The folders of a workspace, as pages about files need them: the way to one, all of them to choose from, the tree.
+//! The folder tree of a workspace, as pages need it: breadcrumbs, selector, tree.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::answers::Folder;
 use crate::operations::folders::{self, Selection};
 use crate::operations::{Context, Paging};
 
-/// Deeper folders are left to their own page.
+/// Deeper folders are only shown on their parent's page.
 const MOST_LEVELS: usize = 12;
 
-/// The address of a folder's page; without one, of the root's.
+/// The URL of a folder's page; without one, of the root's.
 pub(super) fn address(workspace: WorkspaceId, folder: Option<&str>) -> String {
     match folder {
         Some(folder) => format!("/w/{workspace}/files?folder={folder}"),
@@ -21,7 +21,7 @@ pub(super) fn address(workspace: WorkspaceId, folder: Option<&str>) -> String {
     }
 }
 
-/// A button and what it opens, without a script; the key presses it.
+/// A button with its popover, without scripts; `key` is its keyboard shortcut.
 pub(super) fn popover(id: &str, label: &str, key: Option<&str>, content: &Markup) -> Markup {
     html! {
         button type="button" popovertarget=(id) data-key=[key] { (label) }
@@ -29,19 +29,19 @@ pub(super) fn popover(id: &str, label: &str, key: Option<&str>, content: &Markup
     }
 }
 
-/// Words with commas between them, as tags are typed.
+/// Splits comma-separated tags.
 pub(super) fn tags(text: &str) -> Vec<&str> {
     text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect()
 }
 
-/// The folders of a workspace: the first thousand by name, as a service gives them at once.
+/// The folders of a workspace: the first thousand by name, a service's maximum page.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     /// By path.
     folders: Vec<Folder>,
     by_id: HashMap<String, usize>,
     is_whole: bool,
-    /// The token that it is seen as, which its links keep.
+    /// The token of the view, which its links keep.
     seen_as: Option<String>,
 }
 
@@ -57,12 +57,12 @@ impl Tree {
         Self { folders, by_id, is_whole, seen_as: None }
     }
 
-    /// The same, whose links lead to what that token sees.
+    /// The same with links that keep the token of the view.
     pub(super) fn seen_as(self, token: Option<&str>) -> Self {
         Self { seen_as: token.map(ToOwned::to_owned), ..self }
     }
 
-    /// The address of a folder's page; without one, of the root's.
+    /// The URL of a folder's page; without one, of the root's.
     pub(super) fn address(&self, workspace: WorkspaceId, folder: Option<&str>) -> String {
         let address = address(workspace, folder);
         match &self.seen_as {
@@ -80,12 +80,12 @@ impl Tree {
         self.folders.iter().find(|folder| folder.path == path)
     }
 
-    /// The folders in a folder, or in the root.
+    /// The direct children of a folder, or of the root.
     pub(super) fn below(&self, parent: Option<&str>) -> Vec<&Folder> {
         self.folders.iter().filter(|folder| folder.parent_id.as_deref() == parent).collect()
     }
 
-    /// A folder and those around it, from the inside.
+    /// A folder and its ancestors, innermost first.
     fn way(&self, folder: Option<&str>) -> Vec<&Folder> {
         let mut way = Vec::new();
         let mut next = folder.and_then(|id| self.get(id));
@@ -97,12 +97,12 @@ impl Tree {
         way
     }
 
-    /// The ids of a folder and of those around it.
+    /// The ids of a folder and its ancestors.
     pub(super) fn above(&self, folder: Option<&str>) -> Vec<&str> {
         self.way(folder).into_iter().map(|folder| folder.id.as_str()).collect()
     }
 
-    /// What leads to what stands in a folder, or in the root.
+    /// The breadcrumbs to the contents of a folder, or of the root.
     pub(super) fn crumbs(&self, workspace: WorkspaceId, folder: Option<&str>) -> Vec<(String, String)> {
         let way = self.way(folder).into_iter();
         let mut above: Vec<(String, String)> =
@@ -112,12 +112,12 @@ impl Tree {
         above
     }
 
-    /// A list to choose a folder from; `without` and what is below it are left out.
+    /// A folder selector without `without` and its descendants.
     pub(super) fn choice(&self, name: &str, current: Option<&str>, without: Option<&str>) -> Markup {
         self.choice_by_key(name, current, without, None)
     }
 
-    /// The same, which a key leads to.
+    /// The same with a keyboard shortcut.
     pub(super) fn choice_by_key(
         &self,
         name: &str,
@@ -143,7 +143,7 @@ impl Tree {
         }
     }
 
-    /// All folders; those on the way to the current one are open.
+    /// The tree, expanded along the path to the current folder.
     pub(super) fn markup(&self, workspace: WorkspaceId, current: Option<&str>) -> Markup {
         let mut below: HashMap<Option<&str>, Vec<&Folder>> = HashMap::new();
         for folder in &self.folders {
@@ -166,7 +166,7 @@ struct Look<'a> {
     tree: &'a Tree,
     workspace: WorkspaceId,
     current: Option<&'a str>,
-    /// The path of the current folder, ended.
+    /// The path of the current folder, with a trailing slash.
     way: &'a str,
 }
 
@@ -185,7 +185,7 @@ fn level(
             li {
                 (link)
                 @if depth < MOST_LEVELS && below.contains_key(&Some(folder.id.as_str())) {
-                    // Beside the link and not around it: what opens something holds no other control.
+                    // Beside the link and not around it: a `summary` must not contain other controls.
                     details open[look.way.starts_with(&format!("{}/", folder.path))] {
                         summary { span.sr { "Folders in " bdi { (folder.name) } } }
                         ul { (level(below, Some(&folder.id), look, depth + 1)) }
@@ -235,7 +235,7 @@ mod tests {
             html.contains("<bdi>a&lt;</bdi>") && html.contains("folder=2\" aria-current=\"page\""),
             "{html}"
         );
-        // One that is its own parent ends.
+        // A cycle terminates.
         let odd = Tree::new(vec![folder("1", "/a", Some("1"))], true);
         assert_eq!(odd.crumbs(workspace, Some("1")).len(), 2);
     }

@@ -1,4 +1,4 @@
-//! Forms that people send, and what becomes of them as input of an operation.
+//! Submitted forms, and their conversion to inputs of operations.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::rate_limit::Limits;
 use crate::schema::Input;
 use crate::validate;
 
-/// The fields of a form, as they were typed.
+/// The fields of a form, as typed.
 #[derive(Clone, Default)]
 pub(crate) struct Form(Vec<(String, String)>);
 
@@ -30,7 +30,7 @@ impl FromRequest<App> for Form {
         if Class::of(&parts.extensions).who == Who::Anyone {
             limits.open_body(&parts).await?;
         }
-        let limit = Class::of(&parts.extensions).most_bytes;
+        let limit = Class::of(&parts.extensions).max_bytes;
         let bytes = intake.receive(body, limit, &parts.extensions, None).await?;
         intake.read(bytes, Self::read).await
     }
@@ -47,28 +47,28 @@ impl Form {
         of_name.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    /// The same without what stands around it by mistake.
+    /// The same, trimmed.
     pub(crate) fn trimmed(&self, name: &str) -> &str {
         self.text(name).trim()
     }
 
-    /// Every value of a field, as check boxes have them.
+    /// All values of a field, such as check boxes.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the field came, as a check box does when it is checked.
+    /// Whether the field is present, such as a checked check box.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
 }
 
-/// The input of an operation, held to the same schema as that of the API.
+/// The input of an operation, validated against the same schema as in the API.
 pub(crate) fn input<T: Input>(fields: Value) -> Result<T, Problem> {
     validate::read(fields, "form")
 }
 
-/// What is wrong with an input, told by the fields of a form where these have other names.
+/// Renames violation paths to the form's field names.
 pub(crate) fn renamed(mut problem: Problem, names: &[(&str, &str)]) -> Problem {
     for broken in &mut problem.violations {
         if let Some((_, field)) = names.iter().find(|(path, _)| *path == broken.path) {

@@ -1,4 +1,4 @@
-//! What is around every page of the console: skip link, navigation, one heading, title, headers, the notice of the last form.
+//! The frame of console pages: skip link, navigation, heading, title, headers, and the notice of the last form.
 
 use axum::response::Response;
 use cairn_proto::domain::Permission;
@@ -9,20 +9,20 @@ use super::document::{self, Document};
 use super::notice::Notice;
 use super::palette;
 use super::parts::{self, Icon, icon};
-use super::seeing;
+use super::viewer;
 use super::visitor::{Here, Visitor};
 
-/// A page of a workspace that the navigation leads to.
+/// An entry of the navigation.
 pub(crate) struct Entry {
     title: &'static str,
-    /// Below `/w/{id}`.
+    /// Relative to `/w/{id}`.
     pub(crate) path: &'static str,
     icon: Icon,
-    /// The key behind `g`.
+    /// The key after `g`.
     key: &'static str,
-    /// A line is drawn above it.
+    /// Whether a separator precedes it.
     begins: bool,
-    /// It is for owners and admins.
+    /// Whether it is for owners and admins only.
     manages: bool,
 }
 
@@ -44,7 +44,7 @@ const fn after_line(title: &'static str, path: &'static str, icon: Icon, key: &'
     Entry { begins: true, ..entry(title, path, icon, key) }
 }
 
-/// Every page that there is.
+/// All entries.
 pub(crate) const NAVIGATION: &[Entry] = &[
     entry("Overview", "", Icon::Home, "o"),
     entry("Search", "/search", Icon::Glass, "s"),
@@ -93,38 +93,38 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// What stands in the `h1` instead of the title.
+    /// Markup in the `h1` instead of the title.
     pub(crate) fn heading(self, heading: Markup) -> Self {
         Self { heading: Some(heading), ..self }
     }
 
-    /// What leads to the page: titles and addresses, from the top.
+    /// The breadcrumbs: titles and URLs, from the top.
     pub(crate) fn crumbs(self, crumbs: Vec<(String, String)>) -> Self {
         Self { crumbs, ..self }
     }
 
-    /// What stands beside the heading: the page's own buttons.
+    /// The page's own buttons beside the heading.
     pub(crate) fn actions(self, actions: Markup) -> Self {
         Self { aside: Some(actions), ..self }
     }
 
-    /// The page follows what happens in its workspace: elements with `data-live`, which names kinds of events, are fetched
-    /// anew when one of these comes. A form that was refused is left alone: its address is none to ask again.
+    /// Enables live updates: elements with `data-live`, which lists kinds of events, are re-fetched when one
+    /// arrives. Not after a rejected form, whose URL cannot be fetched again.
     pub(crate) fn live(self) -> Self {
         Self { is_live: true, ..self }
     }
 
-    /// A form on it has to be put right.
+    /// Marks a rejected form.
     pub(crate) fn failed(self) -> Self {
         self.with_error(StatusCode::BAD_REQUEST)
     }
 
-    /// Something went wrong.
+    /// Sets an error status.
     pub(crate) fn with_error(self, status: StatusCode) -> Self {
         Self { status, is_error: true, ..self }
     }
 
-    /// The page for that visitor; its body begins with `h2`.
+    /// Renders the page; its body starts with `h2`.
     pub(crate) fn show(self, visitor: &Visitor, body: &Markup) -> Response {
         let here = visitor.here_if_any();
         let title = self.full_title(here);
@@ -143,7 +143,7 @@ impl<'a> Page<'a> {
                     @if let Some(aside) = &self.aside { div.buttons { (aside) } }
                 }
                 (toast(visitor, here))
-                (seeing::note(visitor))
+                (viewer::note(visitor))
                 (body)
             }
             (palette::dialog(here))
@@ -160,7 +160,8 @@ impl<'a> Page<'a> {
         response
     }
 
-    /// A browser reports what a script asks for in vain as an error of the page; the form in its place says what is wrong.
+    /// Scripts get 200 even for errors: browsers log a failed fetch as an error of the page, and the form itself
+    /// shows what is wrong.
     fn status_for(&self, visitor: &Visitor) -> StatusCode {
         if visitor.takes_part && self.status.is_client_error() { StatusCode::OK } else { self.status }
     }
@@ -174,7 +175,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What the visitor is led to. On a page of no workspace nobody manages anything.
+/// The entries visible to the visitor; without a workspace, none for managers.
 pub(super) fn entries(visitor: &Visitor) -> impl Iterator<Item = &'static Entry> {
     let manages = visitor.manages();
     NAVIGATION.iter().filter(move |entry| manages || !entry.manages)
@@ -209,7 +210,7 @@ fn navigation(visitor: &Visitor, here: Option<&Here>) -> Markup {
             li { a href="/account" aria-current=[(path == "/account").then_some("page")] { (icon(Icon::Person)) "Account" } }
             li { a href="/docs/guides" { (icon(Icon::Book)) "Guides" } }
         }
-        // The account's own page has it among the sessions.
+        // The account page has it among the sessions.
         @if path != "/account" { form.leave method="post" action="/sign-out" { button.link type="submit" { "Sign out" } } }
     }
 }
@@ -223,7 +224,7 @@ fn is_current(entry: &Entry, address: &str, path: &str) -> Option<&'static str> 
     is_below.then_some("true")
 }
 
-/// What the last form did. A soft deletion can be taken back from here.
+/// The toast of the last form, with Undo for soft deletions.
 fn toast(visitor: &Visitor, here: Option<&Here>) -> Markup {
     let Some(notice) = &visitor.notice else { return html! {} };
     html! {
@@ -251,7 +252,7 @@ fn toast(visitor: &Visitor, here: Option<&Here>) -> Markup {
     }
 }
 
-/// What the keys do; `?` opens it.
+/// The list of keyboard shortcuts; `?` opens it.
 fn keys(visitor: &Visitor) -> Markup {
     html! {
         dialog #keys aria-labelledby="keys-title" closedby="any" {

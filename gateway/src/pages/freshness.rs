@@ -1,4 +1,4 @@
-//! `/w/{id}/freshness`: which folders are old and much used, for owners and admins.
+//! `/w/{id}/freshness`: which folders are outdated but much used, for owners and admins.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -14,35 +14,35 @@ use crate::operations::analytics;
 use crate::routes::Routes;
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// How far back people look.
+/// The periods offered, in days.
 const DAYS: [u32; 3] = [7, 30, 90];
-const USUAL: u32 = 30;
-/// So many folders and documents are drawn; the API tells all that is known.
-const MOST: usize = 30;
+const DEFAULT_DAYS: u32 = 30;
+/// Limit of folders and documents on the page; the API has all.
+const MAX_ROWS: usize = 30;
 const AGES: [&str; 5] = ["A week", "A month", "Three months", "A year", "Older"];
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/freshness", show)
 }
 
-/// How far back is looked.
+/// The period.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-struct Looking {
+struct PageQuery {
     days: Option<String>,
 }
 
-async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let asked = looking.days.as_deref().and_then(|days| days.parse().ok());
-    let days = asked.filter(|days| DAYS.contains(days)).unwrap_or(USUAL);
+    let days = asked.filter(|days| DAYS.contains(days)).unwrap_or(DEFAULT_DAYS);
     let told = analytics::freshness(&visitor.person, Some(days)).await?;
     let base = format!("/w/{}", visitor.here()?.id);
     let page = Page::new("Freshness").crumbs(vec![("Analytics".to_owned(), format!("{base}/analytics"))]);
     Ok(page.show(&visitor, &body(&base, days, &told)))
 }
 
-/// The whole page but its frame; `base` is the workspace's address.
+/// The page without its frame; `base` is the workspace's URL.
 pub(super) fn body(base: &str, days: u32, told: &Freshness) -> Markup {
     html! {
         nav.tabs aria-label="How far back" {
@@ -61,7 +61,7 @@ pub(super) fn body(base: &str, days: u32, told: &Freshness) -> Markup {
 }
 
 fn map(folders: &[FreshnessOfFolder]) -> Markup {
-    let shown = folders.iter().take(MOST);
+    let shown = folders.iter().take(MAX_ROWS);
     let most = shown.clone().flat_map(|folder| folder.retrievals_by_age).max().unwrap_or_default();
     let columns = [
         "Folder",
@@ -97,11 +97,11 @@ fn map(folders: &[FreshnessOfFolder]) -> Markup {
             summary { "The numbers" }
             (part::table("Retrievals by the age of what they returned", &headings, &numbers))
         }
-        @if folders.len() > MOST { p.quiet { "The first " (MOST) " of " (words::grouped(folders.len() as u64)) " folders." } }
+        @if folders.len() > MAX_ROWS { p.quiet { "The first " (MAX_ROWS) " of " (words::grouped(folders.len() as u64)) " folders." } }
     }
 }
 
-/// A cell for each class of age, the stronger the more was found of it.
+/// A heat strip: a cell for each age class, by the share of retrievals.
 fn strip(folder: &FreshnessOfFolder, most: u64) -> Markup {
     let told: Vec<String> = AGES
         .iter()
@@ -118,7 +118,7 @@ fn strip(folder: &FreshnessOfFolder, most: u64) -> Markup {
     }
 }
 
-/// From a quarter to the whole.
+/// An opacity from a quarter to one.
 fn strength(count: u64, most: u64) -> String {
     let percent = 25 + u128::from(count) * 75 / u128::from(most.max(1));
     format!("{:.2}", f64::from(u32::try_from(percent).unwrap_or(100).min(100)) / 100.0)
@@ -127,11 +127,11 @@ fn strength(count: u64, most: u64) -> String {
 fn documents(cited: &[CitedDocument]) -> Markup {
     let mut oldest: Vec<&CitedDocument> =
         cited.iter().filter(|document| document.updated_at.is_some()).collect();
-    // The oldest of the hundred that are found most.
+    // The oldest of the hundred most retrieved.
     oldest.truncate(100);
     oldest.sort_by(|one, other| one.updated_at.cmp(&other.updated_at));
     let rows = html! {
-        @for document in oldest.into_iter().take(MOST) {
+        @for document in oldest.into_iter().take(MAX_ROWS) {
             tr {
                 th scope="row" {
                     a href=(own(&document.url)) { bdi { (document.title) } }
@@ -148,7 +148,7 @@ fn documents(cited: &[CitedDocument]) -> Markup {
     }
 }
 
-/// The address of a page of ours, without the deployment's.
+/// The path of one of our URLs.
 fn own(url: &str) -> &str {
     let host = url.split_once("://").map_or(url, |(_, host)| host);
     host.find('/').and_then(|at| host.get(at..)).unwrap_or("/")

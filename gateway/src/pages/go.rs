@@ -1,4 +1,4 @@
-//! `/w/{id}/go`: pages and things of a workspace by their names. The command palette reads its list.
+//! `/w/{id}/go`: quick navigation: pages and items of a workspace by name. The command palette loads its list.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::TrashKind;
@@ -19,11 +19,11 @@ use crate::operations::{Context, Paging, databases, names, records};
 use crate::routes::Routes;
 use crate::schema::inputs;
 
-inputs!(Asked);
+inputs!(PageQuery);
 
-/// So many of each kind are listed.
-const MOST: u32 = 8;
-/// Records are looked for in so many databases: each is asked by itself.
+/// Limit per kind.
+const MAX_PER_KIND: u32 = 8;
+/// Limit of databases whose records are searched: each takes a request.
 const MOST_DATABASES: u32 = 8;
 
 pub(super) fn routes() -> Routes {
@@ -31,36 +31,36 @@ pub(super) fn routes() -> Routes {
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
-struct Asked {
+struct PageQuery {
     q: Option<String>,
-    /// `file` for files alone, which the editor offers for links.
+    /// `file` for files only, for the editor's link completion.
     kind: Option<String>,
 }
 
-/// Where one can go.
+/// A target of the navigation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct NavigationTarget {
     kind: &'static str,
     name: String,
     address: String,
 }
 
-/// What was found, and what could not be looked for.
+/// The matches, and the failed parts.
 #[derive(Debug, Default)]
 struct Found {
-    places: Vec<Place>,
+    places: Vec<NavigationTarget>,
     problems: Vec<Problem>,
-    /// Not every database was asked for records.
+    /// Whether some databases were not searched.
     is_part: bool,
-    /// There are more folders, databases or memories than were looked through.
+    /// Whether there are more folders, databases or memories than were searched.
     is_part_of_names: bool,
 }
 
 impl Found {
-    fn take(&mut self, found: Result<Vec<Place>, Problem>) {
+    fn take(&mut self, found: Result<Vec<NavigationTarget>, Problem>) {
         match found {
             Ok(found) => self.places.extend(found),
-            // What is wrong with the words is wrong for each of them.
+            // An invalid query fails in every part.
             Err(problem) if self.problems.contains(&problem) => {}
             Err(problem) => self.problems.push(problem),
         }
@@ -68,8 +68,8 @@ impl Found {
 }
 
 /// `GET /w/{id}/go?q=`.
-async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
-    // No name holds control characters, and not every database takes them.
+async fn show(visitor: Visitor, Query(asked): Query<PageQuery>) -> Answer {
+    // No name contains control characters, and not every database accepts them.
     let typed: String = asked.q.unwrap_or_default().chars().filter(|one| !one.is_control()).collect();
     let typed = typed.trim();
     let found = match asked.kind.as_deref() {
@@ -95,7 +95,7 @@ async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
 
 fn list(found: &Found) -> Markup {
     html! {
-        @for problem in &found.problems { p.notice { (words::told(problem)) } }
+        @for problem in &found.problems { p.notice { (words::describe(problem)) } }
         p role="status" {
             (words::count(found.places.len() as u64, "place", "places")) "."
             @if found.is_part { " Records were looked for in the first " (MOST_DATABASES) " databases." }
@@ -109,13 +109,13 @@ fn list(found: &Found) -> Markup {
     }
 }
 
-/// Everything whose name holds the words; a part that fails leaves the others.
+/// Everything whose name contains the words; a part that fails does not affect the others.
 async fn find(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Error> {
     let (here, context) = (visitor.here()?.id, visitor.context()?);
     let first = Paging { limit: Some(MOST_DATABASES), cursor: None };
     let (of_files, named, asked) = tokio::join!(
         found_files(&context, typed),
-        names::find(&context.upstreams, &context.call, typed.to_owned(), Some(MOST)),
+        names::find(&context.upstreams, &context.call, typed.to_owned(), Some(MAX_PER_KIND)),
         databases::list(&context, None, first),
     );
     let mut found = Found::default();
@@ -145,17 +145,17 @@ async fn find(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Err
     Ok(found)
 }
 
-/// The files whose names hold the words.
+/// The files whose names contain the words.
 async fn find_files(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Error> {
     let mut found = Found::default();
     found.take(found_files(&visitor.context()?, typed).await);
     Ok(found)
 }
 
-fn pages(visitor: &Visitor, here: impl std::fmt::Display, typed: &str) -> Vec<Place> {
+fn pages(visitor: &Visitor, here: impl std::fmt::Display, typed: &str) -> Vec<NavigationTarget> {
     let fitting = frame::entries(visitor).filter(|entry| has(entry.title(), typed));
     fitting
-        .map(|entry| Place {
+        .map(|entry| NavigationTarget {
             kind: "page",
             name: entry.title().to_owned(),
             address: format!("/w/{here}{}", entry.path),
@@ -163,17 +163,17 @@ fn pages(visitor: &Visitor, here: impl std::fmt::Display, typed: &str) -> Vec<Pl
         .collect()
 }
 
-async fn found_files(context: &Context, typed: &str) -> Result<Vec<Place>, Problem> {
-    let input = form::input::<SearchFiles>(json!({"query": typed, "limit": MOST}))?;
+async fn found_files(context: &Context, typed: &str) -> Result<Vec<NavigationTarget>, Problem> {
+    let input = form::input::<SearchFiles>(json!({"query": typed, "limit": MAX_PER_KIND}))?;
     let found = files::search(context, input).await?.items;
     Ok(found
         .into_iter()
-        .map(|one| Place { kind: "file", address: places::file(&one.id), name: one.path })
+        .map(|one| NavigationTarget { kind: "file", address: places::file(&one.id), name: one.path })
         .collect())
 }
 
-/// Those of some kinds.
-fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Vec<Place> {
+/// The items of some kinds.
+fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Vec<NavigationTarget> {
     let place = |kind: TrashKind, id: &str, name: &str, path: Option<&str>| {
         let address = match kind {
             TrashKind::Folder => folder_pages::address(here, Some(id)),
@@ -182,7 +182,7 @@ fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Ve
             TrashKind::File | TrashKind::Record => return None,
         };
         let name = path.map_or_else(|| name.to_owned(), |path| format!("{path}/"));
-        Some(Place { kind: kind.as_str(), name, address })
+        Some(NavigationTarget { kind: kind.as_str(), name, address })
     };
     let of_kinds = found.items.iter().filter_map(|item| {
         let kind = TrashKind::from_number(item.kind).filter(|kind| kinds.contains(kind))?;
@@ -191,19 +191,23 @@ fn found_items(here: WorkspaceId, found: &FoundNames, kinds: &[TrashKind]) -> Ve
     of_kinds.collect()
 }
 
-/// The records of a database that hold the words, their titles first.
-async fn found_records(context: &Context, database: &Database, typed: &str) -> Result<Vec<Place>, Problem> {
+/// The records of a database that match the words, title matches first.
+async fn found_records(
+    context: &Context,
+    database: &Database,
+    typed: &str,
+) -> Result<Vec<NavigationTarget>, Problem> {
     let Ok(id) = database.id.parse::<DatabaseId>() else { return Ok(Vec::new()) };
     let selection = records::Selection {
         search: Some(typed.to_owned()),
-        limit: Some(MOST),
+        limit: Some(MAX_PER_KIND),
         ..records::Selection::default()
     };
     let mut found = records::list(context, id, selection).await?.records;
     found.sort_by_key(|record| !has(&record.title, typed));
     Ok(found
         .into_iter()
-        .map(|record| Place {
+        .map(|record| NavigationTarget {
             kind: "record",
             address: places::record(&database.id, &record.id),
             name: format!("{} · {}", record.title, database.name),
@@ -211,7 +215,7 @@ async fn found_records(context: &Context, database: &Database, typed: &str) -> R
         .collect())
 }
 
-/// Whether a name holds the words, whatever the case.
+/// Case-insensitive substring match.
 fn has(name: &str, typed: &str) -> bool {
     name.to_lowercase().contains(&typed.to_lowercase())
 }
@@ -228,7 +232,7 @@ mod tests {
         let mut found = Found::default();
         found.take(wrong());
         found.take(wrong());
-        let place = Place { kind: "file", name: "<b>".to_owned(), address: "/file/x".to_owned() };
+        let place = NavigationTarget { kind: "file", name: "<b>".to_owned(), address: "/file/x".to_owned() };
         found.take(Ok(vec![place]));
         let html = list(&found).into_string();
         assert_eq!(html.matches("is too long").count(), 1, "{html}");

@@ -1,4 +1,4 @@
-//! `/w/{id}/golden`: golden questions with what becomes of them now; pinning them, and unpinning.
+//! `/w/{id}/golden`: golden questions with their current results; pinning and unpinning them.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{DocumentKind, GoldenOutcome, Permission};
@@ -27,17 +27,17 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/golden/{question}/unpin", unpin)
 }
 
-/// The address of the page.
+/// The URL of the page.
 fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/golden")
 }
 
 async fn show(visitor: Visitor) -> Answer {
-    shown(&visitor, None).await
+    show_page(&visitor, None).await
 }
 
-/// The page, with what was wrong with a form.
-async fn shown(visitor: &Visitor, problem: Option<&Problem>) -> Answer {
+/// The page, with the error of a form.
+async fn show_page(visitor: &Visitor, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?.id;
     let listed = golden::list(&visitor.person).await;
     let run = match &listed {
@@ -48,7 +48,7 @@ async fn shown(visitor: &Visitor, problem: Option<&Problem>) -> Answer {
         (part::summary(problem, &[]))
         p.quiet { "A golden question is one of which you know what must be found. Pin them from the results of a search: they are asked each time that this page is opened, and the editor of a file can ask them before you save." }
         @match &listed {
-            Err(problem) => { p.problem role="alert" { (words::told(problem)) } }
+            Err(problem) => { p.problem role="alert" { (words::describe(problem)) } }
             Ok(listed) if listed.is_empty() => (part::empty("No question is pinned yet.", &html! { p { a href={ "/w/" (here) "/search" } { "Search" } } })),
             Ok(listed) => (answers(here, listed, run.as_ref(), visitor.may(Permission::Write))),
         }
@@ -74,9 +74,9 @@ fn answers(
         @for question in listed {
             @let result = results.iter().find(|result| result.question_id == question.id);
             tr {
-                th scope="row" { a href=(asked(here, question)) { bdi { (question.query) } } }
-                td { (wanted(question)) }
-                td { @match result { Some(result) => (told(result)), None => { span.quiet { "Not asked" } } } }
+                th scope="row" { a href=(search_url(here, question)) { bdi { (question.query) } } }
+                td { (expected_answer(question)) }
+                td { @match result { Some(result) => (outcome_details(result)), None => { span.quiet { "Not asked" } } } }
                 td { (part::time(&question.created_at)) " by " bdi { (question.author.name) } }
                 td { @if may_unpin { (part::action(&format!("{}/{}/unpin", address(here), question.id), "Delete", &question.query, &[])) } }
             }
@@ -88,15 +88,15 @@ fn answers(
                 p role="status" { (passed) " of " (words::count(listed.len() as u64, "golden question finds", "golden questions find")) " what it must." }
                 @for note in &run.coverage { p.notice { (words::sentence(&note.message)) } }
             }
-            Some(Err(problem)) => { p.problem role="alert" { "They could not be asked: " (words::told(problem)) } }
+            Some(Err(problem)) => { p.problem role="alert" { "They could not be asked: " (words::describe(problem)) } }
             None => {}
         }
         (part::table("Golden questions", &["Question", "Must be found", "Now", "Pinned", ""], &rows))
     }
 }
 
-/// The search for a question.
-fn asked(here: WorkspaceId, question: &GoldenQuestion) -> String {
+/// The search URL of a question.
+fn search_url(here: WorkspaceId, question: &GoldenQuestion) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("q", &question.query).append_pair("strategy", question.strategy.as_str());
     if let Some(folder) = &question.folder_id {
@@ -105,7 +105,7 @@ fn asked(here: WorkspaceId, question: &GoldenQuestion) -> String {
     format!("/w/{here}/search?{}", query.finish())
 }
 
-fn wanted(question: &GoldenQuestion) -> Markup {
+fn expected_answer(question: &GoldenQuestion) -> Markup {
     html! {
         @match &question.document {
             Some(document) => { a href=(pinned_at(question, &document.page)) { bdi { (document.path) } } }
@@ -117,7 +117,7 @@ fn wanted(question: &GoldenQuestion) -> Markup {
     }
 }
 
-/// The lines that were pinned, with their words, where the document's page has lines.
+/// The link to the pinned lines with their words, if the document's page has lines.
 fn pinned_at(question: &GoldenQuestion, page: &str) -> String {
     let stood = question.start_line.zip(question.end_line).zip(question.content_hash.as_deref());
     match stood.filter(|_| places::has_lines(question.kind)) {
@@ -133,7 +133,7 @@ fn outcome(result: &GoldenResult) -> GoldenOutcome {
     GoldenOutcome::from_number(result.outcome).unwrap_or_default()
 }
 
-fn told(result: &GoldenResult) -> Markup {
+fn outcome_details(result: &GoldenResult) -> Markup {
     let (tone, word) = match outcome(result) {
         GoldenOutcome::Passed => (part::Tone::Ok, "Found"),
         GoldenOutcome::OtherPassage => (part::Tone::Warn, "Another passage"),
@@ -148,15 +148,15 @@ pub(super) struct Passage<'a> {
     pub(super) kind: DocumentKind,
     /// The document.
     pub(super) id: &'a str,
-    /// The first line and the last, where they are known.
+    /// The first and last line, if known.
     pub(super) lines: (Option<u32>, Option<u32>),
     pub(super) content_hash: &'a str,
-    /// Empty where the text is not at hand: any passage of the document will do then.
+    /// Empty if the text is unavailable: then any passage of the document matches.
     pub(super) text: &'a str,
 }
 
 impl<'a> Passage<'a> {
-    /// That of a result.
+    /// The passage of a result.
     pub(super) fn of(result: &'a SearchResult) -> Self {
         let citation = &result.citation;
         Self {
@@ -169,7 +169,7 @@ impl<'a> Passage<'a> {
     }
 }
 
-/// The button that pins a passage; it sends the question along.
+/// The button that pins a passage as the expected answer of the question.
 pub(super) fn pins(here: WorkspaceId, asked: &[(&str, &str)], passage: Passage<'_>) -> Markup {
     let line = |line: Option<u32>| line.map(|line| line.to_string()).unwrap_or_default();
     html! {
@@ -196,11 +196,11 @@ async fn pin(visitor: Visitor, form: Form) -> Answer {
     match pinned {
         Ok(_) => Ok(visitor.done(&address(here), &Notice::Saved)),
         Err(problem) if problem.violations.is_empty() => Err(problem.into()),
-        Err(problem) => shown(&visitor, Some(&problem)).await,
+        Err(problem) => show_page(&visitor, Some(&problem)).await,
     }
 }
 
-/// The input that a form means.
+/// The form as the API's input.
 fn fields(form: &Form) -> Value {
     let mut search = Map::new();
     search.insert("query".to_owned(), json!(form.trimmed("q")));
@@ -239,14 +239,14 @@ async fn unpin(
     Ok(visitor.done(&address(workspace), &Notice::Removed))
 }
 
-/// What an edit would do to the golden questions, for the editor.
+/// The effect of an edit on the golden questions, for the editor.
 pub(super) async fn effects(visitor: &Visitor, file: String, content: String) -> Markup {
     let person = &visitor.person;
     let (listed, checked) = tokio::join!(golden::list(person), golden::check_text(person, file, content));
     effects_of(&listed, &checked)
 }
 
-/// The same of values that a record would have, for its form.
+/// The same for changed values of a record, for its form.
 pub(super) async fn effects_of_record(
     visitor: &Visitor,
     (database, record): (DatabaseId, RecordId),
@@ -263,7 +263,7 @@ fn effects_of(listed: &Result<Vec<GoldenQuestion>, Problem>, checked: &Result<Ed
         h2 { "Golden questions" }
         @match (listed, checked) {
             (Ok(listed), Ok(checked)) => (effect(listed, checked)),
-            (Err(problem), _) | (_, Err(problem)) => { p.problem role="alert" { (words::told(problem)) } }
+            (Err(problem), _) | (_, Err(problem)) => { p.problem role="alert" { (words::describe(problem)) } }
         }
     }
 }
@@ -282,27 +282,27 @@ fn effect(listed: &[GoldenQuestion], checked: &EditCheck) -> Markup {
             p role="status" { (part::badge(part::Tone::Ok, "Fine")) " None of " (words::count(all as u64, "golden question", "golden questions")) " loses its passage by this edit." }
         } @else {
             p role="status" { (part::badge(part::Tone::Warn, "Look")) " " (broken.len()) " of " (words::count(all as u64, "golden question", "golden questions")) " " @if broken.len() == 1 { "loses" } @else { "lose" } " this passage." }
-            (moved(listed, &broken))
+            (rank_changes(listed, &broken))
         }
         @if !gained.is_empty() {
             p { (words::count(gained.len() as u64, "golden question finds", "golden questions find")) " by this edit what was not found before." }
-            (moved(listed, &gained))
+            (rank_changes(listed, &gained))
         }
         @for note in &checked.coverage { p.notice { (words::sentence(&note.message)) } }
         p.hint { "Nothing is saved by this check." }
     }
 }
 
-fn moved(listed: &[GoldenQuestion], effects: &[&EditEffect]) -> Markup {
+fn rank_changes(listed: &[GoldenQuestion], effects: &[&EditEffect]) -> Markup {
     html! {
         ul {
             @for effect in effects {
                 @if let Some(question) = listed.iter().find(|question| question.id == effect.question_id) {
                     li {
                         bdi { (question.query) } ": "
-                        @if let Some(before) = &effect.before { (told(before)) }
+                        @if let Some(before) = &effect.before { (outcome_details(before)) }
                         " now, then "
-                        @if let Some(after) = &effect.after { (told(after)) }
+                        @if let Some(after) = &effect.after { (outcome_details(after)) }
                     }
                 }
             }

@@ -1,5 +1,4 @@
-//! `/w/{id}/health`: which parts of the server answer, how far the index is, how documents from outside stand, which runs wait,
-//! and what fills the storage.
+//! `/w/{id}/health`: the services, the index lag, ingested documents, pending runs, and storage.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::RunStatus;
@@ -17,24 +16,24 @@ use crate::answers::{
 use crate::operations::{Paging, health, imports, sources as connected, syncs};
 use crate::routes::Routes;
 
-/// What each service is for.
-const TOUCHES: [(&str, &str); 5] = [
+/// The purpose of each service.
+const SERVICE_PURPOSES: [(&str, &str); 5] = [
     ("auth", "Signing in, tokens, members. Nothing else works without it."),
     ("content", "Files, databases, memories, trash."),
     ("ingest", "Connected sources and documents from outside."),
     ("retrieval", "Search, scripts, related files, analytics."),
     ("sync", "Directory syncs and imports."),
 ];
-/// Runs of syncs and of imports that are looked at, the newest first: older ones are over.
+/// Only the newest runs of syncs and imports are checked: older ones have ended.
 const RUNS: u32 = 50;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/health", show)
 }
 
-/// What is missing while that service is away.
-pub(super) fn touches(service: &str) -> &'static str {
-    TOUCHES.iter().find(|(of, _)| *of == service).map(|(_, touches)| *touches).unwrap_or_default()
+/// What is unavailable while that service is down.
+pub(super) fn purpose(service: &str) -> &'static str {
+    SERVICE_PURPOSES.iter().find(|(of, _)| *of == service).map(|(_, touches)| *touches).unwrap_or_default()
 }
 
 async fn show(visitor: Visitor) -> Answer {
@@ -63,8 +62,8 @@ async fn show(visitor: Visitor) -> Answer {
     Ok(Page::new("Health").actions(again).live().show(&visitor, &body))
 }
 
-/// What stands in the place of what a service would say.
-fn away(what: &str) -> Markup {
+/// The placeholder for an unavailable service's report.
+fn unavailable(what: &str) -> Markup {
     html! { p.notice { (what) " cannot be told now." } }
 }
 
@@ -74,7 +73,7 @@ fn services(services: &[ServiceHealth]) -> Markup {
             tr {
                 th scope="row" { (service.name) }
                 td { @if service.answers { (parts::badge(Tone::Ok, "Answers")) } @else { (parts::badge(Tone::Wrong, "Does not answer")) } }
-                td { (touches(&service.name)) }
+                td { (purpose(&service.name)) }
             }
         }
     };
@@ -108,7 +107,7 @@ fn index(index: Option<&IndexHealth>) -> Markup {
     }
 }
 
-/// What a feed tells of.
+/// What a feed carries.
 fn feed_word(feed: &str) -> &str {
     match feed {
         "content" => "Files, databases, memories",
@@ -119,7 +118,7 @@ fn feed_word(feed: &str) -> &str {
 
 fn outside(here: WorkspaceId, documents: Option<&DocumentsHealth>) -> Markup {
     let Some(documents) = documents else {
-        return html! { h2 { "Documents from outside" } (away("How they stand")) };
+        return html! { h2 { "Documents from outside" } (unavailable("How they stand")) };
     };
     let row = |label: &str, source: &str, counts: DocumentCounts| {
         let failed = format!("/w/{here}/documents?source={source}&status=failed");
@@ -145,9 +144,9 @@ fn outside(here: WorkspaceId, documents: Option<&DocumentsHealth>) -> Markup {
     }
 }
 
-/// Sources with a run that is not over, and those that do not work.
+/// Sources with a run in progress, and failing ones.
 fn of_sources(here: WorkspaceId, listed: &Result<Vec<ConnectedSource>, Problem>) -> Markup {
-    let Ok(listed) = listed else { return away("How the sources stand") };
+    let Ok(listed) = listed else { return unavailable("How the sources stand") };
     let stands_out = |one: &&ConnectedSource| {
         matches!(
             one.source.status.as_str(),
@@ -163,7 +162,7 @@ fn of_sources(here: WorkspaceId, listed: &Result<Vec<ConnectedSource>, Problem>)
                 @for one in rows {
                     tr {
                         th scope="row" { a href=(places::source(here, &one.source.id)) { bdi { (one.source.name) } } }
-                        td { (sources::standing(&one.source.status)) }
+                        td { (sources::status_badge(&one.source.status)) }
                         td {
                             @if let Some(until) = &one.waiting_until { "until " (parts::time(until)) }
                             @if let Some(error) = &one.source.error { bdi { (words::sentence(error)) } }
@@ -175,13 +174,15 @@ fn of_sources(here: WorkspaceId, listed: &Result<Vec<ConnectedSource>, Problem>)
     }
 }
 
-/// Runs of syncs and imports that are not over.
+/// Runs of syncs and imports in progress.
 fn under_way(
     here: WorkspaceId,
     syncs: Result<Vec<SyncRun>, Problem>,
     imports: Result<Vec<ImportRun>, Problem>,
 ) -> Markup {
-    let (Ok(syncs), Ok(imports)) = (syncs, imports) else { return away("How syncs and imports stand") };
+    let (Ok(syncs), Ok(imports)) = (syncs, imports) else {
+        return unavailable("How syncs and imports stand");
+    };
     let is_open = |status: RunStatus| matches!(status, RunStatus::Queued | RunStatus::Running);
     let of_syncs = syncs.into_iter().map(|run| (format!("/w/{here}/sync/{}", run.id), run.name, run.status));
     let of_imports =
@@ -209,7 +210,7 @@ fn storage(storage: &StorageHealth) -> Markup {
         h2 { "Storage" }
         @match storage.bytes {
             Some(bytes) => { p { (parts::meter("Storage of the plan", bytes.used, bytes.limit, words::bytes)) } }
-            None => { (away("How much is kept in all")) }
+            None => { (unavailable("How much is kept in all")) }
         }
         @if !storage.kinds.is_empty() {
             dl.facts {

@@ -1,4 +1,4 @@
-//! How a person wants the console to look and to be used, kept in a cookie of the browser.
+//! Display preferences of a person, kept in a cookie of the browser.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use http::{HeaderMap, HeaderValue};
 use crate::auth::cookie_value;
 
 const COOKIE: &str = "cairn_look";
-const KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
+const COOKIE_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// The choices.
+/// The preferences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Look {
     pub(crate) theme: Theme,
@@ -32,7 +32,7 @@ macro_rules! choice {
             pub(crate) const ALL: &'static [(Self, &'static str)] =
                 &[(Self::$usual, $usual_word), $((Self::$value, $word)),+];
 
-            /// The choice of that name; of another name what is usual.
+            /// The choice of that name; the default for an unknown one.
             pub(crate) fn named(word: &str) -> Self {
                 Self::ALL.iter().find(|(_, of)| *of == word).map(|(choice, _)| *choice).unwrap_or_default()
             }
@@ -41,7 +41,7 @@ macro_rules! choice {
                 Self::ALL.iter().find(|(choice, _)| *choice == self).map(|(_, word)| *word).unwrap_or_default()
             }
 
-            /// What the document says of it; nothing of what is usual.
+            /// The document's attribute; `None` for the default.
             pub(crate) fn attribute(self) -> Option<&'static str> {
                 (self != Self::default()).then(|| self.word())
             }
@@ -50,30 +50,31 @@ macro_rules! choice {
 }
 
 choice! {
-    /// Light or dark.
+    /// Colour scheme.
     Theme { System = "system", Light = "light", Dark = "dark" }
 }
 choice! {
-    /// How high rows are.
+    /// Row height.
     Density { Comfortable = "comfortable", Dense = "dense" }
 }
 choice! {
-    /// Whether single keys do things (WCAG 2.1.4).
+    /// Whether single-key shortcuts are enabled (WCAG 2.1.4).
     Keys { On = "on", Off = "off" }
 }
 
 impl Look {
-    /// What the request's cookie says.
+    /// The preferences of the request's cookie.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let mut words = cookie_value(headers, COOKIE).unwrap_or_default().split('.');
         let mut next = || words.next().unwrap_or_default();
         Self { theme: Theme::named(next()), density: Density::named(next()), keys: Keys::named(next()) }
     }
 
-    /// The cookie that keeps it.
+    /// The cookie.
     pub(crate) fn cookie(self) -> Option<HeaderValue> {
         let Self { theme, density, keys } = self;
-        let (words, seconds) = ([theme.word(), density.word(), keys.word()].join("."), KEPT.as_secs());
+        let (words, seconds) =
+            ([theme.word(), density.word(), keys.word()].join("."), COOKIE_LIFETIME.as_secs());
         HeaderValue::from_str(&format!("{COOKIE}={words}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax"))
             .ok()
     }

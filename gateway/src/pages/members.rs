@@ -1,4 +1,4 @@
-//! `/w/{id}/members`: who belongs to the workspace, as what, and who is invited. An invitation's link is shown once.
+//! `/w/{id}/members`: the members with their roles, and open invitations. An invitation's link is shown once.
 
 use axum::response::Response;
 use cairn_chassis::clock::Timestamp;
@@ -20,8 +20,8 @@ use crate::operations::invitations;
 use crate::operations::members::{self, AddMember, UpdateMember};
 use crate::routes::Routes;
 
-/// The number of a form: when it was shown.
-const NUMBER: &str = "number";
+/// The idempotency field of a form: when it was rendered.
+const RENDERED_AT: &str = "number";
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -36,35 +36,35 @@ fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/members")
 }
 
-/// What was typed into the form of an invitation.
-struct Typed {
+/// The values of the invitation form.
+struct FormInput {
     email: String,
     role: Role,
     number: i64,
 }
 
 async fn show(visitor: Visitor) -> Answer {
-    let typed = Typed { email: String::new(), role: Role::Editor, number: visitor.now().as_micros() };
+    let typed = FormInput { email: String::new(), role: Role::Editor, number: visitor.now().as_micros() };
     page(&visitor, &typed, None).await
 }
 
-/// Invites somebody, and shows the link. The same form sent again makes nothing: a reload of the page with the link sends it.
+/// Invites a person and shows the link. Resubmitting the same form, as a reload does, creates nothing.
 async fn invite(visitor: Visitor, form: Form) -> Answer {
     let here = visitor.here()?;
-    let typed = Typed {
+    let typed = FormInput {
         email: form.trimmed("email").to_owned(),
         role: form.text("role").parse().unwrap_or(Role::Viewer),
-        number: form.text(NUMBER).parse().unwrap_or_else(|_| visitor.now().as_micros()),
+        number: form.text(RENDERED_AT).parse().unwrap_or_else(|_| visitor.now().as_micros()),
     };
     let input = match form::input::<AddMember>(json!({"email": typed.email, "role": form.text("role")})) {
         Ok(input) => input,
         Err(problem) => return page(&visitor, &typed, Some(&problem)).await,
     };
-    if form.has(NUMBER) && visitor.manages() && is_made(&visitor, here, &typed).await? {
-        return Ok(made_before(&visitor, here, &typed.email));
+    if form.has(RENDERED_AT) && visitor.manages() && is_made(&visitor, here, &typed).await? {
+        return Ok(already_created(&visitor, here, &typed.email));
     }
     match members::add(&visitor.person, here.id, input).await {
-        Ok(added) => Ok(made(&visitor, here, &added.invitation)),
+        Ok(added) => Ok(link_page(&visitor, here, &added.invitation)),
         Err(problem) if matches!(problem.reason, Reason::ValidationError | Reason::LimitExceeded) => {
             page(&visitor, &typed, Some(&problem)).await
         }
@@ -72,8 +72,8 @@ async fn invite(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// Whether that email was invited since the form was shown.
-async fn is_made(visitor: &Visitor, here: &Here, typed: &Typed) -> Result<bool, Problem> {
+/// Whether that email was invited since the form was rendered.
+async fn is_made(visitor: &Visitor, here: &Here, typed: &FormInput) -> Result<bool, Problem> {
     let shown = Timestamp::from_micros(typed.number).as_seconds();
     let open = invitations::list(&visitor.person, here.id).await?;
     Ok(open.iter().any(|invitation| {
@@ -93,7 +93,7 @@ async fn change_role(
     Ok(visitor.done(&address(workspace), &Notice::RoleChanged))
 }
 
-/// Ends a membership; one's own, too.
+/// Ends a membership, possibly one's own.
 async fn remove(visitor: Visitor, PathIds(workspace, user): PathIds<WorkspaceId, UserId>) -> Answer {
     members::remove(&visitor.person, workspace, user).await?;
     let is_own = user.to_string() == visitor.user.id;
@@ -109,7 +109,7 @@ async fn withdraw(
     Ok(visitor.done(&address(workspace), &Notice::Withdrawn))
 }
 
-async fn page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) -> Answer {
+async fn page(visitor: &Visitor, typed: &FormInput, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?;
     let people = members::list(&visitor.person, here.id).await?;
     let open =
@@ -194,7 +194,7 @@ fn invited(here: &Here, open: &[Invitation]) -> Markup {
     parts::table("Open invitations", &["Email", "Role", "By", "Ends", ""], &rows)
 }
 
-fn form(here: &Here, typed: &Typed, problem: Option<&Problem>) -> Markup {
+fn form(here: &Here, typed: &FormInput, problem: Option<&Problem>) -> Markup {
     let roles = Role::ALL.into_iter().map(|role| Choice {
         value: role.as_str(),
         label: words::role(role),
@@ -204,7 +204,7 @@ fn form(here: &Here, typed: &Typed, problem: Option<&Problem>) -> Markup {
         section.card aria-labelledby="invite" {
             h2 #invite { "Invite somebody" }
             form.fields method="post" action=(address(here.id)) {
-                input type="hidden" name=(NUMBER) value=(typed.number);
+                input type="hidden" name=(RENDERED_AT) value=(typed.number);
                 (Field::email("email", "Email").value(&typed.email).problem(problem).render())
                 (parts::choices("role", "Role", roles))
                 div.buttons { button.primary type="submit" data-key="n" { "Invite" } }
@@ -213,7 +213,7 @@ fn form(here: &Here, typed: &Typed, problem: Option<&Problem>) -> Markup {
     }
 }
 
-fn made(visitor: &Visitor, here: &Here, invitation: &Invitation) -> Response {
+fn link_page(visitor: &Visitor, here: &Here, invitation: &Invitation) -> Response {
     let link = invitation.link.as_deref().unwrap_or_default();
     let was_mailed = invitation.mailed == Some(true);
     let body = html! {
@@ -226,7 +226,7 @@ fn made(visitor: &Visitor, here: &Here, invitation: &Invitation) -> Response {
     Page::new("Invited").crumbs(vec![("Members".to_owned(), address(here.id))]).show(visitor, &body)
 }
 
-fn made_before(visitor: &Visitor, here: &Here, email: &str) -> Response {
+fn already_created(visitor: &Visitor, here: &Here, email: &str) -> Response {
     let body = html! {
         p { "This form was sent before: " (email) " is invited, and the link was shown then. Nothing new was made." }
         div.buttons { a.button href=(address(here.id)) { "To the members" } }

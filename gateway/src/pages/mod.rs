@@ -1,13 +1,13 @@
-//! The console: pages for people, rendered here. A page calls the operations that programs and agents have too, keeps no
-//! state, and has no rule that a service lacks; all of it works without a script.
+//! The console: server-rendered pages. A page calls the same operations as programs and agents, keeps no state, and
+//! has no rule that a service lacks; everything works without scripts.
 //!
-//! `docs/CONSOLE.md` says how a page is added.
+//! `docs/CONSOLE.md` explains how to add a page.
 
 mod account;
 mod activity;
 mod analytics;
 mod apps;
-mod asking;
+mod ask_again;
 mod assets;
 mod connect;
 mod databases;
@@ -25,6 +25,7 @@ mod go;
 mod golden;
 mod health;
 mod imports;
+mod live_calls;
 mod look;
 mod members;
 mod memories;
@@ -37,9 +38,9 @@ mod places;
 mod popover;
 mod questions;
 mod reading;
+mod recorded_form;
 mod runs;
 mod search;
-mod seeing;
 mod settings;
 pub(crate) mod sign_in;
 mod sources;
@@ -47,10 +48,9 @@ mod syncs;
 pub(crate) mod text;
 mod tokens;
 mod trash;
-mod typed;
+mod viewer;
 mod visitor;
 mod webhooks;
-mod wire;
 pub(crate) mod words;
 mod workspaces;
 
@@ -59,17 +59,17 @@ use cairn_chassis::status::{Problem, Reason};
 use http::request::Parts;
 
 pub(crate) use self::assets::INVITE_JS;
-pub(crate) use self::failure::Asked;
+pub(crate) use self::failure::PageRequest;
 use self::visitor::{Visitor, see_other};
 use crate::class::{Class, FORM_BYTES, Surface, Who};
 use crate::error::Error;
 use crate::routes::Routes;
 
-/// A page or a form for whoever comes; it may hold secrets.
+/// A page or form for anybody; it may contain secrets.
 const FORM: Class = Class::new(Surface::Page, Who::Anyone).up_to(FORM_BYTES).with_secrets();
-/// A page for whoever is signed in.
+/// A page for signed-in people.
 const PERSON: Class = Class::new(Surface::Page, Who::Person).up_to(FORM_BYTES);
-/// A page of the workspace that the path names as `{id}`.
+/// A page of the workspace in the path.
 const MEMBER: Class = Class::new(Surface::Page, Who::Member).up_to(FORM_BYTES);
 
 type Answer = Result<Response, Error>;
@@ -113,14 +113,14 @@ async fn home(visitor: Visitor) -> Response {
     see_other(&visitor.home())
 }
 
-/// The marks of the pages of a list up to the one that is asked for.
+/// The page tokens of a list up to the requested page.
 fn marks(parts: &Parts) -> Vec<String> {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let marks = query.filter(|(name, value)| name == parts::MARK && !value.is_empty());
     marks.map(|(_, mark)| mark.into_owned()).collect()
 }
 
-/// Whether a list was refused for a mark of its address, of a list that has changed since: then it begins anew.
+/// Whether a list was refused because of a stale page token, so that it starts over.
 fn is_stale(problem: &Problem, trail: &[String]) -> bool {
     problem.reason == Reason::ValidationError && !trail.is_empty()
 }

@@ -1,5 +1,4 @@
-//! What the page after a form says of it. It travels in a cookie of half a minute: a code, and ids of what can be taken
-//! back, never words.
+//! Flash messages after a form, carried by a cookie of half a minute: a code, and ids for Undo, never texts.
 
 mod changed;
 
@@ -12,14 +11,14 @@ use crate::auth::cookie_value;
 
 const COOKIE: &str = "cairn_notice";
 const SECONDS: u32 = 30;
-/// A cookie holds 4 KiB: so many ids fit. What is more can be restored from Trash.
+/// A cookie holds 4 KiB, which fits this many ids. The rest can be restored from Trash.
 const MOST_ITEMS: usize = 90;
 
-/// What was done.
+/// The outcome of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
     Saved,
-    /// As it was written, though programs will stumble over it.
+    /// Saved despite a syntax error.
     SavedOdd,
     Created,
     Deleted,
@@ -53,13 +52,13 @@ pub(crate) enum Notice {
     RollingBack,
     RunDeleted,
     RecordsImported,
-    /// These are in trash now.
+    /// Items that were moved to trash.
     Trashed(Vec<(TrashKind, Uuid)>),
-    /// One write changed many items.
+    /// A bulk change.
     Changed(Changed),
 }
 
-/// All but the one with ids: their codes and sentences.
+/// The notices without ids: their codes and sentences.
 const PLAIN: [(Notice, &str, &str); 34] = [
     (Notice::Saved, "saved", "Saved."),
     (Notice::SavedOdd, "odd", "Saved. Something in it is no valid YAML: the page of the file says what."),
@@ -104,7 +103,7 @@ const TRASHED: &str = "trashed";
 const CHANGED: &str = "changed";
 
 impl Notice {
-    /// What the request's cookie says; a cookie that anybody could have made up says only what these codes can.
+    /// The notice of the request's cookie; a forged cookie can only select one of these sentences.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let (code, items) = {
             let text = cookie_value(headers, COOKIE)?;
@@ -147,7 +146,7 @@ impl Notice {
         written(&format!("{TRASHED}{}", ids.collect::<String>()), SECONDS)
     }
 
-    /// The cookie that takes it away: it is shown once.
+    /// The cookie that removes it: a notice is shown once.
     pub(crate) fn no_cookie() -> Option<HeaderValue> {
         written("", 0)
     }

@@ -1,4 +1,4 @@
-//! `/w/{id}`: a workspace at a glance, and until an agent has come, how to connect one. It follows what happens.
+//! `/w/{id}`: the overview of a workspace, with setup steps until an agent has connected. It is updated live.
 
 use std::sync::Arc;
 
@@ -9,33 +9,39 @@ use maud::{Markup, html};
 use super::activity::row;
 use super::connect;
 use super::frame::Page;
+use super::live_calls::{self, LiveListQuery};
 use super::parts::{self, Tone};
 use super::visitor::{Here, Visitor};
-use super::wire::{self, Shown};
 use super::{Answer, MEMBER, places, words};
 use crate::answers::{ActivityEntry, IndexState, Indexing, WorkspaceOverview, time};
 use crate::error::Error;
 use crate::events::Events;
 use crate::extract::Query;
-use crate::operations::activity::{self, Asked};
+use crate::operations::activity::{self, ActivityFilter};
 use crate::operations::{Paging, overview};
 use crate::routes::Routes;
 
-/// Changes that are told.
+/// Recent changes shown.
 const LATEST: u32 = 10;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}", show)
 }
 
-async fn show(State(events): State<Arc<Events>>, visitor: Visitor, Query(shown): Query<Shown>) -> Answer {
+async fn show(
+    State(events): State<Arc<Events>>,
+    visitor: Visitor,
+    Query(shown): Query<LiveListQuery>,
+) -> Answer {
     let here = visitor.here()?;
     let context = visitor.context()?;
     let latest = Paging { limit: Some(LATEST), cursor: None };
     let (held, clients, done) = tokio::try_join!(
         async { overview::counts(&context).await.map_err(Error::from) },
         connect::clients(&visitor),
-        async { activity::list(&visitor.person, Asked::default(), latest).await.map_err(Error::from) },
+        async {
+            activity::list(&visitor.person, ActivityFilter::default(), latest).await.map_err(Error::from)
+        },
     )?;
     let base = format!("/w/{}", here.id);
     let body = html! {
@@ -45,7 +51,7 @@ async fn show(State(events): State<Arc<Events>>, visitor: Visitor, Query(shown):
         section #held data-live="change changes" { (counts(&base, &held)) }
         (failing(here.id, &held))
         section #indexing data-live="index" { (index(&held.indexing)) }
-        (wire::section(here.id, &events.recent(here.id), &shown))
+        (live_calls::section(here.id, &events.recent(here.id), &shown))
         @if visitor.manages() && held.indexing.state != IndexState::Unavailable { (answers(&base)) }
         (parts::question_log(visitor.question_log_days()))
         section #changed data-live="change changes" { (changes(here, &done.entries)) }
@@ -53,7 +59,7 @@ async fn show(State(events): State<Arc<Events>>, visitor: Visitor, Query(shown):
     Ok(Page::new("Overview").live().show(&visitor, &body))
 }
 
-/// What is done in a new workspace, until an agent has come.
+/// The setup steps of a new workspace, until an agent has connected.
 fn steps(base: &str, has_files: bool) -> Markup {
     html! {
         section.card aria-labelledby="steps" {
@@ -89,7 +95,7 @@ fn counts(base: &str, held: &WorkspaceOverview) -> Markup {
     }
 }
 
-/// Sources that bring nothing new until somebody does something.
+/// Sources that need attention before they bring anything new.
 fn failing(workspace: WorkspaceId, held: &WorkspaceOverview) -> Markup {
     let words = [("failed", "Failed"), ("needs_credentials", "Needs credentials")];
     let word = |status: &str| words.into_iter().find(|(known, _)| *known == status).map(|(_, word)| word);
@@ -109,19 +115,19 @@ fn failing(workspace: WorkspaceId, held: &WorkspaceOverview) -> Markup {
     }
 }
 
-/// What agents found nothing for is told by the page of analytics, which takes its time.
+/// The analytics page tells what agents found nothing for; that takes longer.
 fn answers(base: &str) -> Markup {
     let page = format!("{base}/analytics?days=7");
     html! { p #answers data-load=(page) { a href=(page) { "How questions were answered in the last 7 days" } } }
 }
 
-/// How far the index is, in words.
+/// The state of the index, in words.
 fn index(indexing: &Indexing) -> Markup {
     let behind = indexing.changes_behind.unwrap_or_default();
     search(indexing.state, behind, indexing.changes_without_meaning.unwrap_or_default())
 }
 
-/// The same of these numbers of changes.
+/// The same from these numbers of pending changes.
 pub(super) fn search(state: IndexState, behind: u64, without_meaning: u64) -> Markup {
     let (tone, word, sentence) = match state {
         IndexState::Current => (Tone::Ok, "Current", "Searches find every change.".to_owned()),
@@ -146,7 +152,7 @@ pub(super) fn search(state: IndexState, behind: u64, without_meaning: u64) -> Ma
     }
 }
 
-/// What was done last; deletions too.
+/// Recent activity, including deletions.
 fn changes(here: &Here, entries: &[ActivityEntry]) -> Markup {
     html! {
         h2 { "Changed last" }

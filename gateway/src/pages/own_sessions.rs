@@ -1,4 +1,4 @@
-//! Where a person is signed in.
+//! The person's sessions.
 
 use cairn_chassis::status::Problem;
 use maud::{Markup, html};
@@ -7,7 +7,7 @@ use super::parts::{self, Tone};
 use super::words;
 use crate::answers::OwnSession;
 
-/// What of a browser's name says which it is, the more special first: most of them name others, too.
+/// Browsers by their mark in the user agent, most specific first: most user agents contain those of others, too.
 const BROWSERS: [(&str, &str); 6] = [
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),
@@ -24,13 +24,15 @@ const SYSTEMS: [(&str, &str); 6] = [
     ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
 ];
-const LONGEST: usize = 60;
+const MAX_NAME_LENGTH: usize = 60;
 
-/// The list, each with a button that ends it but the one at hand: that is for signing out.
+/// The list with a button to end each session but the current one, which signing out ends.
 pub(super) fn list(listed: &Result<Vec<OwnSession>, Problem>) -> Markup {
     let sessions = match listed {
         Ok(sessions) => sessions,
-        Err(problem) => return html! { p { (words::told(problem)) " " a href="/account" { "Try again" } } },
+        Err(problem) => {
+            return html! { p { (words::describe(problem)) " " a href="/account" { "Try again" } } };
+        }
     };
     let rows = html! {
         @for session in sessions {
@@ -46,7 +48,7 @@ pub(super) fn list(listed: &Result<Vec<OwnSession>, Problem>) -> Markup {
     parts::table("Where you are signed in", &["Opened with", "From", "Opened", "Last used", ""], &rows)
 }
 
-/// What a browser or a program is called, from what it says of itself.
+/// A short name from a user agent.
 pub(super) fn agent(named: &str) -> String {
     let of = |known: &[(&str, &'static str)]| {
         known.iter().find(|(sign, _)| named.contains(sign)).map(|(_, name)| *name)
@@ -55,7 +57,7 @@ pub(super) fn agent(named: &str) -> String {
         (Some(browser), Some(system)) => format!("{browser} on {system}"),
         (Some(browser), None) => browser.to_owned(),
         (None, _) if named.trim().is_empty() => "Something that did not name itself".to_owned(),
-        (None, _) => named.chars().take(LONGEST).collect(),
+        (None, _) => named.chars().take(MAX_NAME_LENGTH).collect(),
     }
 }
 
@@ -88,6 +90,6 @@ mod tests {
         ] {
             assert_eq!(agent(named), name);
         }
-        assert_eq!(agent(&"é".repeat(200)).chars().count(), LONGEST);
+        assert_eq!(agent(&"é".repeat(200)).chars().count(), MAX_NAME_LENGTH);
     }
 }

@@ -1,5 +1,5 @@
-//! The command palette: a dialog that every page of a workspace has. Its module lists the page's own places and actions at once and
-//! asks `/w/{id}/go` for the rest; without a script its form opens that page.
+//! The command palette: a dialog on every page of a workspace. Its module lists the page's own links and actions at
+//! once and loads the rest from `/w/{id}/go`; without scripts its form opens that page.
 
 use maud::{Markup, html};
 
@@ -8,12 +8,12 @@ use super::visitor::Here;
 
 const DIALOG: &str = "palette";
 
-/// The page that finds things by their names.
+/// The page that finds items by name.
 pub(super) fn address(here: &Here) -> String {
     format!("/w/{}/go", here.id)
 }
 
-/// What opens it.
+/// The button that opens it.
 pub(super) fn button(here: Option<&Here>) -> Markup {
     html! {
         @if here.is_some() {

@@ -1,5 +1,5 @@
-//! Forms behind buttons, without a script. One that was refused stands in the page itself, with what was typed and with what is
-//! wrong: nobody types a word twice.
+//! Forms in popovers, without scripts. A rejected form is rendered open in the page, with its input and errors, so
+//! that nobody has to retype anything.
 
 use cairn_chassis::status::{Problem, Reason};
 use maud::{Markup, html};
@@ -7,16 +7,16 @@ use maud::{Markup, html};
 use super::form::Form;
 use super::parts::Field;
 
-/// A form that was sent and refused.
+/// A rejected form.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused<'a> {
-    /// Which one: the id of what its button opens.
+    /// The id of its popover.
     pub(super) of: &'a str,
     pub(super) form: &'a Form,
     pub(super) problem: &'a Problem,
 }
 
-/// Whether a problem is shown at the form that it is about; others are pages of their own.
+/// Whether a problem is shown at its form; others are pages of their own.
 pub(super) fn is_of_a_form(problem: &Problem) -> bool {
     let by_itself = matches!(
         problem.reason,
@@ -25,20 +25,20 @@ pub(super) fn is_of_a_form(problem: &Problem) -> bool {
     by_itself || !problem.violations.is_empty()
 }
 
-/// What the fields of a form hold: what was typed before it was refused, else what there is.
+/// The values of a form's fields: the rejected input, else the current values.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Filled<'a> {
+pub(super) struct FormValues<'a> {
     id: &'a str,
     refused: Option<Refused<'a>>,
 }
 
-impl<'a> Filled<'a> {
-    /// Of the form of that id.
+impl<'a> FormValues<'a> {
+    /// For the form with that id.
     pub(super) fn new(id: &'a str, refused: Option<Refused<'a>>) -> Self {
         Self { id, refused: refused.filter(|refused| refused.of == id) }
     }
 
-    /// What was typed, when it was refused.
+    /// The input, if it was rejected.
     pub(super) fn form(self) -> Option<&'a Form> {
         self.refused.map(|refused| refused.form)
     }
@@ -50,7 +50,7 @@ impl<'a> Filled<'a> {
         self.refused.map_or(otherwise, |refused| refused.form.text(name))
     }
 
-    /// The same of what may be absent, as the folder of something in the root is.
+    /// The same for optional values, such as the folder of an item in the root.
     pub(super) fn choice<'b>(self, name: &str, otherwise: Option<&'b str>) -> Option<&'b str>
     where
         'a: 'b,
@@ -59,8 +59,8 @@ impl<'a> Filled<'a> {
         typed.unwrap_or(otherwise)
     }
 
-    /// A field with what it holds. The summary of a page leads to the fields of the form that was refused; those of the others
-    /// have ids of their own.
+    /// A field with its value. The page's error summary links to the fields of the rejected form; those of other
+    /// forms have ids of their own.
     pub(super) fn field<'b>(self, field: Field<'b>, otherwise: &'b str) -> Field<'b>
     where
         'a: 'b,
@@ -73,7 +73,7 @@ impl<'a> Filled<'a> {
     }
 }
 
-/// The buttons of a page that open forms.
+/// The popovers of a page and their buttons.
 #[derive(Debug)]
 pub(super) struct Popovers<'a> {
     refused: Option<Refused<'a>>,
@@ -86,15 +86,15 @@ impl<'a> Popovers<'a> {
         Self { refused, buttons: Vec::new(), open: html! {} }
     }
 
-    /// One more; the key presses it.
+    /// Adds a popover; `key` is its keyboard shortcut.
     pub(super) fn add(
         &mut self,
         id: &'a str,
         label: &str,
         key: Option<&str>,
-        form: impl FnOnce(Filled<'a>) -> Markup,
+        form: impl FnOnce(FormValues<'a>) -> Markup,
     ) {
-        let filled = Filled::new(id, self.refused);
+        let filled = FormValues::new(id, self.refused);
         let form = form(filled);
         if filled.form().is_some() {
             self.open = html! { section.card.again aria-label=(label) { h2 { (label) } (form) } };
@@ -107,7 +107,7 @@ impl<'a> Popovers<'a> {
         html! { @for button in &self.buttons { (button) } }
     }
 
-    /// The form that was refused, open.
+    /// The rejected form, open.
     pub(super) fn open(&self) -> &Markup {
         &self.open
     }

@@ -1,4 +1,4 @@
-//! How a run stands, of an import or of a sync: in words, with what may be done about it.
+//! The state of an import or sync run in words, with its actions.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::Author;
@@ -12,15 +12,15 @@ use super::visitor::Visitor;
 use super::words;
 use crate::error::Error;
 
-/// What is told of any run.
+/// What all kinds of runs have in common.
 #[derive(Debug)]
-pub(super) struct Standing<'a> {
-    /// Of its page.
+pub(super) struct RunSummary<'a> {
+    /// The URL of its page.
     pub(super) address: &'a str,
     pub(super) status: RunStatus,
     pub(super) total: u64,
     pub(super) processed: u64,
-    /// Those that are known by now.
+    /// The warnings known so far.
     pub(super) warnings: u64,
     pub(super) place: Option<u64>,
     pub(super) error: Option<&'a str>,
@@ -31,7 +31,7 @@ pub(super) struct Standing<'a> {
     pub(super) rollback_until: Option<&'a str>,
 }
 
-/// The state in words.
+/// The badge of a status.
 pub(super) fn badge(status: RunStatus) -> Markup {
     let (tone, word) = match status {
         RunStatus::Ready => (Tone::Plain, "Ready"),
@@ -46,7 +46,7 @@ pub(super) fn badge(status: RunStatus) -> Markup {
     part::badge(tone, word)
 }
 
-/// Who asked for it.
+/// The author of the run.
 pub(super) fn by(author: Option<&Author>) -> Markup {
     html! {
         @match author {
@@ -56,13 +56,13 @@ pub(super) fn by(author: Option<&Author>) -> Markup {
     }
 }
 
-impl Standing<'_> {
-    /// Whether somebody works on it, or will: the page follows it.
+impl RunSummary<'_> {
+    /// Whether the run is queued or in progress, so that its page polls.
     pub(super) const fn is_busy(&self) -> bool {
         matches!(self.status, RunStatus::Queued | RunStatus::Running)
     }
 
-    /// The state, how far it is, and who asked for it when.
+    /// The state, the progress, and the author with the time.
     pub(super) fn markup(&self) -> Markup {
         html! {
             p { (badge(self.status)) " " (self.sentence()) }
@@ -119,7 +119,7 @@ impl Standing<'_> {
         }
     }
 
-    /// Start or Resume, and Cancel, for whoever may write.
+    /// Start or Resume, and Cancel, with the permission to write.
     pub(super) fn forms(&self, visitor: &Visitor) -> Markup {
         let (base, began) = (self.address, self.started_at.is_some());
         let is_startable = self.status.is_startable();
@@ -136,7 +136,7 @@ impl Standing<'_> {
         }
     }
 
-    /// Roll back, for whoever may delete, as long as it can be. `told` says what that does.
+    /// Roll back, with the permission to delete, while that is possible. `told` describes the effect.
     pub(super) fn rollback(&self, visitor: &Visitor, told: &Markup) -> Markup {
         let Some(until) = self.rollback_until.filter(|until| *until > visitor.now().to_rfc3339().as_str())
         else {
@@ -153,7 +153,7 @@ impl Standing<'_> {
     }
 }
 
-/// A list of the page with its address, how many it has, and whether it is the one that is shown.
+/// A tab: a list of the page with its URL and count, and whether it is selected.
 pub(super) struct Tab {
     pub(super) address: String,
     pub(super) label: String,
@@ -171,14 +171,14 @@ pub(super) fn tabs(name: &str, tabs: &[Tab]) -> Markup {
     }
 }
 
-/// The last value of a name in the query of a page; empty without one.
-pub(super) fn asked(parts: &Parts, name: &str) -> String {
+/// The last value of a query parameter; empty without one.
+pub(super) fn query_param(parts: &Parts, name: &str) -> String {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     query.filter(|(of, _)| of == name).last().map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
-/// Whether a form about a run that was refused is answered with the run's page, which then says why: its state does not
-/// allow it now, or the plan has no room for it.
+/// Whether a refused action on a run is reported on the run's page: its state does not allow the action, or the plan
+/// has no room for it.
 pub(super) const fn is_told_there(problem: &Problem) -> bool {
     matches!(
         problem.reason,
@@ -192,7 +192,7 @@ pub(super) const fn is_told_there(problem: &Problem) -> bool {
     )
 }
 
-/// What went wrong, on top of the page.
+/// The error at the top of the page.
 pub(super) fn problem(problem: Option<&Problem>) -> Markup {
     let Some(known) = problem else { return html! {} };
     if known.reason != Reason::LimitExceeded {
@@ -220,7 +220,7 @@ fn limit_named(path: &str) -> &str {
     }
 }
 
-/// A page that may have a problem to tell, with the status that the problem has.
+/// The page with its error and the error's status.
 pub(super) fn with_problem<'a>(page: Page<'a>, problem: Option<&Problem>) -> Page<'a> {
     match problem {
         Some(problem) => page.with_error(Error::from(problem.clone()).status),
@@ -234,8 +234,8 @@ mod tests {
 
     use super::*;
 
-    fn standing(status: RunStatus) -> Standing<'static> {
-        Standing {
+    fn standing(status: RunStatus) -> RunSummary<'static> {
+        RunSummary {
             address: "/w/1/sync/2",
             status,
             total: 1_204,

@@ -1,9 +1,9 @@
-//! `/w/{id}/search`: what an agent would find, with how it came about; and scripts over the workspace.
+//! `/w/{id}/search`: search with an explanation of the ranking; and scripts over the workspace.
 
+mod absence;
 #[cfg(test)]
 mod checks;
-mod copied;
-mod missing;
+mod snippets;
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::asking::{self, AskAgain};
+use super::ask_again::{self, AskAgain};
 use super::frame::Page;
 use super::parts as part;
-use super::seeing::Seeing;
+use super::viewer::Viewer;
 use super::visitor::Visitor;
 use super::{Answer, MEMBER, folders, form, golden, places, words};
 use crate::answers::{Citation, ScriptAnswer, SearchAnswer, SearchResult, Source};
@@ -36,9 +36,9 @@ use crate::origin::Origins;
 use crate::routes::Routes;
 use crate::schema::inputs;
 
-inputs!(Asked);
+inputs!(SearchQuery);
 
-/// What the fields of the input are called here, and for people.
+/// The form names of input fields.
 const NAMES: [(&str, &str); 3] = [("query", "q"), ("folderId", "folder"), ("sourceIds", "source")];
 const LABELS: [(&str, &str); 5] = [
     ("q", "Question"),
@@ -47,21 +47,21 @@ const LABELS: [(&str, &str); 5] = [
     ("strategy", "Strategy"),
     ("mode", "Mode"),
 ];
-/// It may wait for the index, and a script may scan.
+/// May wait for the index, and scripts may scan.
 const PATIENT: Class = MEMBER.patient().costing(Cost::SEARCH);
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(PATIENT, "/w/{id}/search", show).get(
         PATIENT,
         "/w/{id}/search/absence",
-        missing::show,
+        absence::show,
     )
 }
 
 /// What is asked.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct SearchQuery {
     q: Option<String>,
     strategy: Option<String>,
     mode: Option<String>,
@@ -78,7 +78,7 @@ struct Asked {
     after: Option<String>,
 }
 
-impl Asked {
+impl SearchQuery {
     fn query(&self) -> &str {
         self.q.as_deref().unwrap_or_default().trim()
     }
@@ -87,9 +87,9 @@ impl Asked {
         self.folder.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// The same, for the texts that it leads to.
+    /// What to ask again from the cited texts.
     fn again(&self) -> Option<AskAgain> {
-        AskAgain::search(missing::chosen(self).chain(self.seen_as.as_deref().map(|token| ("as", token))))
+        AskAgain::search(absence::chosen(self).chain(self.seen_as.as_deref().map(|token| ("as", token))))
     }
 
     fn is_script(&self) -> bool {
@@ -101,25 +101,25 @@ impl Asked {
 async fn show(
     State(origins): State<Arc<Origins>>,
     visitor: Visitor,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<SearchQuery>,
     headers: HeaderMap,
 ) -> Answer {
     let base = format!("/w/{}/search", visitor.here()?.id);
-    let seeing = Seeing::of(&visitor, asked.seen_as.as_deref()).await?;
+    let seeing = Viewer::of(&visitor, asked.seen_as.as_deref()).await?;
     let context = seeing.visitor.context()?;
     let body = if asked.is_script() {
         let script = asked.script.as_deref().unwrap_or_default();
         let answer = if script.trim().is_empty() { None } else { Some(run(&context, script).await) };
         script_page(&base, script, answer.as_ref())
     } else {
-        let places = Narrowing::of(&context).await?;
+        let places = FilterChoices::of(&context).await?;
         let answer = if asked.query().is_empty() {
             None
         } else {
             let found = find(&context, &asked).await;
             Some(found.map_err(|problem| form::renamed(problem, &NAMES)))
         };
-        let copied = || copied::ways(&asked, origins.base_url(&headers).as_deref());
+        let copied = || snippets::blocks(&asked, origins.base_url(&headers).as_deref());
         search_page(&visitor, &asked, &places, &seeing, answer.as_ref(), copied)?
     };
     let body = html! {
@@ -133,20 +133,20 @@ async fn show(
     Ok(Page::new("Search").show(&visitor, &body))
 }
 
-/// What a question can be narrowed to.
-struct Narrowing {
+/// The choices of the filters.
+struct FilterChoices {
     tree: folders::Tree,
     sources: Vec<Source>,
 }
 
-impl Narrowing {
+impl FilterChoices {
     async fn of(context: &Context) -> Result<Self, Problem> {
         let (tree, sources) = tokio::join!(folders::Tree::of(context), sources::list(context));
-        // Without the service that keeps them there is no choice of sources.
+        // Without svc-ingest there is no choice of sources.
         Ok(Self { tree: tree?, sources: sources.map(|listed| listed.items).unwrap_or_default() })
     }
 
-    /// The field that chooses a source; nothing where there is none.
+    /// The source selector; empty without sources.
     fn source(&self, chosen: Option<&str>) -> Markup {
         if self.sources.is_empty() {
             return html! {};
@@ -161,16 +161,16 @@ impl Narrowing {
     }
 }
 
-async fn find(context: &Context, asked: &Asked) -> Result<SearchAnswer, Problem> {
+async fn find(context: &Context, asked: &SearchQuery) -> Result<SearchAnswer, Problem> {
     let mut fields = fields(asked);
     fields.insert("explain".to_owned(), json!(true));
     let input = form::input::<SearchContext>(Value::Object(fields))?;
-    let freshness = Freshness { after: asking::after(asked.after.as_deref()), wait: None };
+    let freshness = Freshness { after: ask_again::after(asked.after.as_deref()), wait: None };
     search::search(context, input, freshness).await
 }
 
-/// The input of the search that is asked for.
-fn fields(asked: &Asked) -> Map<String, Value> {
+/// The input of the search.
+fn fields(asked: &SearchQuery) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("query".to_owned(), json!(asked.query()));
     let chosen = [("strategy", &asked.strategy), ("mode", &asked.mode), ("folderId", &asked.folder)];
@@ -192,18 +192,18 @@ async fn run(context: &Context, script: &str) -> Result<ScriptAnswer, Problem> {
 
 fn search_page(
     visitor: &Visitor,
-    asked: &Asked,
-    places: &Narrowing,
-    seeing: &Seeing,
+    asked: &SearchQuery,
+    places: &FilterChoices,
+    seeing: &Viewer,
     answer: Option<&Result<SearchAnswer, Problem>>,
     copied: impl Fn() -> Markup,
 ) -> Result<Markup, Error> {
     let here = visitor.here()?.id;
     let base = format!("/w/{here}/search");
-    // Who may write pins.
+    // Pinning needs the right to write.
     let pins = |result: &SearchResult| {
         let may = visitor.may(Permission::Write);
-        let question = || missing::chosen(asked).collect::<Vec<_>>();
+        let question = || absence::chosen(asked).collect::<Vec<_>>();
         may.then(|| golden::pins(here, &question(), golden::Passage::of(result)))
     };
     Ok(html! {
@@ -212,22 +212,22 @@ fn search_page(
             (seeing.field())
             button.primary type="submit" { "Search" }
         }
-        (super::seeing::note(&seeing.visitor))
+        (super::viewer::note(&seeing.visitor))
         @match answer {
             None => { p.quiet { "Ask as an agent would: a question, or words. " a href={ "/w/" (here) "/golden" } { "Golden questions" } " are asked again and again." } }
             Some(Err(problem)) => (part::summary(Some(problem), &LABELS)),
             Some(Ok(answer)) => {
-                (asking::note(&asking::after(asked.after.as_deref())))
+                (ask_again::note(&ask_again::after(asked.after.as_deref())))
                 (results(answer, &seeing.visitor, asked.again().as_ref(), pins))
                 (copied())
-                (missing::door(&base, asked, answer.results.is_empty()))
+                (absence::question_form(&base, asked, answer.results.is_empty()))
             }
         }
     })
 }
 
-/// The fields of a question, with what was asked.
-fn question(asked: &Asked, places: &Narrowing) -> Markup {
+/// The search form with its current values.
+fn question(asked: &SearchQuery, places: &FilterChoices) -> Markup {
     let strategies = Strategy::ALL.into_iter().map(Strategy::as_str);
     let modes = Mode::ALL.into_iter().map(Mode::as_str);
     html! {
@@ -288,7 +288,7 @@ fn found(
     }
 }
 
-/// The passage, with the lines marked that answer.
+/// The passage with the matching lines highlighted.
 fn marked(result: &SearchResult) -> Markup {
     let first = result.citation.start_line.unwrap_or(1);
     let answers =
@@ -301,7 +301,7 @@ fn marked(result: &SearchResult) -> Markup {
     }
 }
 
-/// Where a result stands; its words go along where the text of then is not kept.
+/// The location of a result; its words are carried in the URL if the cited text is not kept.
 pub(super) fn chip_of(result: &SearchResult, again: Option<&AskAgain>) -> Markup {
     linked(&result.citation, address_of(result, again))
 }
@@ -315,19 +315,19 @@ fn address_of(result: &SearchResult, again: Option<&AskAgain>) -> Option<String>
     address(citation, result.database_id.as_deref(), &quote, again)
 }
 
-/// Where a passage stands: a link to its lines where there is a page for it. That of a record is its database's. A file
-/// takes along what is to be asked again once it is mended.
+/// The location of a passage: a link to its lines if it has a page, for a record that of its database. A file's link
+/// carries what to ask again.
 pub(super) fn chip(citation: &Citation, database: Option<&str>, again: Option<&AskAgain>) -> Markup {
     linked(citation, address(citation, database, "", again))
 }
 
-/// The headings that the passage stands under.
+/// The headings of the passage.
 pub(super) fn heading(citation: &Citation) -> Markup {
     let path = citation.heading_path.join(" › ");
     html! { @if !path.is_empty() { " " span.quiet { bdi { (path) } } } }
 }
 
-/// Which text it was, and when that was written.
+/// The hash of the text and when it was written.
 fn stamp(citation: &Citation) -> String {
     const SHORT: usize = 19;
     let hash: String = citation.content_hash.chars().take(SHORT).collect();
@@ -361,9 +361,9 @@ fn address(
     Some(match stood.filter(|_| places::has_lines(citation.kind)) {
         Some((start, end)) => {
             let lines = format!("{page}?lines={start}-{end}&hash={}{quote}", citation.content_hash);
-            format!("{}#L{start}", asking::carried(&lines, again))
+            format!("{}#L{start}", ask_again::carried(&lines, again))
         }
-        None => asking::carried(&page, again),
+        None => ask_again::carried(&page, again),
     })
 }
 
@@ -382,7 +382,7 @@ pub(super) fn number(value: f64) -> String {
     format!("{value:.3}")
 }
 
-/// How a score came about.
+/// The ranking of a result.
 fn traced(place: usize, trace: &Trace) -> Markup {
     let rows = html! {
         @for one in &trace.subqueries {
@@ -406,7 +406,7 @@ fn traced(place: usize, trace: &Trace) -> Markup {
     }
 }
 
-/// What a list is called for people.
+/// The name of a ranking list for people.
 fn list(kind: &str) -> String {
     match kind {
         "lex" | "keyword" => "Words (keyword)".to_owned(),

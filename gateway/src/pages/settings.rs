@@ -1,5 +1,4 @@
-//! `/w/{id}/settings`: the workspace's name, who publishes, what it uses of what its plan limits, whether questions are kept,
-//! and its end.
+//! `/w/{id}/settings`: the workspace's name, publishing rights, usage, question log, and deletion.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::domain::Publishers;
@@ -46,7 +45,7 @@ async fn change_publishers(visitor: Visitor, form: Form) -> Answer {
     Ok(visitor.done(&address(visitor.here()?), &Notice::Saved))
 }
 
-/// Keeps questions for so many days, or none.
+/// Sets the retention of the question log in days, or switches it off.
 async fn change_question_log(visitor: Visitor, form: Form) -> Answer {
     let days = match form.trimmed("days") {
         "off" => Value::Null,
@@ -62,7 +61,7 @@ async fn change(visitor: &Visitor, fields: Value) -> Result<(), Problem> {
     workspaces::update(&visitor.person, here.id, input).await.map(drop)
 }
 
-/// Deletes the workspace whose name was typed.
+/// Deletes the workspace, confirmed by typing its name.
 async fn delete(visitor: Visitor, form: Form) -> Answer {
     let here = visitor.here()?;
     if form.text("typed") != here.name {

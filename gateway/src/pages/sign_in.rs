@@ -1,4 +1,4 @@
-//! Signing in: the form, which stands on a page of its own and in front of an agent's request for access, and signing out.
+//! Sign-in and sign-out: the form, also used in the consent flow of agents.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -21,11 +21,11 @@ use crate::operations::sessions::Sessions;
 use crate::routes::Routes;
 use std::sync::Arc;
 
-/// Where a sign-in by the provider begins.
+/// The start of a sign-in by the identity provider.
 pub(crate) const PROVIDER_START: &str = "/oauth/oidc/start";
 const PAGE: &str = "/sign-in";
-/// As much as a sign-in by the provider carries along.
-const LONGEST_PATH: usize = 2_800;
+/// The limit of a return path in an OIDC sign-in.
+const MAX_PATH_LENGTH: usize = 2_800;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(FORM, PAGE, ask).post(FORM.costing(Cost::PASSWORD), PAGE, answer).post(
@@ -35,17 +35,17 @@ pub(super) fn routes() -> Routes {
     )
 }
 
-/// The form in which people say who they are.
+/// The sign-in form.
 #[derive(Debug)]
 pub(crate) struct SignInForm<'a> {
     pub(crate) action: &'a str,
-    /// A field that travels along: its name and its value.
+    /// A hidden field: name and value.
     pub(crate) carried: (&'a str, &'a str),
-    /// What stands between the heading and the form.
+    /// Markup between the heading and the form.
     pub(crate) lead: Markup,
     pub(crate) email: &'a str,
     pub(crate) problem: Option<&'a str>,
-    /// The name of the provider by which people may sign in besides, and where they come back to then.
+    /// The name of the identity provider, if there is one, and the return path.
     pub(crate) provider: Option<(&'a str, &'a str)>,
 }
 
@@ -69,14 +69,14 @@ impl SignInForm<'_> {
             }
             @if let Some((provider, back)) = self.provider {
                 p.or { "or" }
-                // A link and no form: browsers hold the redirects after a form to the page's policy.
+                // A link rather than a form: browsers apply `form-action` to the redirects after a form.
                 div.buttons { a.button href=(with_return(PROVIDER_START, back)) { "Sign in with " (provider) } }
             }
         }
     }
 }
 
-/// The page for signing in, which leads back to that one.
+/// The sign-in page, which returns to the path.
 pub(crate) fn address(return_to: &str) -> String {
     with_return(PAGE, if is_own_path(return_to) { return_to } else { "/" })
 }
@@ -86,16 +86,16 @@ fn with_return(path: &str, return_to: &str) -> String {
     format!("{path}?{query}")
 }
 
-/// Whether a browser that is sent there stays with us. `//host` and `/\host` are addresses of others.
+/// Whether a redirect to the path stays on our origin. `//host` and `/\host` do not.
 pub(crate) fn is_own_path(path: &str) -> bool {
     let mut letters = path.chars();
     letters.next() == Some('/')
         && !matches!(letters.next(), Some('/' | '\\'))
-        && path.len() <= LONGEST_PATH
+        && path.len() <= MAX_PATH_LENGTH
         && path.bytes().all(|byte| matches!(byte, b'!'..=b'~'))
 }
 
-/// Where a form or a query says that the person comes back to.
+/// The return path of a form or a query.
 fn return_to(text: &str) -> &str {
     if is_own_path(text) { text } else { "/" }
 }
@@ -124,14 +124,14 @@ async fn answer(State(sessions): State<Sessions>, parts: Parts, form: Form) -> A
     let (email, password) = (form.trimmed("email"), form.text("password"));
     let back = return_to(form.text("return_to"));
     if email.is_empty() || password.is_empty() {
-        return Ok(page(&sessions, &parts, back, email, Some(&Wrong::empty())).await);
+        return Ok(page(&sessions, &parts, back, email, Some(&SignInError::empty())).await);
     }
     match sessions.open(&parts, email.to_owned(), password.to_owned()).await {
         Ok(opened) => {
             let cookie = sessions.cookie(&opened.session_secret, opened.expires_at.as_ref())?;
             Ok(with_cookie(see_other(back), cookie))
         }
-        Err(problem) => match Wrong::of(problem) {
+        Err(problem) => match SignInError::of(problem) {
             Ok(wrong) => Ok(page(&sessions, &parts, back, email, Some(&wrong)).await),
             Err(problem) => Err(problem.into()),
         },
@@ -144,20 +144,20 @@ async fn leave(State(sessions): State<Sessions>, parts: Parts) -> Answer {
     Ok(with_cookie(see_other(PAGE), sessions.no_cookie()?))
 }
 
-/// Why nobody was signed in.
-struct Wrong {
+/// Why the sign-in failed.
+struct SignInError {
     status: StatusCode,
     message: String,
     retry_after: Option<HeaderValue>,
 }
 
-impl Wrong {
+impl SignInError {
     fn empty() -> Self {
         let message = "Enter your email and your password.".to_owned();
         Self { status: StatusCode::BAD_REQUEST, message, retry_after: None }
     }
 
-    /// What the person can do something about; the rest is a failure of the page.
+    /// An error that the person can correct; others are failures of the page.
     fn of(problem: Problem) -> Result<Self, Problem> {
         let can_be_put_right =
             [Reason::Unauthorized, Reason::ValidationError, Reason::RateLimited].contains(&problem.reason);
@@ -165,9 +165,12 @@ impl Wrong {
             return Err(problem);
         }
         let is_wrong = problem.reason == Reason::Unauthorized;
-        let message =
-            if is_wrong { "The email or the password is wrong.".to_owned() } else { words::told(&problem) };
-        // The status of a program's client would ask the browser for a password.
+        let message = if is_wrong {
+            "The email or the password is wrong.".to_owned()
+        } else {
+            words::describe(&problem)
+        };
+        // 401 would make the browser ask for a password.
         let is_limited = problem.reason == Reason::RateLimited;
         let error = Error::from(problem);
         let retry_after = error.retry_after.map(|wait| HeaderValue::from(wait.as_secs().max(1)));
@@ -181,7 +184,7 @@ async fn page(
     parts: &Parts,
     back: &str,
     email: &str,
-    wrong: Option<&Wrong>,
+    wrong: Option<&SignInError>,
 ) -> Response {
     let provider = sessions.provider(&call_of(parts)).await;
     let form = SignInForm {
@@ -194,15 +197,15 @@ async fn page(
     };
     let status = wrong.map_or(StatusCode::OK, |wrong| wrong.status);
     let title = if wrong.is_some() { "Error: Sign in" } else { "Sign in" };
-    let mut response = alone(status, title, &parts.headers, &html! { main { (form.render()) } });
+    let mut response = standalone(status, title, &parts.headers, &html! { main { (form.render()) } });
     if let Some(wait) = wrong.and_then(|wrong| wrong.retry_after.clone()) {
         response.headers_mut().insert(header::RETRY_AFTER, wait);
     }
     response
 }
 
-/// A page of the console without its frame.
-fn alone(status: StatusCode, title: &str, headers: &HeaderMap, body: &Markup) -> Response {
+/// A console page without its frame.
+fn standalone(status: StatusCode, title: &str, headers: &HeaderMap, body: &Markup) -> Response {
     let document = Document { title, class: "alone", modules: &document::MODULES, look: Look::of(headers) };
     let mut response = document.around(status, body);
     document::guard(&mut response);
@@ -223,7 +226,7 @@ mod tests {
         for own in ["/", "/w/1?a=b%20c#x", "/file/1?lines=1-2"] {
             assert_eq!(return_to(own), own);
         }
-        let long = format!("/{}", "x".repeat(LONGEST_PATH));
+        let long = format!("/{}", "x".repeat(MAX_PATH_LENGTH));
         for other in [
             "",
             "w/1",

@@ -1,4 +1,4 @@
-//! `/w/{id}/trash`: what was deleted, to bring it back or to let it go for good.
+//! `/w/{id}/trash`: deleted items, to restore or delete permanently.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::domain::{Permission, TrashKind};
@@ -17,12 +17,12 @@ use super::visitor::{Here, Visitor};
 use super::{Answer, MEMBER, words};
 use crate::answers::{Author, TrashItem, optional_time, time};
 use crate::error::Error;
-use crate::operations::bulk::{self, Chosen, ChosenItem, Deed};
+use crate::operations::bulk::{self, BulkAction, Chosen, ChosenItem};
 use crate::operations::{Paging, trash};
 use crate::routes::Routes;
 
 const PAGE_SIZE: u32 = 50;
-/// As many as a page of a list shows, and a notice can take back.
+/// The page size of a list, and what a notice can undo.
 const MOST_AT_ONCE: usize = 100;
 
 pub(super) fn routes() -> Routes {
@@ -41,7 +41,7 @@ async fn show(visitor: Visitor, parts: Parts) -> Answer {
     list(&visitor, &parts, None).await
 }
 
-/// Brings back what the form names, one or many.
+/// Restores the items of the form.
 async fn restore(visitor: Visitor, parts: Parts, form: Form) -> Answer {
     let items = match items(&form) {
         Ok(items) => items,
@@ -52,17 +52,17 @@ async fn restore(visitor: Visitor, parts: Parts, form: Form) -> Answer {
     } else if let Some(problem) = restore_many(&visitor, items).await? {
         return list(&visitor, &parts, Some(&problem)).await;
     }
-    // Back to where it was pressed: the page of what came back, or the list that it was taken from.
+    // Returns to the page of the button: the restored item or the list.
     let back = form.text("back");
     let to = if is_own_path(back) { back.to_owned() } else { address(visitor.here()?.id) };
     Ok(visitor.done(&to, &Notice::Restored))
 }
 
-/// Brings back what can be brought back, in one write; answers what cannot.
+/// Restores in one write; returns the problem of items that cannot be restored.
 async fn restore_many(visitor: &Visitor, items: Vec<(TrashKind, Uuid)>) -> Result<Option<Problem>, Error> {
     let chosen = items.into_iter().map(|(kind, id)| ChosenItem { kind, id: id.to_string() }).collect();
     let restored =
-        bulk::change(&visitor.context()?, Chosen::Items(chosen), Deed::Restore, false).await?.value;
+        bulk::change(&visitor.context()?, Chosen::Items(chosen), BulkAction::Restore, false).await?.value;
     if restored.skipped.is_empty() {
         return Ok(None);
     }
@@ -72,7 +72,7 @@ async fn restore_many(visitor: &Visitor, items: Vec<(TrashKind, Uuid)>) -> Resul
     Ok(Some(Problem::new(Reason::ValidationError, format!("{came}, the rest did not. {}", why.join(" ")))))
 }
 
-/// Removes one for good. What holds others is named first.
+/// Permanently deletes an item, after confirmation if it contains others.
 async fn remove(visitor: Visitor, parts: Parts, form: Form) -> Answer {
     let items = items(&form);
     let (kind, id) = match items.as_deref() {
@@ -92,7 +92,7 @@ async fn remove(visitor: Visitor, parts: Parts, form: Form) -> Answer {
     Ok(visitor.done(&address(visitor.here()?.id), &Notice::Deleted))
 }
 
-/// What it takes to bring such an item back; svc-content judges it again.
+/// The permission to restore such an item; svc-content checks it again.
 pub(super) const fn to_restore(kind: TrashKind) -> Permission {
     match kind {
         TrashKind::Record => Permission::Write,
@@ -104,11 +104,11 @@ const fn holds_others(kind: TrashKind) -> bool {
     matches!(kind, TrashKind::Folder | TrashKind::Database)
 }
 
-/// The name that an item bears in trash.
+/// The name of an item in trash.
 async fn name_of(visitor: &Visitor, kind: TrashKind, id: Uuid) -> Result<String, Problem> {
     let id = id.to_string();
     let item = trash::get(&visitor.person.upstreams, &visitor.person.call, kind, id.clone()).await?;
-    // What went along with something else is no item by itself.
+    // An item deleted along with a parent is not listed by itself.
     if item.id == id { Ok(item.name) } else { Err(Problem::not_found("there is no such item in trash")) }
 }
 
@@ -139,7 +139,7 @@ async fn list(visitor: &Visitor, parts: &Parts, problem: Option<&Problem>) -> An
     let (listed, deleters) = tokio::join!(listed, trash::deleters(&visitor.person));
     let path = address(here.id);
     let listed = match listed {
-        // A mark of a list that has changed since: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if super::is_stale(&problem, &trail) => {
             return Ok(super::see_other(&narrowed(&path, who.as_deref())));
         }
@@ -163,21 +163,21 @@ async fn list(visitor: &Visitor, parts: &Parts, problem: Option<&Problem>) -> An
     Ok(page.show(visitor, &body))
 }
 
-/// Whose deletions an address, or the form of its page, asks for: a person, a token or a grant, by id.
+/// The principal filter of a URL or its form: a person, a token or a grant, by id.
 fn who(parts: &Parts) -> Option<String> {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let mut chosen = query.filter(|(name, value)| name == "who" && !value.trim().is_empty());
     chosen.next().map(|(_, value)| value.into_owned())
 }
 
-/// The list of what one principal deleted, or the whole.
+/// The list's URL, filtered by principal or whole.
 fn narrowed(path: &str, who: Option<&str>) -> String {
     let Some(who) = who else { return path.to_owned() };
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("who", who).finish();
     format!("{path}?{query}")
 }
 
-/// Whose deletions are to be listed, as a form that makes the address; nothing where there is no choice.
+/// The principal filter, as a GET form; nothing if there is no choice.
 fn choices(path: &str, deleters: &[Author], who: Option<&str>) -> Markup {
     if deleters.is_empty() && who.is_none() {
         return html! {};

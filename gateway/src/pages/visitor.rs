@@ -1,4 +1,4 @@
-//! Who looks at a page: a signed-in person, and where the address names a workspace, with the role there.
+//! The visitor of a page: a signed-in person, with their role if the URL names a workspace.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,33 +23,33 @@ use crate::error::Error;
 use crate::operations::Context;
 use crate::operations::person::Person;
 use crate::operations::sessions::Sessions;
-use crate::operations::views::{Eyes, Seen as Eye, View};
+use crate::operations::views::{TokenViews, View, ViewTarget};
 use crate::own_writes::OwnWrites;
 
-/// Which workspace was looked at last.
+/// The cookie with the workspace visited last.
 const LAST_COOKIE: &str = "cairn_last";
-/// The header of a request whose answer is looked through for one element.
+/// The header of a request that only takes one element of the page.
 pub(super) const PART: &str = "x-cairn-part";
 const LAST_SECONDS: u32 = 365 * 24 * 3600;
 
-/// A signed-in person who looks at a page.
+/// A signed-in person visiting a page.
 #[derive(Clone)]
 pub(crate) struct Visitor {
     pub(crate) person: Person,
     pub(crate) user: User,
-    /// Those that the person belongs to, by name.
+    /// The person's workspaces, by name.
     pub(crate) workspaces: Arc<Vec<Workspace>>,
-    /// Invitations that wait for the person.
+    /// Pending invitations of the person.
     pub(crate) invitations: Arc<Vec<PendingInvitation>>,
-    /// What the last form left to say.
+    /// The notice of the last form.
     pub(crate) notice: Option<Notice>,
     pub(crate) look: Look,
-    /// The page's own address, with its query.
+    /// The page's own URL, with its query.
     pub(crate) address: String,
-    /// A script takes a part of the page; what went wrong stands in it.
+    /// Whether a script takes a fragment of the page; errors are then shown in it.
     pub(crate) takes_part: bool,
     here: Option<Here>,
-    seen_as: Option<SeenAs>,
+    seen_as: Option<ViewedAs>,
     last: Option<WorkspaceId>,
     secret: String,
     authenticator: Arc<Authenticator>,
@@ -57,10 +57,10 @@ pub(crate) struct Visitor {
     clock: Arc<dyn Clock>,
 }
 
-// Without the session's secret.
+// Without the session secret.
 cairn_chassis::debug_fields!(Visitor { address, here });
 
-/// The workspace that a page is about, and the visitor's standing in it.
+/// The workspace of a page, and the visitor's role in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Here {
     pub(crate) id: WorkspaceId,
@@ -70,9 +70,9 @@ pub(crate) struct Here {
     identity: Arc<CallerIdentity>,
 }
 
-/// The token with whose eyes a visitor looks.
+/// The token that a visitor views the page as.
 #[derive(Debug, Clone)]
-pub(crate) struct SeenAs {
+pub(crate) struct ViewedAs {
     pub(crate) id: String,
     pub(crate) name: String,
 }
@@ -108,7 +108,7 @@ impl FromRequestParts<App> for Visitor {
             Some(identity) => visitor.seated(identity)?,
             None => visitor,
         };
-        if let Some(seen) = parts.extensions.get::<Seen>() {
+        if let Some(seen) = parts.extensions.get::<VisitorSlot>() {
             seen.note(&visitor);
         }
         Ok(visitor)
@@ -116,24 +116,24 @@ impl FromRequestParts<App> for Visitor {
 }
 
 impl Visitor {
-    /// The workspace that the page's address names, or that was entered.
+    /// The workspace that the URL names, or that was entered.
     pub(crate) fn here(&self) -> Result<&Here, Error> {
         self.here.as_ref().ok_or_else(|| no_workspace().into())
     }
 
-    /// The same where a page may be about none.
+    /// The same for pages that may have none.
     pub(crate) const fn here_if_any(&self) -> Option<&Here> {
         self.here.as_ref()
     }
 
-    /// The same visitor in that workspace, with the role there: for addresses that name a thing and no workspace.
+    /// The same visitor in that workspace with the role there, for URLs that name an item but no workspace.
     pub(crate) async fn enter(self, parts: &Parts, workspace: WorkspaceId) -> Result<Self, Error> {
         let identity =
             self.authenticator.tokens().session_in(&self.secret, workspace, &call_of(parts)).await?;
         let call = self.person.call.clone().with_identity(&identity.signed);
         let visitor = Self { person: Person { call, ..self.person.clone() }, ..self };
         let visitor = visitor.seated(Arc::new(identity))?;
-        if let Some(seen) = parts.extensions.get::<Seen>() {
+        if let Some(seen) = parts.extensions.get::<VisitorSlot>() {
             seen.note(&visitor);
         }
         Ok(visitor)
@@ -150,7 +150,7 @@ impl Visitor {
         Ok(Self { here: Some(here), ..self })
     }
 
-    /// What operations that agents have too are called with.
+    /// The context for operations shared with agents.
     pub(crate) fn context(&self) -> Result<Context, Error> {
         Ok(Context {
             upstreams: Arc::clone(&self.person.upstreams),
@@ -160,38 +160,38 @@ impl Visitor {
             identity: Arc::clone(&self.here()?.identity),
             step_up: None,
             writer: None,
-            shown: None,
+            seen_contents: None,
             events: None,
         })
     }
 
-    /// The workspace as a token sees it, or would.
-    pub(crate) async fn see(&self, eye: Eye) -> Result<View, Error> {
-        let eyes = Eyes {
+    /// The workspace as a token sees it, or would see it.
+    pub(crate) async fn see(&self, eye: ViewTarget) -> Result<View, Error> {
+        let token_views = TokenViews {
             authenticator: Arc::clone(&self.authenticator),
             upstreams: Arc::clone(&self.person.upstreams),
             links: Arc::clone(&self.person.links),
             own_writes: Arc::clone(&self.own_writes),
         };
-        Ok(eyes.see(&self.person.call, self.here()?.id, eye).await?)
+        Ok(token_views.see(&self.person.call, self.here()?.id, eye).await?)
     }
 
-    /// The same visitor, who reads what that token reads and may change nothing.
+    /// The same visitor with the token's read rights, and no write rights.
     pub(crate) async fn looking_as(&self, token: &Token) -> Result<Self, Error> {
         let id = token.id.parse().map_err(|_| Problem::not_found("there is no such token"))?;
-        let view = self.see(Eye::Token(id)).await?.context;
+        let view = self.see(ViewTarget::Token(id)).await?.context;
         let here = Here { identity: view.identity, ..self.here()?.clone() };
         let person = Person { call: view.call, ..self.person.clone() };
-        let seen_as = Some(SeenAs { id: token.id.clone(), name: token.name.clone() });
+        let seen_as = Some(ViewedAs { id: token.id.clone(), name: token.name.clone() });
         Ok(Self { person, here: Some(here), seen_as, ..self.clone() })
     }
 
-    /// With whose eyes the visitor looks, when not with their own.
-    pub(crate) const fn seen_as(&self) -> Option<&SeenAs> {
+    /// The token that the page is viewed as, if any.
+    pub(crate) const fn seen_as(&self) -> Option<&ViewedAs> {
         self.seen_as.as_ref()
     }
 
-    /// The address of a page, which the visitor goes on to with the same eyes.
+    /// A URL that keeps the token of the current view.
     pub(crate) fn onward(&self, address: impl Into<String>) -> String {
         let address = address.into();
         match &self.seen_as {
@@ -200,13 +200,13 @@ impl Visitor {
         }
     }
 
-    /// Whether the role here allows it: what it does not allow is not drawn. The services judge again.
+    /// Whether the role allows it: what is not allowed is not shown. The services authorize again.
     pub(crate) fn may(&self, permission: Permission) -> bool {
         let permissions = self.here.as_ref().map(|here| here.identity.claims.permissions);
         permissions.is_some_and(|permissions| permissions.contains(permission))
     }
 
-    /// Whether the role here allows whatever an undo does.
+    /// Whether the role allows everything an undo may do.
     pub(crate) fn may_undo(&self) -> bool {
         self.may(Permission::Write) && self.may(Permission::Delete)
     }
@@ -216,7 +216,7 @@ impl Visitor {
         self.here.as_ref().is_some_and(|here| here.identity.claims.may_publish)
     }
 
-    /// For how many days what is asked here is kept; none: it is not.
+    /// The retention of the question log in days; `None` if it is off.
     pub(crate) fn question_log_days(&self) -> Option<u32> {
         self.here.as_ref().and_then(|here| here.identity.claims.question_log_days)
     }
@@ -235,7 +235,7 @@ impl Visitor {
         self.clock.now()
     }
 
-    /// Where `/` leads: the workspace that was looked at last, or the first, or the list of none.
+    /// The target of `/`: the workspace visited last, or the first, or the list if there is none.
     pub(crate) fn home(&self) -> String {
         let last = self.last.map(|id| id.to_string());
         let known = self.workspaces.iter().find(|one| Some(&one.id) == last.as_ref());
@@ -244,19 +244,19 @@ impl Visitor {
             .map_or_else(|| "/workspaces".to_owned(), |one| format!("/w/{}", one.id))
     }
 
-    /// The same visitor for a page that is no answer to the last form.
+    /// The same visitor without the notice of the last form.
     pub(crate) fn without_notice(self) -> Self {
         Self { notice: None, ..self }
     }
 
-    /// The cookie that remembers where the visitor is, when it was somewhere else before.
+    /// The cookie of the current workspace, if it differs from the last.
     pub(crate) fn last_cookie(&self) -> Option<HeaderValue> {
         let here = self.here.as_ref().map(|here| here.id).filter(|id| Some(*id) != self.last)?;
         let text = format!("{LAST_COOKIE}={here}; Path=/; Max-Age={LAST_SECONDS}; HttpOnly; SameSite=Lax");
         HeaderValue::from_str(&text).ok()
     }
 
-    /// The answer to a form that did what it says: on to that page, which tells it.
+    /// The response to a successful form: a redirect with a notice.
     pub(crate) fn done(&self, to: &str, notice: &Notice) -> Response {
         let mut response = see_other(to);
         if let Some(cookie) = notice.cookie() {
@@ -266,7 +266,7 @@ impl Visitor {
     }
 }
 
-/// An address with the token as which its page is looked at: behind its query, before its fragment.
+/// Adds the token of the view to a URL: after its query, before its fragment.
 fn with_eyes(address: &str, token: &str) -> String {
     let (page, fragment) = address.split_at(address.find('#').unwrap_or(address.len()));
     let joint = if page.contains('?') { '&' } else { '?' };
@@ -281,17 +281,17 @@ pub(super) fn address_of(parts: &Parts) -> String {
     parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string)
 }
 
-/// Goes on with GET, at an address of our own.
+/// 303: continues with GET, on our own origin.
 pub(crate) fn see_other(to: &str) -> Response {
     let location = HeaderValue::from_str(to).unwrap_or_else(|_| HeaderValue::from_static("/"));
     (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
 }
 
-/// Who was found to look at a page, for what is shown when the page fails.
+/// The visitor found for a request, for use on the error page.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen(Arc<Mutex<Option<Visitor>>>);
+pub(crate) struct VisitorSlot(Arc<Mutex<Option<Visitor>>>);
 
-impl Seen {
+impl VisitorSlot {
     pub(super) fn note(&self, visitor: &Visitor) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(visitor.clone());
     }

@@ -1,13 +1,13 @@
-//! Sentences that several pages say, and how a message of ours becomes one.
+//! Phrases of several pages, and the formatting of messages.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::{Permission, Role};
 
-/// What is done when a plan allows no more.
+/// What to do when a plan's limit is reached.
 pub(crate) const ROOM: &str =
     "What is in trash counts too: remove there what nobody needs, or ask an owner for another plan.";
 
-/// What a message is for people: a sentence.
+/// A message as a sentence.
 pub(crate) fn sentence(message: &str) -> String {
     let ended = message.trim_end_matches('.');
     format!("{}.", capital(ended))
@@ -18,8 +18,8 @@ pub(crate) fn capital(text: &str) -> String {
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
-/// What a person reads of a problem: every field that is wrong, else what happened.
-pub(crate) fn told(problem: &Problem) -> String {
+/// A problem for people: all violations, else the message.
+pub(crate) fn describe(problem: &Problem) -> String {
     if problem.reason == Reason::ValidationError && !problem.violations.is_empty() {
         let each: Vec<String> = problem
             .violations
@@ -31,12 +31,12 @@ pub(crate) fn told(problem: &Problem) -> String {
     sentence(&problem.message)
 }
 
-/// One of something, or so many.
+/// Singular or plural with the number.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(number)) }
 }
 
-/// A number with thin spaces between its thousands, which no line breaks at.
+/// A number with non-breaking thin spaces as thousands separators.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 * 3);
@@ -77,7 +77,7 @@ pub(crate) const fn role(role: Role) -> &'static str {
     }
 }
 
-/// What a permission lets one do.
+/// What a permission allows, in words.
 pub(crate) const fn permission(permission: Permission) -> &'static str {
     match permission {
         Permission::Read => "Read: search and read files, memories, databases and sources",
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(sentence("there is no such file"), "There is no such file.");
         assert_eq!(sentence("It ended."), "It ended.");
         let broken = Violation::new("name", "required", "is required");
-        assert_eq!(told(&Problem::validation(vec![broken])), "Name is required.");
+        assert_eq!(describe(&Problem::validation(vec![broken])), "Name is required.");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `/workspaces`: where the person belongs, what waits for them, and what they deleted.
+//! `/workspaces`: the person's workspaces, pending invitations, and deleted workspaces.
 
 use axum::extract::State;
 use cairn_chassis::status::{Problem, Reason};
@@ -111,7 +111,7 @@ fn rows(workspaces: &[Workspace]) -> Markup {
     }
 }
 
-/// Invitations that nobody has answered yet.
+/// Pending invitations.
 fn waiting(visitor: &Visitor) -> Markup {
     html! {
         @for invitation in visitor.invitations.iter() {

@@ -1,4 +1,5 @@
-//! Whose window a request counts in, how large that is, and what a caller reads when it is full.
+//! Applies the rate limits: whose window a request counts in, how large that is, and the refusal when it is
+//! exhausted.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,24 +17,24 @@ use super::headers::report;
 use super::limiter::Limiter;
 use super::plans::Plans;
 use super::source::TrustedProxies;
-use super::{Counted, Key, Quota, Settings, Standing, Window};
+use super::{Counted, Key, Quota, Settings, Window, WindowState};
 use crate::error::Error;
 
-/// Tokens that open nothing, for each source address (contract).
+/// Invalid tokens per source address (contract).
 const INVALID_TOKENS: Quota = Quota::new(Some(30), None, None);
-/// Exports of public memories without a token, for each source address.
+/// Anonymous exports of public memories per source address.
 const PUBLIC_READS: Quota = Quota::new(Some(60), None, None);
-/// Requests of one address whose bodies are read before anybody knows who sends them. A program with many users refreshes
-/// all their tokens from one address.
+/// Requests per source address whose body is read before the caller is authenticated. A program with many users
+/// refreshes all their tokens from one address.
 const OPEN_BODIES: Quota = Quota::new(Some(600), None, None);
-/// Registrations of OAuth clients, which anybody may make, for each source address. Hosted agents share few addresses.
+/// Registrations of OAuth clients, which are anonymous, per source address. Hosted agents share few addresses.
 const REGISTRATIONS: Quota = Quota::new(Some(120), Some(1_000), Some(5_000));
-/// Addresses whose window is full are remembered, at most so many.
+/// Blocked addresses kept at most.
 const BLOCKED_ADDRESSES: usize = 65_536;
 
-/// Units that tokens asked for.
+/// Units requested by tokens.
 const UNITS: &str = "cairn_rate_limit_units_total";
-/// What was refused, by what was full.
+/// Refusals, by kind of limit.
 const REFUSALS: &str = "cairn_rate_limit_refusals_total";
 
 /// The limits of this deployment.
@@ -42,27 +43,31 @@ pub(crate) struct Limits {
     plans: Plans,
     proxies: TrustedProxies,
     clock: Arc<dyn Clock>,
-    /// Until when an address needs not be asked about.
+    /// Until when an address is blocked, so that the engine need not be asked.
     blocked: Cache<IpAddr, Timestamp>,
-    /// What counts the units that were admitted, by plan: found once, as every request counts.
+    /// Counters of admitted units by plan: cached handles, because every request counts.
     admitted: Vec<(&'static str, OnceLock<Counter>)>,
 }
 
 cairn_chassis::debug_fields!(Limits { limiter });
 
-/// Why a request of a token is not let in.
+/// Why a request of a token is refused.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Refusal {
-    /// A window has no room for it.
-    Exhausted { plan: &'static str, units: u32, standing: Standing },
-    /// No window ever has room for that much at once.
+    /// A window is exhausted.
+    Exhausted { plan: &'static str, units: u32, standing: WindowState },
+    /// More units than some window ever allows.
     TooLarge { plan: &'static str, units: u32, window: Window, limit: u32 },
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exhausted { plan, units, standing: Standing { window, limit, remaining, resets_in } } => {
+            Self::Exhausted {
+                plan,
+                units,
+                standing: WindowState { window, limit, remaining, resets_in },
+            } => {
                 write!(
                     formatter,
                     "rate limit: the plan '{plan}' allows a token {limit} requests in a {}, {remaining} are left and \
@@ -100,7 +105,7 @@ pub(super) fn limited(message: String, retry_after: Option<Duration>) -> Problem
     Problem { retry_after, ..Problem::new(Reason::RateLimited, message) }
 }
 
-pub(super) fn count_refusal(of: &'static str, standing: Standing) {
+pub(super) fn count_refusal(of: &'static str, standing: WindowState) {
     metrics::counter!(REFUSALS, "of" => of, "window" => standing.window.as_str()).increment(1);
 }
 
@@ -116,12 +121,12 @@ impl Limits {
         }
     }
 
-    /// The address that a request counts for.
+    /// The source address that a request counts for.
     pub(crate) fn source(&self, parts: &Parts) -> IpAddr {
         self.proxies.source(parts)
     }
 
-    /// Takes what a request counts from the windows of its token or grant, all of it or nothing.
+    /// Takes the units from all windows of the caller's token or grant, or from none.
     pub(crate) async fn admit(&self, parts: &Parts, caller: &Identity, units: u32) -> Result<(), Refusal> {
         let (plan, quota) = self.plans.of(caller.plan.as_deref());
         let key = Key::of(caller.principal.kind.as_str(), &caller.principal.id);
@@ -150,7 +155,7 @@ impl Limits {
         }
     }
 
-    /// What to answer to a token that opens nothing: why, or that its address sends too many of them.
+    /// Counts an invalid token; returns its refusal, or that of a blocked address.
     pub(crate) async fn invalid_token(&self, parts: &Parts, why: Problem) -> Problem {
         let source = self.source(parts);
         let counted = self.limiter.take(&invalid_tokens_of(source), INVALID_TOKENS, 1).await;
@@ -162,7 +167,7 @@ impl Limits {
         if counted.admitted { why } else { too_many_invalid_tokens(standing) }
     }
 
-    /// Refuses an address that has sent too many invalid tokens, before anybody is asked about the next one.
+    /// Refuses a blocked address before svc-auth is asked.
     pub(crate) fn check_address(&self, parts: &Parts) -> Result<(), Problem> {
         let Some(until) = self.blocked.get(&self.source(parts)) else { return Ok(()) };
         let left = until.since(self.clock.now());
@@ -171,12 +176,12 @@ impl Limits {
         };
         let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
         let resets_in = u32::try_from(seconds).unwrap_or(u32::MAX);
-        let standing = Standing { window, limit, remaining: 0, resets_in };
+        let standing = WindowState { window, limit, remaining: 0, resets_in };
         report(&parts.extensions, Some(standing));
         Err(too_many_invalid_tokens(standing))
     }
 
-    /// Counts a read that needs no token.
+    /// Counts an anonymous read.
     pub(crate) async fn public_read(&self, parts: &Parts) -> Result<(), Problem> {
         let counted = self.limiter.take(&Key::new("public", self.source(parts)), PUBLIC_READS, 1).await;
         let tightest = counted.tightest();
@@ -190,7 +195,7 @@ impl Limits {
         Err(limited(message, Some(standing.wait())))
     }
 
-    /// Counts a request whose body is read before anybody knows who sent it: a sign-in, an invitation, a form of OAuth.
+    /// Counts a request whose body is read before authentication: a sign-in, an invitation, an OAuth form.
     pub(crate) async fn open_body(&self, parts: &Parts) -> Result<(), Problem> {
         let counted = self.limiter.take(&Key::new("open-body", self.source(parts)), OPEN_BODIES, 1).await;
         let tightest = counted.tightest().filter(|_| !counted.admitted);
@@ -219,7 +224,7 @@ impl Limits {
         Err(limited(message, Some(standing.wait())))
     }
 
-    /// How the window of invalid tokens stands for an address; nothing is counted.
+    /// The window of invalid tokens of an address, without counting.
     pub(crate) async fn address_window(&self, source: IpAddr) -> Counted {
         self.limiter.take(&invalid_tokens_of(source), INVALID_TOKENS, 0).await
     }
@@ -229,7 +234,7 @@ fn invalid_tokens_of(source: IpAddr) -> Key {
     Key::new("address", source)
 }
 
-fn too_many_invalid_tokens(standing: Standing) -> Problem {
+fn too_many_invalid_tokens(standing: WindowState) -> Problem {
     count_refusal("address", standing);
     let message = format!(
         "too many invalid tokens from this address: {} are allowed in a minute; correct the token, and retry after {} s",

@@ -1,4 +1,4 @@
-//! What every engine must do, run on each: see [`super::memory`] and [`super::redis`].
+//! The contract suite of [`RateLimiter`], run on every engine: see [`super::memory`] and [`super::redis`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::{Key, Quota, RateLimiter, Window};
 
-/// Some day at noon, UTC: the beginning of a minute and of an hour.
+/// Noon of some day, UTC: the start of a minute and of an hour.
 const NOON: i64 = 1_800_014_400;
 const SCRIPTS: usize = 16;
 
-/// A clock that the engine under test follows.
+/// The clock of the engine under test.
 pub(super) fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(Timestamp::from_seconds(NOON)))
 }
 
-/// The whole suite. The clock is the engine's, and stands at the beginning of an hour.
+/// The whole suite. The clock is the engine's, and stands at the start of an hour.
 pub(super) async fn run(engine: Arc<dyn RateLimiter>, clock: &ManualClock, name: &str) {
     fills_and_refuses(&*engine, name).await;
     takes_all_or_nothing(&*engine, name).await;
@@ -63,13 +63,13 @@ async fn takes_all_or_nothing(engine: &dyn RateLimiter, name: &str) {
 async fn gives_back(engine: &dyn RateLimiter, clock: &ManualClock, name: &str) {
     let (key, quota) = (Key::new("token", "gives back"), Quota::new(Some(4), None, Some(9)));
     engine.take(&key, quota, 4).await.unwrap();
-    engine.give_back(&key, quota, 1).await.unwrap();
+    engine.refund(&key, quota, 1).await.unwrap();
     assert_eq!(engine.take(&key, quota, 0).await.unwrap().used, [3, 0, 3], "{name}");
     clock.advance(Duration::from_secs(60));
-    engine.give_back(&key, quota, 2).await.unwrap();
+    engine.refund(&key, quota, 2).await.unwrap();
     assert_eq!(engine.take(&key, quota, 0).await.unwrap().used, [0, 0, 1], "{name}: never below nothing");
     let unknown = Key::new("token", "never seen");
-    engine.give_back(&unknown, quota, 2).await.unwrap();
+    engine.refund(&unknown, quota, 2).await.unwrap();
     assert_eq!(engine.take(&unknown, quota, 0).await.unwrap().used, [0, 0, 0], "{name}");
 }
 
@@ -104,7 +104,7 @@ async fn is_exact_under_concurrency(engine: &Arc<dyn RateLimiter>, name: &str) {
     assert_eq!(admitted, 600, "{name}");
 }
 
-/// One step of a history: so many seconds pass, then a key is asked for units, or given some back.
+/// A step of a history: time passes, then units are taken or refunded.
 #[derive(Debug, Clone)]
 struct Step {
     after: u64,
@@ -122,7 +122,7 @@ fn history() -> impl Strategy<Value = (Quota, Vec<Step>)> {
     (quota, prop::collection::vec(step, 1..30))
 }
 
-/// The model: every unit that was taken and is not given back, with its second; a window's use is their number in it.
+/// The model: every unit taken and not refunded, with its second; a window's use is the number of units in it.
 async fn agrees_with_a_model(engine: &dyn RateLimiter, clock: &ManualClock, name: &str) {
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
@@ -139,7 +139,7 @@ async fn agrees_with_a_model(engine: &dyn RateLimiter, clock: &ManualClock, name
             }
             let what = format!("{name}: script {script}, step {place} of {steps:?} with {quota:?}");
             if step.back {
-                engine.give_back(&key, quota, step.units).await.unwrap();
+                engine.refund(&key, quota, step.units).await.unwrap();
                 put_back(&mut taken, step.key, second, step.units);
                 continue;
             }
@@ -173,7 +173,7 @@ fn model_used(taken: &[(u8, [u32; 3], i64)], key: u8, second: i64) -> [u32; 3] {
     used
 }
 
-/// Takes units out of each window that runs, whichever of them were taken in it.
+/// Refunds units in every current window, no matter which ones were taken in it.
 fn put_back(taken: &mut [(u8, [u32; 3], i64)], key: u8, second: i64, units: u32) {
     for (place, window) in Window::ALL.into_iter().enumerate() {
         let same = |at: i64| at.div_euclid(window.seconds()) == second.div_euclid(window.seconds());

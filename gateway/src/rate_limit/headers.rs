@@ -1,29 +1,28 @@
-//! The headers that say how a rate-limit window stands: whatever counts a request reports the window, and what answers
-//! the request writes the last one that was reported.
+//! The rate-limit headers: each check reports its window, and the response shows the last one reported.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
-use super::Standing;
+use super::WindowState;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const WINDOW: HeaderName = HeaderName::from_static("x-ratelimit-window");
 
-/// The window that the answer to a request will show.
+/// The window that the response will show.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ShownWindow(Arc<Mutex<Option<Reported>>>);
 
 #[derive(Debug, Clone, Copy)]
 enum Reported {
     Unlimited,
-    Limited(Standing),
+    Limited(WindowState),
 }
 
-/// Reports for the answer how the caller's tightest window stands; `None` when nothing is limited.
-pub(super) fn report(request: &Extensions, standing: Option<Standing>) {
+/// Reports the caller's tightest window; `None` when nothing is limited.
+pub(super) fn report(request: &Extensions, standing: Option<WindowState>) {
     if let Some(ShownWindow(shown)) = request.get() {
         let reported = standing.map_or(Reported::Unlimited, Reported::Limited);
         *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(reported);
@@ -43,7 +42,7 @@ impl ShownWindow {
         self.reported().is_some()
     }
 
-    /// Writes how the window stands, if one was reported.
+    /// Writes the headers of the reported window, if there is one.
     pub(crate) fn write(&self, headers: &mut HeaderMap) {
         if let Some(Reported::Limited(standing)) = self.reported() {
             write(standing, headers);
@@ -55,8 +54,8 @@ impl ShownWindow {
     }
 }
 
-/// Writes how a window stands.
-pub(crate) fn write(standing: Standing, headers: &mut HeaderMap) {
+/// Writes the headers of a window.
+pub(crate) fn write(standing: WindowState, headers: &mut HeaderMap) {
     headers.insert(LIMIT, HeaderValue::from(standing.limit));
     headers.insert(REMAINING, HeaderValue::from(standing.remaining));
     headers.insert(RESET, HeaderValue::from(standing.resets_in));

@@ -1,4 +1,4 @@
-//! The engine that is asked: Redis when there is one, and this process's own windows while it is away.
+//! Chooses the engine: Redis if configured, and this process's own windows while Redis is down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use cairn_chassis::clock::Clock;
 use super::memory::Memory;
 use super::{Counted, Key, Quota, RateLimiter, Unreachable};
 
-/// After a failure nobody asks Redis for that long, and then one request at a time does.
+/// After a failure Redis is skipped for this long, then probed by one request at a time.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Requests without an answer of Redis, which were counted in this process instead.
+/// Requests counted in this process because Redis did not answer.
 const FALLBACKS: &str = "cairn_rate_limit_fallbacks_total";
 /// 1 while Redis answers.
 const REDIS_UP: &str = "cairn_rate_limit_redis_up";
 
-/// Counts, whatever happens to Redis.
+/// Counts in Redis, with this process as fallback.
 #[derive(Debug)]
 pub(super) struct Limiter {
     shared: Option<Shared>,
@@ -52,17 +52,17 @@ impl Limiter {
         }
     }
 
-    /// As [`RateLimiter::give_back`].
-    pub(super) async fn give_back(&self, key: &Key, quota: Quota, units: u32) {
+    /// As [`RateLimiter::refund`].
+    pub(super) async fn refund(&self, key: &Key, quota: Quota, units: u32) {
         let Some(shared) = &self.shared else { return self.own.put_back(key, quota, units) };
-        if shared.ask(|engine| async move { engine.give_back(key, quota, units).await }).await.is_none() {
+        if shared.ask(|engine| async move { engine.refund(key, quota, units).await }).await.is_none() {
             self.own.put_back(key, quota, units);
         }
     }
 }
 
 impl Shared {
-    /// What Redis answers; `None` when it is away.
+    /// Runs an operation on Redis; `None` if it fails or the circuit breaker is open.
     async fn ask<'a, T, F>(&'a self, question: impl FnOnce(&'a dyn RateLimiter) -> F) -> Option<T>
     where
         F: Future<Output = Result<T, Unreachable>> + 'a,
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// Redis that can go away.
+    /// A Redis that can be made unavailable.
     #[derive(Debug)]
     struct Flaky {
         windows: Memory,
@@ -125,11 +125,11 @@ mod tests {
             self.windows.take(key, quota, units).await
         }
 
-        async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
+        async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
             if self.is_away.load(Ordering::SeqCst) {
                 return Err(Unreachable("away".to_owned()));
             }
-            self.windows.give_back(key, quota, units).await
+            self.windows.refund(key, quota, units).await
         }
     }
 
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!((remaining().await, remaining().await), (9, 8));
         redis.is_away.store(true, Ordering::SeqCst);
         assert_eq!((remaining().await, remaining().await), (9, 8), "windows of its own");
-        limiter.give_back(&key, quota, 1).await;
+        limiter.refund(&key, quota, 1).await;
         assert_eq!(remaining().await, 8);
         assert_eq!(redis.asked.load(Ordering::SeqCst), 3, "nobody asks again at once");
 

@@ -1,4 +1,4 @@
-//! Counts in this process: exact, and forgotten when the last of their windows has ended.
+//! The in-process engine: exact counts, dropped after the last of their windows has ended.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -8,12 +8,12 @@ use cairn_chassis::clock::Clock;
 
 use super::{Counted, Key, Quota, RateLimiter, Unreachable, Window};
 
-/// So many callers count at once without waiting for each other.
+/// Shards, to keep lock contention low.
 const SHARDS: usize = 64;
-/// An entry is about 150 bytes, so that all of them stay below 40 MB: addresses are as many as an attacker wants.
+/// An entry is about 150 bytes, which bounds the whole to 40 MB: an attacker controls the number of addresses.
 const MOST_ENTRIES: usize = 262_144;
-/// Below that many entries nobody looks for some that have ended.
-const SWEPT_FROM: usize = 64;
+/// Below this size a shard is not swept.
+const MIN_SWEEP_SIZE: usize = 64;
 
 /// The engine of one process; cheap to clone.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     hasher: RandomState,
     shards: Vec<Mutex<Shard>>,
-    most_in_shard: usize,
+    max_per_shard: usize,
 }
 
 cairn_chassis::debug_fields!(Memory);
@@ -31,15 +31,15 @@ cairn_chassis::debug_fields!(Memory);
 #[derive(Default)]
 struct Shard {
     entries: HashMap<Key, Entry>,
-    /// With that many entries, those that have ended are looked for.
+    /// The size at which expired entries are swept.
     sweep_at: usize,
 }
 
-/// What one key used up.
+/// The use of one key.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     windows: [Used; 3],
-    /// The second from which on it says nothing any more.
+    /// When the entry expires, in seconds since the Unix epoch.
     ends_at: i64,
 }
 
@@ -50,7 +50,7 @@ struct Used {
 }
 
 impl Used {
-    /// What counts at that second. A clock that went back finds the window that ran before it did.
+    /// The use at that second. If the clock has gone back, the newer window keeps counting.
     const fn at(self, window: Window, second: i64) -> u32 {
         if self.number >= window.number_at(second) { self.units } else { 0 }
     }
@@ -77,19 +77,19 @@ impl Entry {
 
 impl Memory {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self::with_room(clock, MOST_ENTRIES)
+        Self::with_capacity(clock, MOST_ENTRIES)
     }
 
-    fn with_room(clock: Arc<dyn Clock>, entries: usize) -> Self {
+    fn with_capacity(clock: Arc<dyn Clock>, entries: usize) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        let most_in_shard = entries.div_ceil(SHARDS);
-        Self(Arc::new(Inner { clock, hasher: RandomState::new(), shards, most_in_shard }))
+        let max_per_shard = entries.div_ceil(SHARDS);
+        Self(Arc::new(Inner { clock, hasher: RandomState::new(), shards, max_per_shard }))
     }
 
-    /// As [`RateLimiter::take`], which here cannot fail.
+    /// As [`RateLimiter::take`], but infallible.
     pub(super) fn count(&self, key: &Key, quota: Quota, units: u32) -> Counted {
         let Some(mut shard) = self.shard(key) else { return Counted::free(quota, units) };
-        // Read under the lock, so that no older second comes after a newer one.
+        // Read under the lock, so that seconds are monotonic per shard.
         let second = self.0.clock.now().as_seconds();
         let used = shard.entries.get(key).map_or([0; 3], |entry| entry.used(second));
         let admitted = quota.has_room(used, units);
@@ -97,11 +97,11 @@ impl Memory {
             return Counted { quota, units, admitted, used, second };
         }
         let used = quota.changed(used, |used| used.saturating_add(units));
-        shard.entry(key, second, self.0.most_in_shard).set(quota, second, used);
+        shard.entry(key, second, self.0.max_per_shard).set(quota, second, used);
         Counted { quota, units, admitted, used, second }
     }
 
-    /// As [`RateLimiter::give_back`], which here cannot fail.
+    /// As [`RateLimiter::refund`], but infallible.
     pub(super) fn put_back(&self, key: &Key, quota: Quota, units: u32) {
         let Some(mut shard) = self.shard(key) else { return };
         let second = self.0.clock.now().as_seconds();
@@ -118,19 +118,21 @@ impl Memory {
 }
 
 impl Shard {
-    /// The key's entry, with room made for it.
-    fn entry(&mut self, key: &Key, second: i64, most: usize) -> &mut Entry {
-        if !self.entries.contains_key(key) && self.entries.len() >= self.sweep_at.max(SWEPT_FROM).min(most) {
-            self.sweep(second, most);
+    /// The key's entry, sweeping the shard if it is full.
+    fn entry(&mut self, key: &Key, second: i64, max_entries: usize) -> &mut Entry {
+        if !self.entries.contains_key(key)
+            && self.entries.len() >= self.sweep_at.max(MIN_SWEEP_SIZE).min(max_entries)
+        {
+            self.sweep(second, max_entries);
         }
         self.entries.entry(key.clone()).or_default()
     }
 
-    /// Forgets what has ended. When that makes no room, what ends first goes: addresses are counted by the minute,
-    /// and tokens, which are no more than were given out, by longer windows where it matters.
-    fn sweep(&mut self, second: i64, most: usize) {
+    /// Removes expired entries. If that frees nothing, evicts those that expire first: addresses count by the
+    /// minute, tokens (of which there are no more than were issued) by longer windows where it matters.
+    fn sweep(&mut self, second: i64, max_entries: usize) {
         self.entries.retain(|_, entry| entry.ends_at > second);
-        while self.entries.len() >= most {
+        while self.entries.len() >= max_entries {
             let Some(first) = self.entries.iter().min_by_key(|(_, entry)| entry.ends_at) else { break };
             let key = first.0.clone();
             self.entries.remove(&key);
@@ -145,7 +147,7 @@ impl RateLimiter for Memory {
         Ok(self.count(key, quota, units))
     }
 
-    async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
+    async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
         self.put_back(key, quota, units);
         Ok(())
     }
@@ -163,7 +165,7 @@ mod tests {
     fn memory(entries: usize) -> (Memory, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-        (Memory::with_room(shared, entries), clock)
+        (Memory::with_capacity(shared, entries), clock)
     }
 
     fn held(memory: &Memory) -> usize {
@@ -182,12 +184,12 @@ mod tests {
         let (memory, clock) = memory(MOST_ENTRIES);
         let quota = Quota::new(Some(5), None, None);
         for round in 0..10 {
-            for number in 0..SHARDS * SWEPT_FROM {
+            for number in 0..SHARDS * MIN_SWEEP_SIZE {
                 memory.count(&Key::new("address", format!("{round}.{number}")), quota, 1);
             }
             clock.advance(Duration::from_secs(60));
         }
-        assert!(held(&memory) < 4 * SHARDS * SWEPT_FROM, "{} entries are held", held(&memory));
+        assert!(held(&memory) < 4 * SHARDS * MIN_SWEEP_SIZE, "{} entries are held", held(&memory));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Rate limits: how much a token, and a source address, may ask for in a minute, an hour and a day.
+//! Rate limits of tokens and source addresses, per minute, hour and day.
 //!
-//! [`crate::guard`] lets a request of `/api/v1` in (and `/mcp` asks for what its body counts), [`Limits`] knows whose window
-//! it is and how large ([`plans`]), and an engine counts: [`memory`] in this process, [`redis`] for all gateways of a
-//! mesh, with [`limiter`] going from the second to the first while Redis is away. Windows begin at full minutes, hours
-//! and days, UTC.
+//! [`crate::guard`] admits requests of `/api/v1` (and `/mcp` what its body counts as), [`Limits`] picks the key and
+//! the quota ([`plans`]), and an engine counts: [`memory`] in this process, [`redis`] for all gateways of a mesh,
+//! with [`limiter`] falling back from the second to the first while Redis is down. Windows begin at full minutes,
+//! hours and days, UTC.
 
 mod admission;
 #[cfg(test)]
@@ -26,10 +26,10 @@ pub(crate) use self::admission::{Limits, Refusal};
 use self::plans::Plans;
 pub use self::redis::RedisUrl;
 use self::source::TrustedProxies;
-pub(crate) use self::window::{Counted, Quota, Standing, Window};
+pub(crate) use self::window::{Counted, Quota, Window, WindowState};
 use crate::{Config, ConfigError};
 
-/// What is counted together: one token, one source address, one account.
+/// The key that requests are counted under: a token, a source address, an account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key(Arc<str>);
 
@@ -38,31 +38,31 @@ impl Key {
         Self(format!("{kind}:{id}").into())
     }
 
-    /// The same of somebody who is known by text.
+    /// For a principal with a textual id.
     fn of(kind: &str, id: &str) -> Self {
         Self([kind, ":", id].concat().into())
     }
 }
 
-/// Where the counts are kept could not be asked.
+/// The engine could not be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Unreachable(String);
 
-/// What the configuration says of limits.
+/// The configuration of rate limits.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     plans: Plans,
     proxies: TrustedProxies,
-    /// Where several gateways count together.
+    /// The shared engine of several gateways.
     shared: Option<Arc<dyn RateLimiter>>,
 }
 
 impl Settings {
-    /// Reads the plans, the trusted proxies and the address of Redis, which is not contacted yet.
+    /// Reads the plans, the trusted proxies and the Redis URL, which is not connected yet.
     ///
     /// # Errors
-    /// When one of them cannot be read.
+    /// When one of them is invalid.
     pub(crate) fn read(config: &Config) -> Result<Self, ConfigError> {
         let shared = config.redis.as_ref().map(|url| url.open(config.redis_timeout)).transpose()?;
         let plans = config.plans.as_deref().map_or_else(|| Ok(Plans::default()), Plans::read)?;
@@ -70,13 +70,13 @@ impl Settings {
     }
 }
 
-/// An engine that counts, exactly under concurrency.
+/// A counting engine, exact under concurrency.
 #[tonic::async_trait]
 trait RateLimiter: fmt::Debug + Send + Sync {
-    /// Takes the units from every window of the quota, or from none of them when one has no room. No units take
-    /// nothing, and tell how the windows stand.
+    /// Takes the units from every window of the quota, or from none if one has no room. Zero units only report the
+    /// windows.
     async fn take(&self, key: &Key, quota: Quota, units: u32) -> Result<Counted, Unreachable>;
 
-    /// Puts units back into the windows that run now.
-    async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable>;
+    /// Refunds units to the current windows.
+    async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable>;
 }

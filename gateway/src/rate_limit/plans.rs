@@ -1,4 +1,4 @@
-//! The plans and what each may ask for (contract, "Limits that the spec leaves open").
+//! The plans and their quotas (contract, "Limits that the spec leaves open").
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl Default for Plans {
     }
 }
 
-/// What the configuration changes of a plan: a window that is left out stays, null makes it unlimited.
+/// An override of a plan: an absent window is unchanged, null makes it unlimited.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Change {
@@ -41,13 +41,13 @@ struct Change {
     day: Option<Option<u32>>,
 }
 
-/// Tells null from absent.
+/// Distinguishes null from absent.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<u32>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
 impl Plans {
-    /// The contract's table with changes such as `{"free": {"minute": 60, "day": null}}`.
+    /// The contract's table with overrides such as `{"free": {"minute": 60, "day": null}}`.
     pub(super) fn read(changes: &str) -> Result<Self, ConfigError> {
         let wrong = |why: String| ConfigError::Plans(why);
         let read: BTreeMap<String, Change> =
@@ -70,13 +70,13 @@ impl Plans {
         Ok(plans)
     }
 
-    /// What plans are called for people and metrics.
+    /// Plan names for people and metrics.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
         TABLE.into_iter().map(|(name, _)| name).chain([UNKNOWN])
     }
 
-    /// The name of a plan for people and metrics, and its quota. A plan that a newer svc-auth knows is limited like the
-    /// smallest.
+    /// The name of a plan for people and metrics, and its quota. An unknown plan (of a newer svc-auth) gets the
+    /// quota of the smallest.
     pub(super) fn of(&self, name: Option<&str>) -> (&'static str, Quota) {
         let [smallest, ..] = self.0;
         let found = self.0.into_iter().find(|(known, _)| Some(*known) == name);

@@ -1,4 +1,4 @@
-//! Counts in Redis, shared by all gateways of a mesh. Its address can always be read; the engine is there with the feature
+//! Counts in Redis, shared by all gateways of a mesh. The URL type always exists; the engine needs the feature
 //! `redis`.
 
 #[cfg(feature = "redis")]
@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::RateLimiter;
 use crate::ConfigError;
 
-/// Where Redis is: `redis://`, `rediss://` (TLS) or `unix://`; several nodes of a cluster with commas between.
+/// A Redis URL: `redis://`, `rediss://` (TLS) or `unix://`; several cluster nodes are separated by commas.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrl(String);
 
@@ -21,7 +21,7 @@ impl From<String> for RedisUrl {
     }
 }
 
-/// Without the password.
+/// Omits the password.
 impl fmt::Debug for RedisUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("RedisUrl(…)")
@@ -29,14 +29,14 @@ impl fmt::Debug for RedisUrl {
 }
 
 impl RedisUrl {
-    /// The engine there. Nothing is contacted before the first request. An answer that takes longer than the patience is
-    /// none.
+    /// Creates the engine. It connects with the first request, and fails an operation that takes longer than
+    /// `patience`.
     #[cfg(feature = "redis")]
     pub(super) fn open(&self, patience: Duration) -> Result<Arc<dyn RateLimiter>, ConfigError> {
         Ok(Arc::new(engine::Redis::new(self, patience)?))
     }
 
-    /// Says that the feature is not in this binary.
+    /// Fails: the feature is not compiled in.
     #[cfg(not(feature = "redis"))]
     #[expect(clippy::unused_self, reason = "as with the feature")]
     pub(super) fn open(&self, _: Duration) -> Result<Arc<dyn RateLimiter>, ConfigError> {

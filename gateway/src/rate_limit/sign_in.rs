@@ -1,5 +1,5 @@
-//! Sign-ins of one source address, counted before svc-auth is asked: a flood ends here. svc-auth counts them too, by
-//! address and by account, for all gateways together.
+//! Sign-ins per source address, counted before svc-auth is asked, so that a flood ends here. svc-auth counts them
+//! too, by address and by account, for all gateways together.
 
 use std::net::IpAddr;
 
@@ -10,22 +10,22 @@ use super::admission::{count_refusal, limited};
 use super::headers::report;
 use super::{Key, Limits, Quota};
 
-/// Failed sign-ins from one address, whatever the account.
-const OF_ADDRESS: Quota = Quota::new(Some(10), Some(60), Some(300));
+/// Failed sign-ins per address, whatever the account.
+const PER_ADDRESS: Quota = Quota::new(Some(10), Some(60), Some(300));
 
-/// A sign-in that was let in: counted as failed until it is told how it ended.
+/// A sign-in in progress: counted as failed until its outcome is known.
 #[derive(Debug)]
 pub(crate) struct Attempt(Key);
 
 impl Limits {
-    /// Counts a sign-in beforehand, so that guesses sent at once cannot pass together.
+    /// Counts a sign-in in advance, so that concurrent guesses cannot all pass.
     pub(crate) async fn begin_sign_in(
         &self,
         extensions: &Extensions,
         source: IpAddr,
     ) -> Result<Attempt, Problem> {
         let address = Key::new("sign-in-address", source);
-        let counted = self.limiter.take(&address, OF_ADDRESS, 1).await;
+        let counted = self.limiter.take(&address, PER_ADDRESS, 1).await;
         let tightest = counted.tightest();
         report(extensions, tightest);
         let Some(standing) = tightest.filter(|_| !counted.admitted) else { return Ok(Attempt(address)) };
@@ -34,9 +34,9 @@ impl Limits {
         Err(limited(message, Some(standing.wait())))
     }
 
-    /// Nothing failed, or nobody looked at the secret.
-    pub(crate) async fn forget_sign_in(&self, Attempt(address): Attempt) {
-        self.limiter.give_back(&address, OF_ADDRESS, 1).await;
+    /// Refunds an attempt that succeeded, or whose secret was never checked.
+    pub(crate) async fn refund_sign_in(&self, Attempt(address): Attempt) {
+        self.limiter.refund(&address, PER_ADDRESS, 1).await;
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         let door = Door::new();
         for _ in 0..50 {
             let attempt = door.knock(1).await.unwrap();
-            door.limits.forget_sign_in(attempt).await;
+            door.limits.refund_sign_in(attempt).await;
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Simulation of rate limits (docs/adr/0101): gateways with clocks of their own, a Redis that each of them can lose, that takes
-//! and is not heard of, and whose clock jumps when another node takes over.
+//! Seeded simulation of the rate limits (docs/adr/0101): gateways with skewed clocks, network faults to Redis
+//! including lost responses, and a Redis clock that jumps on failover.
 //!
-//! Whoever counts lets no more through in any window than its limit, and refuses nobody who is below: the shared windows
-//! wherever Redis answers, a gateway's own where it does not. A gateway returns to Redis when it answers again.
+//! Invariants: no counter admits more in any window than its limit, and refuses nobody below it: the shared windows
+//! while Redis answers, a gateway's own while it does not. A gateway returns to Redis once it answers again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::limiter::Limiter;
 use super::memory::Memory;
 use super::{Counted, Key, Quota, RateLimiter, Unreachable, Window};
 
-/// 00:00 of some day, UTC, and 50 minutes: the end of an hour is not far.
+/// 00:50 of some day, UTC: close to the end of an hour.
 const START: i64 = 1_800_057_600 + 50 * 60;
 const KEYS: u64 = 2;
-/// How long a gateway leaves a Redis alone that failed.
+/// The circuit breaker's pause after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[test]
 fn limits_are_kept_and_nobody_below_them_is_refused() {
     simulation::run("rate limits", 300, |world| {
         simulation::block_on(async {
-            let mut walk = Walk::begin(world);
+            let mut walk = SimulationRun::begin(world);
             for _ in 0..walk.world.between(50, 200) {
                 walk.step().await;
             }
@@ -34,39 +34,39 @@ fn limits_are_kept_and_nobody_below_them_is_refused() {
     });
 }
 
-/// How one gateway meets Redis.
+/// The state of a gateway's connection to Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum LinkState {
     Open,
-    /// Nothing arrives.
+    /// Requests are lost.
     Cut,
-    /// What is asked arrives, and no answer comes back.
-    Deaf,
+    /// Requests arrive, responses are lost.
+    ResponseLost,
 }
 
-const WAYS: [Way; 3] = [Way::Open, Way::Cut, Way::Deaf];
+const LINK_STATES: [LinkState; 3] = [LinkState::Open, LinkState::Cut, LinkState::ResponseLost];
 
-/// The way of one gateway to the windows that all share.
+/// The connection of one gateway to the shared windows.
 #[derive(Debug)]
 struct Link {
     redis: Memory,
-    /// A place in [`WAYS`].
-    way: AtomicU8,
+    /// An index into [`LINK_STATES`].
+    state: AtomicU8,
     was_asked: AtomicBool,
 }
 
 impl Link {
-    fn way(&self) -> Way {
-        WAYS[usize::from(self.way.load(Ordering::SeqCst))]
+    fn state(&self) -> LinkState {
+        LINK_STATES[usize::from(self.state.load(Ordering::SeqCst))]
     }
 
-    /// What comes of a question, which is done when it arrives.
+    /// Sends a request; its effect happens if it arrives.
     fn ask<T>(&self, question: impl FnOnce() -> T) -> Result<T, Unreachable> {
         self.was_asked.store(true, Ordering::SeqCst);
-        match self.way() {
-            Way::Open => Ok(question()),
-            Way::Cut => Err(Unreachable("cut".to_owned())),
-            Way::Deaf => {
+        match self.state() {
+            LinkState::Open => Ok(question()),
+            LinkState::Cut => Err(Unreachable("cut".to_owned())),
+            LinkState::ResponseLost => {
                 question();
                 Err(Unreachable("deaf".to_owned()))
             }
@@ -80,7 +80,7 @@ impl RateLimiter for Link {
         self.ask(|| self.redis.count(key, quota, units))
     }
 
-    async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
+    async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
         self.ask(|| self.redis.put_back(key, quota, units))
     }
 }
@@ -89,26 +89,26 @@ struct Gateway {
     limiter: Limiter,
     link: Arc<Link>,
     clock: Arc<SkewedClock>,
-    /// When it last met a Redis that did not answer, by its own clock; none since it answered.
+    /// When Redis last failed, by the gateway's clock; `None` since it answered.
     failed_at: Option<Timestamp>,
 }
 
-/// Who counts: Redis, or a gateway by its place.
+/// The counter: Redis, or a gateway by its index.
 type Counter = Option<usize>;
 
-/// What one counter let through: for each key and window, which of all windows of that length ran last, and the units in it.
+/// What one counter admitted: per key and window, the number of the latest window and its units.
 #[derive(Debug, Default)]
 struct Model(HashMap<(Counter, u64, usize), (i64, u32)>);
 
 impl Model {
-    /// What is used up of a window at that second. Of a clock that went back the window before it counts on.
+    /// The use of a window at that second. If the clock has gone back, the newer window keeps counting.
     fn used(&self, counter: Counter, key: u64, place: usize, second: i64) -> u32 {
         let running = Window::ALL[place].number_at(second);
         let stored = self.0.get(&(counter, key, place));
         stored.filter(|(number, _)| *number >= running).map_or(0, |(_, units)| *units)
     }
 
-    /// Takes the units where each window has room, as whoever counts must.
+    /// Takes the units if every window has room.
     fn take(&mut self, counter: Counter, key: u64, quota: Quota, units: u32, second: i64) -> bool {
         let limits: Vec<(usize, u32)> = quota
             .0
@@ -131,10 +131,10 @@ impl Model {
     }
 }
 
-/// What was let through by a counter in a window, summed up by itself: no rule of the model decides it.
+/// Units admitted per counter and window, summed up independently of the model.
 type Sums = HashMap<(Counter, u64, usize, i64), u32>;
 
-struct Walk<'a> {
+struct SimulationRun<'a> {
     world: &'a mut World,
     time: Arc<ManualClock>,
     redis_clock: Arc<SkewedClock>,
@@ -150,7 +150,7 @@ fn clock(time: &Arc<ManualClock>) -> (Arc<SkewedClock>, Arc<dyn Clock>) {
     (clock, shared)
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SimulationRun<'a> {
     fn begin(world: &'a mut World) -> Self {
         let time = Arc::new(ManualClock::new(Timestamp::from_seconds(START)));
         let (redis_clock, shared) = clock(&time);
@@ -158,8 +158,8 @@ impl<'a> Walk<'a> {
         let count = world.between(1, 3);
         let gateway = |_| {
             let (clock, shared) = clock(&time);
-            let (way, was_asked) = Default::default();
-            let link = Arc::new(Link { redis: redis.clone(), way, was_asked });
+            let (state, was_asked) = Default::default();
+            let link = Arc::new(Link { redis: redis.clone(), state, was_asked });
             let engine: Arc<dyn RateLimiter> = Arc::<Link>::clone(&link);
             Gateway { limiter: Limiter::new(Some(engine), shared), link, clock, failed_at: None }
         };
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
         match self.world.below(20) {
             0..=11 => self.take(gateway).await,
             12..=15 => self.pass(),
-            16..=17 => self.turn(gateway),
+            16..=17 => self.change_link(gateway),
             18 => self.adjust_clock(Some(gateway)),
             _ => self.adjust_clock(None),
         }
@@ -188,27 +188,27 @@ impl<'a> Walk<'a> {
             let Gateway { limiter, link, .. } = &self.gateways[gateway];
             link.was_asked.store(false, Ordering::SeqCst);
             let counted = limiter.take(&Key::new("token", key), self.quota, units).await;
-            (counted, link.was_asked.load(Ordering::SeqCst).then(|| link.way()))
+            (counted, link.was_asked.load(Ordering::SeqCst).then(|| link.state()))
         };
         let what = format!("{gateway} takes {units} for {key}, Redis asked: {asked:?}");
         self.world.note(format_args!("{what}: {}", counted.admitted));
         self.check_asked(gateway, asked, &what);
         let (redis_second, own_second) =
             (self.redis_clock.now().as_seconds(), self.gateways[gateway].clock.now().as_seconds());
-        if asked == Some(Way::Deaf) {
-            // It was taken there, and nobody knows.
+        if asked == Some(LinkState::ResponseLost) {
+            // Redis counted it, but the response was lost.
             self.count(None, key, units, redis_second);
         }
         let (counter, second) = match asked {
-            Some(Way::Open) => (None, redis_second),
-            Some(Way::Cut | Way::Deaf) | None => (Some(gateway), own_second),
+            Some(LinkState::Open) => (None, redis_second),
+            Some(LinkState::Cut | LinkState::ResponseLost) | None => (Some(gateway), own_second),
         };
         let expected = self.count(counter, key, units, second);
         assert_eq!(counted.admitted, expected, "{what}, at {second}: {counted:?}");
     }
 
-    /// Redis is asked unless it failed a moment ago, whatever the clock did since.
-    fn check_asked(&mut self, gateway: usize, asked: Option<Way>, what: &str) {
+    /// Redis is asked unless the circuit breaker is open, whatever the clock did since.
+    fn check_asked(&mut self, gateway: usize, asked: Option<LinkState>, what: &str) {
         let gateway = &mut self.gateways[gateway];
         let now = gateway.clock.now();
         let is_paused = gateway.failed_at.is_some_and(|at| (at..at.plus(PAUSE)).contains(&now));
@@ -219,13 +219,13 @@ impl<'a> Walk<'a> {
             gateway.failed_at
         );
         match asked {
-            Some(Way::Open) => gateway.failed_at = None,
-            Some(Way::Cut | Way::Deaf) => gateway.failed_at = Some(now),
+            Some(LinkState::Open) => gateway.failed_at = None,
+            Some(LinkState::Cut | LinkState::ResponseLost) => gateway.failed_at = Some(now),
             None => {}
         }
     }
 
-    /// Whether a counter lets units through; sums up what it let through in each window.
+    /// Whether the model admits the units; sums up what it admits per window.
     fn count(&mut self, counter: Counter, key: u64, units: u32, second: i64) -> bool {
         if units == 0 || !self.model.take(counter, key, self.quota, units, second) {
             return units == 0;
@@ -250,14 +250,14 @@ impl<'a> Walk<'a> {
         self.time.advance(time);
     }
 
-    /// The way of a gateway to Redis is another one.
-    fn turn(&mut self, gateway: usize) {
-        let place = self.world.place_in(WAYS.len());
-        self.world.note(format_args!("{gateway} and Redis: {:?}", WAYS[place]));
-        self.gateways[gateway].link.way.store(u8::try_from(place).unwrap_or(0), Ordering::SeqCst);
+    /// Changes the state of a gateway's connection to Redis.
+    fn change_link(&mut self, gateway: usize) {
+        let place = self.world.place_in(LINK_STATES.len());
+        self.world.note(format_args!("{gateway} and Redis: {:?}", LINK_STATES[place]));
+        self.gateways[gateway].link.state.store(u8::try_from(place).unwrap_or(0), Ordering::SeqCst);
     }
 
-    /// A clock jumps, by up to two minutes from the true time: of a gateway, or of Redis.
+    /// Skews a clock by up to two minutes from the true time: a gateway's, or that of Redis.
     fn adjust_clock(&mut self, gateway: Option<usize>) {
         let error = i64::try_from(self.world.below(240_000_000)).unwrap_or(0) - 120_000_000;
         self.world

@@ -1,4 +1,4 @@
-//! Where a request comes from: the peer, or what a proxy that we trust says of it.
+//! The source address of a request: the peer, or what a trusted proxy reports.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -10,10 +10,10 @@ use ipnet::IpNet;
 use crate::ConfigError;
 
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
-/// What providers give to one customer: its addresses count together.
+/// The prefix that providers assign to one customer, whose addresses count together.
 const CUSTOMER_PREFIX: u32 = 64;
 
-/// The proxies whose headers are believed.
+/// The proxies whose headers are trusted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TrustedProxies(Vec<IpNet>);
 
@@ -48,18 +48,18 @@ impl TrustedProxies {
         let by_standard = self.nearest_untrusted(peer, &forwarded(headers));
         match (by_x, by_standard) {
             (Some(address), None) | (None, Some(address)) => address,
-            // The proxy writes one of the two and passes the other on as the client sent it: nobody can tell which.
+            // A proxy writes one of the two and passes the other on as the client sent it, and we cannot know which.
             (Some(one), Some(other)) if one == other => one,
             (Some(_), Some(_)) | (None, None) => peer,
         }
     }
 
-    /// The right-most address that is no proxy of ours: what stands to the left of it, anybody could have written.
-    /// `None` without any entry.
+    /// The right-most address that is not one of our proxies: anything to the left of it can be forged. `None`
+    /// without any entry.
     fn nearest_untrusted(&self, peer: IpAddr, entries: &[Option<IpAddr>]) -> Option<IpAddr> {
         let mut nearest = None;
         for entry in entries.iter().rev() {
-            // What is no address was not written by a proxy of ours, or hides one.
+            // An entry that is not an address was not written by a proxy of ours, or hides one.
             let Some(address) = entry else { return nearest.or(Some(peer)) };
             nearest = Some(*address);
             if !self.trust(*address) {
@@ -98,7 +98,7 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
     address(value.trim().trim_matches('"'))
 }
 
-/// An address, with brackets and a port or without.
+/// An address, with or without brackets and port.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);

@@ -1,8 +1,8 @@
-//! Windows of time, how much fits into them, and how they stand.
+//! Rate-limit windows, quotas, and the state of a window.
 
 use std::time::Duration;
 
-/// A span of time that is counted in. It begins at a full minute, hour or day, UTC.
+/// A fixed window. It begins at a full minute, hour or day, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Window {
     Minute,
@@ -11,7 +11,7 @@ pub(crate) enum Window {
 }
 
 impl Window {
-    /// All of them, from the shortest.
+    /// All windows, shortest first.
     pub(super) const ALL: [Self; 3] = [Self::Minute, Self::Hour, Self::Day];
 
     /// The contract's spelling.
@@ -31,18 +31,18 @@ impl Window {
         }
     }
 
-    /// Which of all windows of this length runs at that second.
+    /// The number of the window that contains the second, counted from the Unix epoch.
     pub(super) const fn number_at(self, second: i64) -> i64 {
         second.div_euclid(self.seconds())
     }
 
-    /// Whole seconds until the window that runs at that second ends, at least one.
+    /// Whole seconds until the end of the window that contains the second, at least one.
     fn ends_in(self, second: i64) -> u32 {
         u32::try_from(self.seconds() - second.rem_euclid(self.seconds())).unwrap_or(u32::MAX)
     }
 }
 
-/// How much fits into each window, in the order of [`Window::ALL`]; absent is unlimited.
+/// The limit of each window, in the order of [`Window::ALL`]; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Quota(pub(super) [Option<u32>; 3]);
 
@@ -51,12 +51,12 @@ impl Quota {
         Self([minute, hour, day])
     }
 
-    /// The windows that are counted, with their limits.
+    /// The limited windows, with their limits.
     pub(super) fn counted(self) -> impl Iterator<Item = (Window, u32)> {
         Window::ALL.into_iter().zip(self.0).filter_map(|(window, limit)| limit.map(|limit| (window, limit)))
     }
 
-    /// Whether every window takes that much more; nothing more always fits.
+    /// Whether every window has room for the units; zero units always fit.
     pub(super) fn has_room(self, used: [u32; 3], units: u32) -> bool {
         let fits = |(limit, used): (Option<u32>, u32)| {
             limit.is_none_or(|limit| used.checked_add(units).is_some_and(|sum| sum <= limit))
@@ -64,36 +64,36 @@ impl Quota {
         units == 0 || self.0.into_iter().zip(used).all(fits)
     }
 
-    /// What is used up after a change of each counted window.
+    /// The use after a change of each limited window.
     pub(super) fn changed(self, used: [u32; 3], change: impl Fn(u32) -> u32) -> [u32; 3] {
         let ([minute, hour, day], [in_minute, in_hour, in_day]) = (self.0, used);
         let one = |limit: Option<u32>, used| limit.map_or(0, |_| change(used));
         [one(minute, in_minute), one(hour, in_hour), one(day, in_day)]
     }
 
-    /// The window that takes the least at once.
+    /// The window with the smallest limit.
     pub(crate) fn smallest(self) -> Option<(Window, u32)> {
         self.counted().min_by_key(|(_, limit)| *limit)
     }
 }
 
-/// What an engine found when units were asked for.
+/// The result of taking units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(super) quota: Quota,
-    /// What was asked for.
+    /// The units requested.
     pub(super) units: u32,
-    /// Whether it was taken.
+    /// Whether they were taken.
     pub(crate) admitted: bool,
-    /// How much is used up now in each window; of no meaning where it is unlimited.
+    /// The use of each window afterwards; meaningless where it is unlimited.
     pub(super) used: [u32; 3],
     /// The engine's time, in seconds since the Unix epoch.
     pub(super) second: i64,
 }
 
-/// How one window stands.
+/// The state of one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct WindowState {
     pub(crate) window: Window,
     pub(crate) limit: u32,
     pub(crate) remaining: u32,
@@ -101,7 +101,7 @@ pub(crate) struct Standing {
     pub(crate) resets_in: u32,
 }
 
-impl Standing {
+impl WindowState {
     pub(crate) fn wait(self) -> Duration {
         Duration::from_secs(u64::from(self.resets_in))
     }
@@ -113,19 +113,20 @@ impl Counted {
         Self { quota, units, admitted: true, used: [0; 3], second: 0 }
     }
 
-    /// The tightest window. When units were refused: of those without room, the one that ends last, so that a retry
-    /// after its end finds room in all. Else the one with the smallest share of its limit left, the shortest of equals.
-    /// `None` when nothing is limited.
-    pub(crate) fn tightest(&self) -> Option<Standing> {
+    /// The tightest window. After a refusal: of the exhausted ones, the one that ends last, so that a retry after
+    /// its end has room in all. Otherwise the one with the smallest share of its limit left, preferring the
+    /// shortest. `None` when nothing is limited.
+    pub(crate) fn tightest(&self) -> Option<WindowState> {
         let rows = Window::ALL.into_iter().zip(self.quota.0.into_iter().zip(self.used));
         let standings = rows.filter_map(|(window, (limit, used))| {
             let limit = limit?;
             let remaining = limit.saturating_sub(used);
-            Some(Standing { window, limit, remaining, resets_in: window.ends_in(self.second) })
+            Some(WindowState { window, limit, remaining, resets_in: window.ends_in(self.second) })
         });
         if self.admitted {
             return standings.reduce(|tightest, next| {
-                let share = |one: &Standing, of: &Standing| u64::from(one.remaining) * u64::from(of.limit);
+                let share =
+                    |one: &WindowState, of: &WindowState| u64::from(one.remaining) * u64::from(of.limit);
                 if share(&next, &tightest) < share(&tightest, &next) { next } else { tightest }
             });
         }

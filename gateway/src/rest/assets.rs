@@ -1,4 +1,4 @@
-//! Attachments, for programs: what there is, and the bytes.
+//! Assets, for programs: metadata and bytes.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ pub(super) async fn content(context: Context, PathId(id): PathId<AssetId>, heade
     let described = [
         (header::CONTENT_TYPE, media_type),
         (header::CONTENT_DISPOSITION, disposition(&asset.name)),
-        // A failure on the way cuts the answer short of its length, so that nobody takes it for whole.
+        // A failure midway truncates the response below its length, so that clients detect it.
         (header::CONTENT_LENGTH, HeaderValue::from(asset.size_bytes)),
         NO_SNIFF,
     ];

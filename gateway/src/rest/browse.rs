@@ -1,4 +1,4 @@
-//! The workspace as a file system that scripts walk and read (spec 4.5).
+//! Scripts over the workspace as a file system (spec 4.5).
 
 use axum::response::IntoResponse as _;
 

@@ -1,4 +1,4 @@
-//! The same done to many items in one write (contract M14).
+//! Bulk operations in a single write (contract M14).
 
 use http::StatusCode;
 

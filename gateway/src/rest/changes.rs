@@ -19,20 +19,20 @@ use crate::answers::Changes;
 use crate::app::App;
 use crate::error::Error;
 use crate::extract::Query;
-use crate::follow::Follows;
-use crate::followers::{Door, Follower};
-use crate::held::Holdings;
+use crate::follow::FollowLimit;
+use crate::followers::{EntryPoint, Follower};
 use crate::json_body::JsonBody;
 use crate::operations::Context;
-use crate::operations::changes::{self, Asked, Place};
+use crate::operations::changes::{self, Cursor, ListOptions};
 use crate::schema::inputs;
+use crate::suspension::Permits;
 
 inputs!(ListChanges);
 
-const USUAL: u32 = 100;
+const DEFAULT_LIMIT: u32 = 100;
 const LAST_EVENT_ID: &str = "last-event-id";
-/// A comment line, so that nothing on the way takes the stream for dead.
-const ALIVE_EVERY: Duration = Duration::from_secs(15);
+/// Interval of keep-alive comments, so that no proxy closes an idle stream.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Which changes.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]
@@ -74,31 +74,31 @@ pub(super) struct ListChanges {
     ),
 )]
 pub(super) async fn list(
-    State(follows): State<Arc<Follows>>,
+    State(follows): State<Arc<FollowLimit>>,
     State(app): State<App>,
     context: Context,
     Query(query): Query<ListChanges>,
     parts: Parts,
 ) -> Answer {
-    let after = place("after", query.after.as_deref())?;
+    let after = cursor("after", query.after.as_deref())?;
     if accepts_events(&parts.headers) {
-        let seen = place("Last-Event-ID", text_of(&parts.headers, LAST_EVENT_ID))?;
+        let seen = cursor("Last-Event-ID", text_of(&parts.headers, LAST_EVENT_ID))?;
         return stream(&follows, &app, &context, seen.or(after), parts).await;
     }
     let wait = Duration::from_secs(query.wait.unwrap_or_default().into());
-    let asked = Asked { after, limit: query.limit.unwrap_or(USUAL), wait };
+    let options = ListOptions { after, limit: query.limit.unwrap_or(DEFAULT_LIMIT), wait };
     let (changes, _) = if wait.is_zero() || after.is_none() {
-        changes::list(&context.upstreams, &context.call, asked).await?
+        changes::list(&context.upstreams, &context.call, options).await?
     } else {
-        let mut seat = follows.join(&context.identity)?;
-        // Nothing is worked on meanwhile, and seats are bounded by themselves.
-        let _away = Holdings::let_go(&parts.extensions);
+        let mut permit = follows.join(&context.identity)?;
+        // A long poll uses no capacity, and followers have a limit of their own.
+        let _suspended = Permits::suspend(&parts.extensions);
         tokio::select! {
-            found = changes::list(&context.upstreams, &context.call, asked) => found?,
-            // The server goes down: what there is by now is told without waiting.
-            () = seat.ended() => {
-                let asked = Asked { wait: Duration::ZERO, ..asked };
-                changes::list(&context.upstreams, &context.call, asked).await?
+            found = changes::list(&context.upstreams, &context.call, options) => found?,
+            // On shutdown, respond with what there is without waiting.
+            () = permit.shutdown() => {
+                let options = ListOptions { wait: Duration::ZERO, ..options };
+                changes::list(&context.upstreams, &context.call, options).await?
             }
         }
     };
@@ -107,9 +107,9 @@ pub(super) async fn list(
     Ok(response)
 }
 
-fn place(path: &str, text: Option<&str>) -> Result<Option<Place>, Problem> {
+fn cursor(path: &str, text: Option<&str>) -> Result<Option<Cursor>, Problem> {
     let read = |text: &str| {
-        text.parse::<Place>().map_err(|_| {
+        text.parse::<Cursor>().map_err(|_| {
             let message = "must be `next` of an answer before, or the change token of a write, as it came";
             Problem::validation(vec![Violation::new(path, "invalid_change", message)])
         })
@@ -123,42 +123,43 @@ fn accepts_events(headers: &HeaderMap) -> bool {
     types.any(|one| one.split(';').next().is_some_and(|one| one.trim() == "text/event-stream"))
 }
 
-/// The stream, from a place or from now.
+/// The event stream, from a cursor or from now.
 async fn stream(
-    follows: &Arc<Follows>,
+    follows: &Arc<FollowLimit>,
     app: &App,
     context: &Context,
-    from: Option<Place>,
+    from: Option<Cursor>,
     parts: Parts,
 ) -> Result<Response, Error> {
-    let seat = follows.join(&context.identity)?;
-    let place = match from {
-        Some(place) => place,
+    let permit = follows.join(&context.identity)?;
+    let cursor = match from {
+        Some(cursor) => cursor,
         None => {
-            let asked = Asked { after: None, limit: 1, wait: Duration::ZERO };
-            changes::list(&context.upstreams, &context.call, asked).await?.1
+            let options = ListOptions { after: None, limit: 1, wait: Duration::ZERO };
+            changes::list(&context.upstreams, &context.call, options).await?.1
         }
     };
     let follower = Follower {
-        seat,
+        permit,
         upstreams: Arc::clone(&context.upstreams),
         authenticator: Arc::from_ref(app),
         parts,
-        door: Door::Api,
-        place,
+        entry_point: EntryPoint::Api,
+        cursor,
     };
-    let ready = Event::default().event("ready").id(place.to_string()).data("{}");
-    let told = follower.changes().map(|(change, place)| {
+    let ready = Event::default().event("ready").id(cursor.to_string()).data("{}");
+    let told = follower.changes().map(|(change, cursor)| {
         let data = serde_json::to_string(&change).unwrap_or_default();
-        Event::default().event("change").id(place.to_string()).data(data)
+        Event::default().event("change").id(cursor.to_string()).data(data)
     });
     let events = stream::once(async { ready }).chain(told).map(Ok::<_, Infallible>);
-    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)).into_response();
+    let mut response =
+        Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)).into_response();
     unbuffered(response.headers_mut());
     Ok(response)
 }
 
-/// Proxies that keep answers back until they are whole would keep a stream for ever.
+/// Buffering proxies would hold a stream back for ever.
 pub(crate) fn unbuffered(headers: &mut HeaderMap) {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));

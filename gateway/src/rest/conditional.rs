@@ -4,12 +4,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 const ANY: &str = "*";
 
-/// The header value that names a content.
+/// The ETag of a content hash.
 pub(crate) fn etag(content_hash: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(["\"", content_hash, "\""].concat()).ok()
 }
 
-/// Whether the caller has this content already (`If-None-Match`, compared weakly).
+/// Whether the caller has this content already (`If-None-Match`, weak comparison).
 pub(crate) fn is_current(headers: &HeaderMap, content_hash: &str) -> bool {
     tags(headers, header::IF_NONE_MATCH).any(|tag| {
         let strong = tag.strip_prefix("W/").unwrap_or(tag);
@@ -17,8 +17,8 @@ pub(crate) fn is_current(headers: &HeaderMap, content_hash: &str) -> bool {
     })
 }
 
-/// The contents of which the file must have one (`If-Match`, compared strongly: a weak tag matches nothing). Empty
-/// means no condition.
+/// The content hashes accepted by `If-Match` (strong comparison: a weak tag matches nothing). Empty means no
+/// condition.
 pub(super) fn required(headers: &HeaderMap) -> Vec<String> {
     let named: Vec<&str> = tags(headers, header::IF_MATCH).collect();
     if named.contains(&ANY) {
@@ -28,7 +28,7 @@ pub(super) fn required(headers: &HeaderMap) -> Vec<String> {
 }
 
 fn tags(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
-    // A line that is not text is a tag that matches nothing, not the absence of a condition.
+    // A non-text header is a tag that matches nothing, not an absent condition.
     let lines = headers.get_all(name).into_iter().map(|line| line.to_str().unwrap_or("W/"));
     lines.flat_map(|line| line.split(',')).map(str::trim).filter(|tag| !tag.is_empty())
 }

@@ -191,8 +191,8 @@ pub(super) fn tagged(mut response: Response, tag: Option<HeaderValue>) -> Respon
     response
 }
 
-/// An attachment (RFC 6266), so that a browser saves the file and never runs it on our origin: a name in plain ASCII
-/// for old readers, and the true name for the others.
+/// `Content-Disposition: attachment` (RFC 6266), so that a browser saves the file and never runs it on our origin:
+/// an ASCII name for old clients, and the full name for the others.
 pub(super) fn disposition(name: &str) -> HeaderValue {
     let plain: String = name
         .chars()

@@ -61,7 +61,7 @@ pub(super) struct ExportMemory {
     workspace_id: Option<String>,
 }
 
-/// Who exports: a caller with a token, or anybody.
+/// The caller of an export: a token or an anonymous client.
 #[derive(Debug)]
 pub(super) struct Anybody {
     call: Call,

@@ -1,4 +1,4 @@
-//! `/api/v1`: each handler reads its input, calls one operation, and answers as the spec says.
+//! `/api/v1`: each handler decodes its input, calls one operation, and encodes the response.
 
 mod assets;
 mod browse;
@@ -40,19 +40,19 @@ use crate::routes::Routes;
 const READ: Class = Class::rest(Permission::Read);
 /// A page of items.
 const LIST: Class = READ.costing(Cost::LIST);
-/// It may wait for the index.
+/// May wait for the index.
 const SEARCH: Class = READ.patient().costing(Cost::SEARCH);
 const WRITE: Class = Class::rest(Permission::Write).costing(Cost::WRITE);
 const DELETE: Class = Class::rest(Permission::Delete).costing(Cost::WRITE);
-/// Very many items.
+/// Bulk operations.
 const BULK: Class = WRITE.patient().costing(Cost::BULK);
 /// With the text of a file.
 const WRITE_FILE: Class = WRITE.up_to(FILE_BYTES);
 const ANY_TOKEN: Class = Class::new(Surface::Rest, Who::Token(None));
-/// Also who has no token. A token that does not hold is refused: whoever sends one means to be known.
+/// Anonymous callers are allowed; an invalid token is still refused.
 const ANYBODY: Class = Class::new(Surface::Rest, Who::TokenIfSent);
 
-/// The routes together with their documentation.
+/// The routes together with their OpenAPI documentation.
 pub(crate) fn routes() -> Routes {
     Routes::default()
         .below("/api/v1", ANYBODY)
@@ -145,12 +145,12 @@ pub(crate) fn routes() -> Routes {
         .api(ANY_TOKEN, routes!(workspace::get))
 }
 
-/// The answer of a write: its record, and where it stands in the change feed.
+/// The response of a write: its record, and the change token as a header.
 pub(crate) fn written<T: Serialize>(status: StatusCode, written: Written<T>) -> Response {
     (status, change_header(written.change), JsonBody(written.value)).into_response()
 }
 
-/// The answer of a write that leaves nothing to show.
+/// The response of a write without a record.
 pub(crate) fn done(written: &Written<()>) -> Response {
     (StatusCode::NO_CONTENT, change_header(written.change)).into_response()
 }
@@ -163,7 +163,7 @@ fn change_header(token: ChangeToken) -> HeaderMap {
     headers
 }
 
-/// The text of a header that a caller may send once.
+/// The text of a header.
 fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }

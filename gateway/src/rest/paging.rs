@@ -1,4 +1,4 @@
-//! Lists: an array as the spec says, and where it goes on in the headers (RFC 8288).
+//! Lists: a JSON array as the spec requires, with total and next page in headers (RFC 8288).
 
 use axum::extract::Query;
 use axum::response::{IntoResponse as _, Response};
@@ -19,7 +19,7 @@ pub(crate) fn respond<T: Serialize>(page: Page<T>, uri: &Uri, links: &Links) -> 
     response
 }
 
-/// The same of a list that nobody counts.
+/// The same for a list without a total.
 pub(crate) fn linked<T: Serialize>(items: &[T], next: Option<String>, uri: &Uri, links: &Links) -> Response {
     let mut response = JsonBody(items).into_response();
     let headers = response.headers_mut();
@@ -41,7 +41,7 @@ fn next_link(uri: &Uri, cursor: &str, links: &Links) -> String {
     format!("<{}?{}>; rel=\"next\"", links.to(uri.path()), query.join("&"))
 }
 
-/// Percent-encoding of everything but the unreserved characters of RFC 3986.
+/// Percent-encodes everything but the unreserved characters of RFC 3986.
 pub(super) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Records of structured databases (spec 4.9), and the records that name a file (spec 4.1).
+//! Records of databases (spec 4.9), and the backlinks of files (spec 4.1).
 
 use std::sync::Arc;
 
@@ -288,7 +288,7 @@ pub(super) async fn update(
     Ok(tagged(StatusCode::OK, updated))
 }
 
-/// The versions of which the record must have one. 0, which no record has, stands for what names none.
+/// The versions accepted by `If-Match`. 0, which no record has, stands for tags that match nothing.
 fn required_versions(headers: &HeaderMap, version: Option<u64>) -> Vec<u64> {
     let named = conditional::required(headers).into_iter().map(|tag| tag.parse().unwrap_or(0));
     let named: Vec<u64> = named.collect();

@@ -1,4 +1,4 @@
-//! Files that are near a known one (beyond the spec, which has it as a tool).
+//! Files similar to a given one (beyond the spec, which has it as a tool).
 
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::FileId;

@@ -89,7 +89,7 @@ pub(super) async fn document_status(
     Ok(JsonBody(document_status::get(&context, kind, id, freshness).await?).into_response())
 }
 
-/// Which write an answer must have seen.
+/// The write that a search must have seen.
 pub(crate) fn freshness(headers: &HeaderMap) -> Result<Freshness, Problem> {
     let change = text_of(headers, change::HEADER.as_str());
     Freshness::read(change, text_of(headers, WAIT), ("X-Cairn-Change", "X-Cairn-Wait-Ms"))

@@ -1,4 +1,4 @@
-//! The REST surface over fakes: statuses, headers and bodies that the gateway decides.
+//! The REST surface over fake services: statuses, headers and bodies that the gateway decides.
 
 use std::sync::atomic::Ordering;
 
@@ -126,7 +126,7 @@ async fn a_token_is_asked_about_once_a_second_and_a_typo_never() {
     for _ in 0..5 {
         bench.get("/api/v1/files").await;
     }
-    // Five requests may fall on two seconds.
+    // Five requests may span two seconds.
     assert!((1..=2).contains(&bench.exchanges.load(Ordering::SeqCst)));
     let before = bench.exchanges.load(Ordering::SeqCst);
     let with = |value: &str| {

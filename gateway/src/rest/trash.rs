@@ -1,4 +1,4 @@
-//! What was moved to trash: bring it back, or remove it for good (contract, "Reading and writing, completed").
+//! The trash: restore, permanently delete (contract, "Reading and writing, completed").
 
 use cairn_proto::domain::TrashKind;
 use cairn_proto::ids::{FileId, FolderId, MemoryId};

@@ -1,4 +1,4 @@
-//! What was done, as svc-content would tell it.
+//! A fake activity log of svc-content.
 
 use cairn_proto::content::v1 as content;
 use cairn_proto::content::v1::activity_service_server::ActivityService;
@@ -36,7 +36,7 @@ fn entry(number: u64, action: ActivityAction, kind: TrashKind) -> content::Activ
         item_count: 2,
         version_before: Some(1),
         version_after: Some(2),
-        // Two by two they are of one write.
+        // Two consecutive entries belong to one write.
         write_id: format!("1800000000000000.{}", number / 2),
         ..Default::default()
     }

@@ -1,4 +1,4 @@
-//! A svc-auth that knows one token, one person and one workspace.
+//! A fake svc-auth with one token, one person and one workspace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

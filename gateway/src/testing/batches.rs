@@ -1,4 +1,4 @@
-//! Many items, as svc-content would change them.
+//! Fake bulk operations of svc-content.
 
 use cairn_proto::common::v1::ErrorReason;
 use cairn_proto::content::v1 as content;
@@ -11,7 +11,7 @@ use super::console::HOSTILE;
 
 type Answered<T> = Result<Response<T>, Status>;
 
-/// Of three items it changes one, finds one as it should be, and leaves one.
+/// Of three items it changes one, finds one unchanged, and skips one.
 pub(super) struct Batches;
 
 #[tonic::async_trait]

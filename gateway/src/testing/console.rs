@@ -1,4 +1,4 @@
-//! What the console's pages ask for, each list with one entry whose names are hostile.
+//! Fakes for the console's pages, each list with one entry whose names are hostile.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1 as auth;
@@ -19,7 +19,7 @@ use super::{FILE, TRASHED, WORKSPACE};
 
 type Answered<T> = Result<Response<T>, Status>;
 
-/// A name that somebody wrote.
+/// A hostile name (HTML and template injection).
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>\"' onclick=x {{&amp;";
 const ID: &str = "0199c0de-0000-7000-8000-0000000000c1";
 const AT: Option<Timestamp> = Some(Timestamp { seconds: 1_800_000_000, nanos: 0 });

@@ -1,4 +1,4 @@
-//! A svc-content that knows one file.
+//! A fake svc-content with one file.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::content::v1 as content;
@@ -93,7 +93,7 @@ impl FileService for Files {
         if !input.if_content_hash.is_empty() && !input.if_content_hash.contains(&HASH.to_owned()) {
             return Err(Problem::version_conflict("the file has changed").into());
         }
-        // The mask comes back as the name, so that tests can see it.
+        // Echoes the mask as the name, so that tests can see it.
         let mask = input.update_mask.unwrap_or_default().paths.join(",");
         Ok(Response::new(content::UpdateFileResponse {
             file: Some(file(&mask, input.folder_id)),

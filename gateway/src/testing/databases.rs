@@ -1,4 +1,4 @@
-//! A svc-content that knows one database and one record of it, with a value of every type; what people can write is hostile.
+//! A fake svc-content with one database and one record, with a value of every type; user content is hostile.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::content::v1 as content;
@@ -117,7 +117,7 @@ fn known(database_id: &str, record_id: &str) -> Result<(), Status> {
     Err(Problem::not_found("there is no such record").into())
 }
 
-/// The first condition of a tree that has no operator.
+/// The first condition of a tree without an operator.
 fn is_misread(filter: &content::Filter) -> bool {
     match &filter.tree {
         Some(content::filter::Tree::Condition(condition)) => condition.operator == 0,

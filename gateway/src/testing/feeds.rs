@@ -1,4 +1,4 @@
-//! A change feed that moves when a test says so.
+//! A change feed that a test advances.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,12 +14,12 @@ use tonic::{Request, Response, Status};
 
 use super::FILE;
 
-/// How far the feed is; each of its changes is one of the file.
+/// The head of the feed; each of its changes is one of the file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Feed(pub(super) Arc<AtomicU64>);
 
 impl Feed {
-    /// So many changes more.
+    /// Advances the feed by a number of changes.
     pub(crate) fn moves(&self, by: u64) {
         self.0.fetch_add(by, Ordering::SeqCst);
     }
@@ -56,7 +56,7 @@ impl FeedService for Feed {
 
 #[tonic::async_trait]
 impl ChangeService for Feed {
-    /// Waits by looking again, as long as it was asked to.
+    /// Long polls by polling.
     async fn list_changes(
         &self,
         request: Request<ListChangesRequest>,

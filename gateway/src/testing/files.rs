@@ -1,4 +1,4 @@
-//! What a svc-content knows of the one file beside its text: where it is, and its versions.
+//! Fake location and versions of the one file.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as content;
@@ -10,7 +10,7 @@ use super::{FILE, WORKSPACE};
 
 /// The hash of the text of a version.
 pub(crate) fn hash(version: u64) -> String {
-    // The latest is the one that the file has.
+    // The latest is the file's current one.
     if version == 2 { super::content::HASH.to_owned() } else { format!("blake3:{version:04}") }
 }
 
@@ -68,7 +68,7 @@ impl FileVersionService for Versions {
         Ok(Response::new(content::BatchGetCurrentFileVersionsResponse { versions: vec![version(2)] }))
     }
 
-    /// The moment comes back as the content.
+    /// Echoes the moment as the content.
     async fn get_past_file(
         &self,
         request: Request<content::GetPastFileRequest>,

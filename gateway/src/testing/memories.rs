@@ -1,4 +1,4 @@
-//! A svc-content that knows one memory.
+//! A fake svc-content with one memory.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1 as content;
@@ -102,7 +102,7 @@ impl MemoryService for Memories {
         Ok(Response::new(content::ResolveMemoryResponse { memory: Some(resolved()) }))
     }
 
-    /// The memory's name comes back as what was asked and by whom, so that tests can see it.
+    /// Echoes the query and the caller as the memory's name, so that tests can see them.
     async fn export_memory(
         &self,
         request: Request<content::ExportMemoryRequest>,
@@ -114,7 +114,7 @@ impl MemoryService for Memories {
         Ok(Response::new(content::ExportMemoryResponse { memory: Some(memory) }))
     }
 
-    /// The mask and the membership come back as the name.
+    /// Echoes the mask and the membership as the name.
     async fn update_memory(
         &self,
         request: Request<content::UpdateMemoryRequest>,
@@ -142,7 +142,7 @@ impl MemoryService for Memories {
         Ok(Response::new(content::AddMembersResponse { members, change_position: 10 }))
     }
 
-    /// The place comes back as the name.
+    /// Echoes the position as the name.
     async fn move_member(
         &self,
         request: Request<content::MoveMemberRequest>,

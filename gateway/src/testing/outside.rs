@@ -1,5 +1,5 @@
-//! A svc-ingest that knows a few documents and sources, one for each way they stand. Their names, their errors and what
-//! providers say are hostile.
+//! A fake svc-ingest with documents and sources in each state. Their names, their errors and the messages of
+//! providers are hostile.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::document::v1::Format;
@@ -20,21 +20,21 @@ pub(crate) const SENT: &str = "0199c0de-0000-7000-8000-0000000000d1";
 pub(crate) const UNREADABLE: &str = "0199c0de-0000-7000-8000-0000000000d2";
 /// A document of a source whose text is retained.
 pub(crate) const RETAINED: &str = "0199c0de-0000-7000-8000-0000000000d3";
-/// One of which there is a title alone.
+/// One with only its title retained.
 pub(crate) const CATALOGUED: &str = "0199c0de-0000-7000-8000-0000000000d4";
 /// One that could not be read.
 pub(crate) const UNREAD: &str = "0199c0de-0000-7000-8000-0000000000d5";
 /// A source that is being read.
 pub(crate) const SOURCE: &str = "0199c0de-0000-7000-8000-0000000000e1";
-/// One whose credentials have ended, and which is paused.
+/// One whose credentials have expired, and which is paused.
 pub(crate) const ENDED: &str = "0199c0de-0000-7000-8000-0000000000e2";
-/// One that is asked each time.
+/// One that is queried live.
 pub(crate) const LIVE: &str = "0199c0de-0000-7000-8000-0000000000e3";
-/// A run that is under way.
+/// A run in progress.
 pub(crate) const RUN: &str = "0199c0de-0000-7000-8000-0000000000a7";
-/// The last one that is over.
+/// The last completed one.
 pub(crate) const PAST: &str = "0199c0de-0000-7000-8000-0000000000a6";
-/// Of the text of every document.
+/// The hash of every document's text.
 pub(crate) const HASH: &str = "blake3:0d0d";
 
 const TEXT: &str = "# Plan\n\none\n\n## More\n\n<script>alert(1)</script>\n";
@@ -208,7 +208,7 @@ fn connected(id: &str) -> proto::ConnectedSource {
     }
 }
 
-/// What is refused of a draft: a name that is empty.
+/// Rejects a draft with an empty name.
 fn checked(draft: Option<proto::SourceDraft>) -> Result<proto::SourceDraft, Status> {
     let draft = draft.unwrap_or_default();
     if draft.provider != "github" && draft.provider != "web" {
@@ -298,7 +298,7 @@ impl SourceService for Outside {
         }))
     }
 
-    /// Only titles are kept of what is catalogued, so to say.
+    /// Fails for cataloged documents.
     async fn retry_source_document(
         &self,
         request: Request<proto::RetrySourceDocumentRequest>,
@@ -323,7 +323,7 @@ impl SourceService for Outside {
         }))
     }
 
-    /// A secret `taken` is of a source whose name is taken, so to say: what is refused then names no field.
+    /// The secret `taken` stands for a source whose name is taken: a refusal without a field.
     async fn connect_source(
         &self,
         request: Request<proto::ConnectSourceRequest>,

@@ -1,4 +1,4 @@
-//! A question log with two questions, whose texts are hostile.
+//! A fake question log with two questions, whose texts are hostile.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::feed::v1::Kind;
@@ -14,16 +14,16 @@ use super::console::HOSTILE;
 
 type Answered<T> = Result<Response<T>, Status>;
 
-/// The question that was answered.
+/// The answered question.
 pub(crate) const ANSWERED: &str = "0199c0de-0000-7000-8000-0000000000e1";
-/// The one that was not.
+/// The unanswered one.
 pub(crate) const UNANSWERED: &str = "0199c0de-0000-7000-8000-0000000000e2";
 /// The token that asked both.
 pub(crate) const ASKER: &str = "0199c0de-0000-7000-8000-0000000000e3";
 
 pub(crate) struct Questions;
 
-/// What is answered when a question is asked again.
+/// The search results when a question is asked again.
 pub(crate) struct Searches;
 
 fn question(id: &str, results: u32) -> proto::Question {

@@ -1,4 +1,4 @@
-//! What svc-retrieval would tell: a passage of the one file, and why it is not found.
+//! A fake svc-retrieval: a passage of the one file, and explanations of absence.
 
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::retrieval::v1 as proto;
@@ -42,7 +42,7 @@ fn result() -> proto::Result {
 
 #[tonic::async_trait]
 impl SearchService for Retrieval {
-    /// Nothing is found by `nothing`.
+    /// `nothing` finds nothing.
     async fn search_context(
         &self,
         request: Request<proto::SearchContextRequest>,
@@ -64,7 +64,7 @@ impl SearchService for Retrieval {
         Err(Status::unimplemented("the pages do not ask for it"))
     }
 
-    /// The file is collapsed; any other document is not there.
+    /// The file is collapsed; any other document does not exist.
     async fn explain_absence(
         &self,
         request: Request<proto::ExplainAbsenceRequest>,

@@ -1,4 +1,4 @@
-//! A svc-sync that knows one run of each state, of a sync and of an import; what people can write is hostile.
+//! A fake svc-sync with a sync run and an import run in each state; user content is hostile.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::content::v1::Author;
@@ -14,7 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::console::HOSTILE;
 use super::{FILE, WORKSPACE};
 
-/// The run that is in a state, by its number in the contract.
+/// The run in a state, by its number in the contract.
 pub(crate) fn run_id(state: RunStatus) -> String {
     format!("0199c0de-0000-7000-8000-0000000000e{}", state as i32)
 }
@@ -37,7 +37,7 @@ fn state_of(id: &str) -> Result<RunStatus, Status> {
         .ok_or_else(|| Problem::not_found("there is no such run").into())
 }
 
-/// A state that is not that of a start, a cancel or a rollback.
+/// Rejects a state that does not allow the start, cancel or rollback.
 fn require(id: &str, states: &[RunStatus], reason: Reason) -> Result<RunStatus, Status> {
     let state = state_of(id)?;
     if states.contains(&state) {

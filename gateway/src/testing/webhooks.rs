@@ -1,4 +1,4 @@
-//! A svc-ingest that knows a few webhooks, one for each way they stand. Their names, addresses and errors are hostile.
+//! A fake svc-ingest with webhooks in each state. Their names, URLs and errors are hostile.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::ingest::v1 as proto;
@@ -9,11 +9,11 @@ use tonic::{Request, Response, Status};
 
 use super::console::HOSTILE;
 
-/// A webhook that fails.
+/// A failing webhook.
 pub(crate) const WEBHOOK: &str = "0199c0de-0000-7000-8000-0000000000b1";
 /// One that was disabled for a reason.
 pub(crate) const DISABLED: &str = "0199c0de-0000-7000-8000-0000000000b2";
-/// What every new secret is.
+/// The secret of every new webhook.
 pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 const AT: Option<Timestamp> = Some(Timestamp { seconds: 1_800_000_000, nanos: 0 });

@@ -1,12 +1,12 @@
-//! A resolved memory as one Markdown text.
+//! A resolved memory as Markdown.
 
 use std::fmt::Write as _;
 
 use super::ResolvedMemory;
 
 impl ResolvedMemory {
-    /// What the memory says of itself, then the whole text of each document under its path and link, then what is
-    /// left out.
+    /// The memory's own description, then the whole text of each document under its path and link, then the
+    /// omissions.
     pub(crate) fn to_markdown(&self) -> String {
         let mut text = format!("# {}\n", one_line(&self.name));
         // Writing to a String cannot fail.
@@ -28,7 +28,7 @@ impl ResolvedMemory {
     }
 }
 
-/// A name with line breaks could pass for a line of ours.
+/// Removes line breaks from a name, so that it cannot pass for a line of ours.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

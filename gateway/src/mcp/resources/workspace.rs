@@ -1,4 +1,4 @@
-//! Files and memories of the caller's workspace as resources.
+//! The caller's workspace as resources.
 
 use std::fmt;
 
@@ -18,12 +18,12 @@ const MEMORY: &str = "cairn://memory/";
 const FOLDER: &str = "cairn://folder/";
 const DATABASE: &str = "cairn://database/";
 const SOURCE: &str = "cairn://source/";
-/// As many as list_source_documents gives at once.
+/// The page size of list_source_documents.
 const SOURCE_DOCUMENTS: u32 = 200;
-/// A slug has 100 bytes at most, an id fewer.
-const LONGEST_NAME: usize = 100;
+/// A slug has at most 100 bytes, an id fewer.
+const MAX_NAME_LENGTH: usize = 100;
 
-/// What an address names.
+/// What a URI names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::mcp) enum Named {
     File(FileId),
@@ -50,17 +50,17 @@ impl Named {
         }
         let name = uri.strip_prefix(MEMORY)?;
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_name = (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_plain);
+        let is_name = (1..=MAX_NAME_LENGTH).contains(&name.len()) && name.bytes().all(is_plain);
         is_name.then(|| Self::Memory(name.to_owned()))
     }
 }
 
-/// Whether a problem must look as if nothing were there.
+/// Whether a problem must look like a missing resource.
 pub(super) fn is_hidden(problem: &Problem) -> bool {
     matches!(problem.reason, Reason::NotFound | Reason::OutOfScope)
 }
 
-/// The media type and the whole text of a resource, as its owner lets the caller have it.
+/// The media type and the full text of a resource, with the caller's rights.
 pub(in crate::mcp) async fn read(context: &Context, named: Named) -> Result<(&'static str, String), Problem> {
     match named {
         Named::File(id) => {
@@ -82,7 +82,7 @@ pub(in crate::mcp) async fn read(context: &Context, named: Named) -> Result<(&'s
     }
 }
 
-/// What stands directly in a folder: at most a thousand folders and a thousand files, and how many there are.
+/// The direct children of a folder: at most a thousand folders and a thousand files, with their totals.
 async fn folder(context: &Context, id: FolderId) -> Result<String, Problem> {
     let all = || Paging { limit: Some(PAGE), cursor: None };
     let folder = folders::get(context, id).await?;
@@ -101,11 +101,11 @@ fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A place in the list: memories come before files, because they say when they are worth reading.
+/// A cursor into the list: memories come before files, because they say when they are worth reading.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ListCursor {
     section: Section,
-    /// Where the owner goes on; empty at the section's beginning.
+    /// The page token of the section; empty at its start.
     token: String,
 }
 
@@ -115,7 +115,7 @@ enum Section {
     Files,
 }
 
-impl Place {
+impl ListCursor {
     pub(super) const fn first() -> Self {
         Self { section: Section::Memories, token: String::new() }
     }
@@ -135,8 +135,8 @@ impl Place {
     }
 }
 
-/// As a cursor.
-impl fmt::Display for Place {
+/// The cursor's text.
+impl fmt::Display for ListCursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let section = match self.section {
             Section::Memories => "m",
@@ -146,13 +146,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// Fills a page up to `most` entries; answers where the next one begins. Who may not read gets none.
+/// Fills a page up to `most` entries; returns the cursor of the next one. Without the permission to read it stays
+/// empty.
 pub(super) async fn append(
     context: &Context,
-    mut place: Place,
+    mut place: ListCursor,
     entries: &mut Vec<Value>,
     most: usize,
-) -> Result<Option<Place>, Failure> {
+) -> Result<Option<ListCursor>, Failure> {
     while let Some(room) = most.checked_sub(entries.len()).filter(|room| *room > 0) {
         let paging = Paging { limit: u32::try_from(room).ok(), cursor: Some(place.token) };
         let next = match part(context, place.section, paging, entries).await {
@@ -162,8 +163,8 @@ pub(super) async fn append(
             Err(problem) => return Err(failure_of(&problem)),
         };
         place = match (next, place.section) {
-            (Some(token), section) => Place { section, token },
-            (None, Section::Memories) => Place { section: Section::Files, token: String::new() },
+            (Some(token), section) => ListCursor { section, token },
+            (None, Section::Memories) => ListCursor { section: Section::Files, token: String::new() },
             (None, Section::Files) => return Ok(None),
         };
     }
@@ -215,7 +216,7 @@ fn memory_entry(memory: &Memory) -> Value {
     entry
 }
 
-/// Without the character set: JSON carries text.
+/// Without the charset: JSON strings are Unicode.
 fn mime_type(file: &File) -> &'static str {
     let whole = content_type(file);
     whole.split(';').next().unwrap_or(whole)
@@ -230,7 +231,7 @@ mod tests {
         let id = "0199c0de-0000-7000-8000-0000000000f1";
         assert_eq!(Named::parse(&format!("{FILE}{id}")), id.parse().ok().map(Named::File));
         assert_eq!(Named::parse("cairn://memory/a-guide"), Some(Named::Memory("a-guide".to_owned())));
-        let long = format!("{MEMORY}{}", "x".repeat(LONGEST_NAME + 1));
+        let long = format!("{MEMORY}{}", "x".repeat(MAX_NAME_LENGTH + 1));
         for odd in [
             "",
             "cairn://file/",
@@ -252,11 +253,11 @@ mod tests {
     fn a_cursor_comes_back_as_its_place() {
         for (section, token) in [(Section::Memories, "abc_-"), (Section::Files, ""), (Section::Files, "a.b")]
         {
-            let place = Place { section, token: token.to_owned() };
-            assert_eq!(Place::read(&place.to_string()), Some(place));
+            let place = ListCursor { section, token: token.to_owned() };
+            assert_eq!(ListCursor::read(&place.to_string()), Some(place));
         }
         for odd in ["", "m", "m.", "x.y", "f"] {
-            assert_eq!(Place::read(odd), None, "{odd}");
+            assert_eq!(ListCursor::read(odd), None, "{odd}");
         }
     }
 }

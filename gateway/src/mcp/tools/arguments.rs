@@ -1,4 +1,4 @@
-//! A tool's arguments, as agents really send them.
+//! Normalizes tool arguments as agents really send them.
 
 use cairn_chassis::json;
 use cairn_chassis::status::Problem;
@@ -9,8 +9,8 @@ use crate::operations::search::Freshness;
 use crate::schema::{Contract, Input};
 use crate::validate;
 
-/// Names that agents use for an argument, besides its own in snake_case. A name counts only where the tool has no
-/// argument of that name, and has the other.
+/// Aliases that agents use for arguments, beside the snake_case of their own names. An alias only applies if the
+/// tool has no argument of that name, but the target.
 const ALIASES: &[(&str, &[&str])] = &[
     ("id", &["fileId", "folderId", "memoryId", "memory", "documentId", "uuid", "slug", "file"]),
     ("ids", &["fileIds", "files", "id"]),
@@ -54,7 +54,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("isPublic", &["public"]),
 ];
 
-/// Names of file types that agents use.
+/// Aliases of file types.
 const SYNONYMS: &[(&str, &str)] = &[
     ("md", "markdown"),
     ("text/markdown", "markdown"),
@@ -68,14 +68,14 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("descending", "desc"),
 ];
 
-/// Arguments with their names and numbers put right, not yet checked.
+/// Normalized arguments, not yet validated.
 pub(super) struct Arguments {
     fields: Map<String, Value>,
     change: Option<String>,
 }
 
 impl Arguments {
-    /// `meta` is the call's; agents that cannot set it may put the same into the arguments.
+    /// `meta` is the call's `_meta`; agents that cannot set it may put the same fields into the arguments.
     pub(super) fn prepare(mut fields: Map<String, Value>, meta: Option<&Value>, contract: &Contract) -> Self {
         let own_meta = fields.remove("_meta");
         let change_in = |meta: Option<&Value>| meta?.get(change::META)?.as_str().map(ToOwned::to_owned);
@@ -90,7 +90,7 @@ impl Arguments {
         Self { fields, change }
     }
 
-    /// The typed arguments, or every problem with them.
+    /// Decodes the typed arguments, or returns all violations.
     pub(super) fn read<T: Input>(self) -> Result<T, Problem> {
         validate::read(Value::Object(self.fields), "arguments")
     }
@@ -118,8 +118,8 @@ fn rename(fields: &mut Map<String, Value>, contract: &Contract) {
     }
 }
 
-/// A value in the shape that the schema wants, where there is no doubt which is meant: a list or an object that was sent
-/// as a text, one value for a list of one, a choice in other letters.
+/// Converts a value to the type of the schema if that is unambiguous: a JSON-encoded list or object, a single value
+/// for a list, an enum value in other case.
 fn reshaped(value: &Value, wanted: &Value) -> Option<Value> {
     let allows = |kind: &str| match wanted.get("type") {
         Some(Value::String(only)) => only == kind,
@@ -146,7 +146,7 @@ pub(super) fn meant(name: &str, argument: &str) -> bool {
     name == argument || meanings(name).iter().any(|meaning| meaning == argument)
 }
 
-/// What a name may stand for, the likeliest first.
+/// What a name may stand for, likeliest first.
 fn meanings(name: &str) -> Vec<String> {
     let own = validate::camel_case(name);
     let targets = ALIASES.iter().filter(|(_, aliases)| aliases.contains(&own.as_str()));

@@ -1,4 +1,4 @@
-//! The tool that walks the workspace as a file system.
+//! The tool that runs scripts over the workspace as a file system.
 
 use std::fmt::Write as _;
 
@@ -63,20 +63,20 @@ async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
         context.show(&documents);
     }
     let link = if is_of_now { Link::Page } else { Link::TextOfThen };
-    Ok(Outcome::text(said(&answer, link)))
+    Ok(Outcome::text(with_notes(&answer, link)))
 }
 
-/// What a citation of the text links to.
+/// The target of a citation's link.
 #[derive(Debug, Clone, Copy)]
 enum Link {
-    /// The page of the document.
+    /// The current page of the document.
     Page,
-    /// The lines on it as they were.
+    /// The cited lines as they were.
     TextOfThen,
 }
 
-/// The output, and behind it, as the last block of the text, what is said about it.
-fn said(answer: &ScriptAnswer, link: Link) -> String {
+/// The output, followed by a block of notes about it.
+fn with_notes(answer: &ScriptAnswer, link: Link) -> String {
     let about = about(answer, link);
     match answer.output.trim_end_matches('\n') {
         "" => about,
@@ -84,7 +84,7 @@ fn said(answer: &ScriptAnswer, link: Link) -> String {
     }
 }
 
-/// What is said about the output: how the script ended, and whose content it is.
+/// The notes: how the script ended, and whose content it shows.
 fn about(answer: &ScriptAnswer, link: Link) -> String {
     let mut lines = Vec::new();
     if answer.output.is_empty() {
@@ -145,8 +145,8 @@ mod tests {
         }
     }
 
-    fn said(answer: proto::ExecuteScriptResponse) -> String {
-        super::said(&ScriptAnswer::read(answer, &Links::new(Some("https://c.example"))), Link::Page)
+    fn with_notes(answer: proto::ExecuteScriptResponse) -> String {
+        super::with_notes(&ScriptAnswer::read(answer, &Links::new(Some("https://c.example"))), Link::Page)
     }
 
     #[test]
@@ -154,13 +154,13 @@ mod tests {
         let cited = proto::Citation { content_hash: "blake3:a".to_owned(), ..citation("/a", 1, 3) };
         let answer = proto::ExecuteScriptResponse { citations: vec![cited], ..Default::default() };
         let answer = ScriptAnswer::read(answer, &Links::new(Some("https://c.example")));
-        let text = super::said(&answer, Link::TextOfThen);
+        let text = super::with_notes(&answer, Link::TextOfThen);
         assert!(text.ends_with(" https://c.example/file//a?lines=1-3&hash=blake3:a#L1"), "{text}");
     }
 
     #[test]
     fn a_file_is_cited_once_with_all_its_ranges() {
-        let text = said(proto::ExecuteScriptResponse {
+        let text = with_notes(proto::ExecuteScriptResponse {
             output: "x".to_owned(),
             citations: vec![citation("/a\nb", 1, 3), citation("/a\nb", 7, 7), citation("/c", 2, 2)],
             uncited: 4,
@@ -174,8 +174,8 @@ mod tests {
 
     #[test]
     fn silence_and_failure_are_told() {
-        assert_eq!(said(proto::ExecuteScriptResponse::default()), "[no output]\n[exit: ok]");
+        assert_eq!(with_notes(proto::ExecuteScriptResponse::default()), "[no output]\n[exit: ok]");
         let failed = proto::ExecuteScriptResponse { failed: true, ..Default::default() };
-        assert_eq!(said(failed), "[no output]\n[exit: failed]");
+        assert_eq!(with_notes(failed), "[no output]\n[exit: failed]");
     }
 }

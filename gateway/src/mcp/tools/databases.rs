@@ -229,7 +229,7 @@ impl Records {
         }
     }
 
-    /// Groups of a database with these properties, and of how many records they are.
+    /// Groups of a database with these properties, and the total number of records.
     fn grouped(properties: &[Property], grouped: RecordGroups) -> Self {
         let (groups, records) = (grouped.others.groups, grouped.others.count);
         let note = (groups > 0).then(|| {
@@ -379,7 +379,7 @@ async fn query(context: &Context, arguments: Arguments) -> Result<Outcome, Probl
     })
 }
 
-/// The records in groups, with what the first of the numbers and dates come to.
+/// The records grouped, with sums of the first numeric and date properties.
 async fn grouped(
     context: &Context,
     id: DatabaseId,
@@ -428,11 +428,11 @@ async fn delete(context: &Context, arguments: Arguments) -> Result<Outcome, Prob
     Ok(Outcome::written(Written { value: Deleted::new(input.record_id, message), change: deleted.change }))
 }
 
-/// What was given for a database's id is none: the database whose name is nearest, of those that the caller may see.
+/// The database id is unknown: suggests the most similar name among the visible databases.
 async fn unknown_database(context: &Context, tool: &str, given: &str) -> Result<Outcome, Problem> {
     let problem =
         Problem::not_found("databaseId is not the id of a database: ids are UUIDs, from list_databases");
-    // A token that may not read is not helped with what it may not see.
+    // A token without the right to read gets no suggestions.
     let Ok(all) = databases::list(context, None, Paging { limit: Some(PAGE), cursor: None }).await else {
         return Err(problem);
     };

@@ -1,14 +1,14 @@
-//! The tools as clients get them.
+//! The tool list as sent to clients.
 
 use serde_json::{Map, Value, json};
 
 use super::Tool;
 
-/// What a schema says that no program needs which reads a result.
+/// Schema keywords that are useless to a program that reads a result.
 const COMMENTS: [&str; 6] = ["description", "examples", "format", "minimum", "maximum", "default"];
 
-/// How many levels of a result its schema describes; of what is deeper it tells the type alone.
-const DEEPEST: usize = 0;
+/// How many levels of a result its output schema describes; deeper ones only have their type.
+const MAX_RESULT_DEPTH: usize = 0;
 
 /// A tool's entry in the list.
 pub(super) fn described(tool: &Tool) -> Value {
@@ -30,12 +30,12 @@ pub(super) fn described(tool: &Tool) -> Value {
     description
 }
 
-/// The tool's description says what its type says, so the type's own is left out.
+/// Without the type's own description, which repeats the tool's.
 fn input_schema(tool: &Tool) -> Value {
     let mut schema = (tool.input)().portable();
     if let Some(fields) = schema.as_object_mut() {
         fields.remove("description");
-        // Some clients want it of a tool without arguments, too.
+        // Some clients require it even of a tool without arguments.
         let properties = fields.entry("properties").or_insert_with(|| json!({}));
         for (_, argument) in properties.as_object_mut().into_iter().flatten() {
             without_the_obvious(argument);
@@ -45,14 +45,14 @@ fn input_schema(tool: &Tool) -> Value {
     schema
 }
 
-/// What every description says in words already: that an id is one, and that a text is not empty.
+/// Drops what every description already says: that an id is a UUID, and that a text is not empty.
 fn without_the_obvious(argument: &mut Value) {
     if let Some(fields) = argument.as_object_mut() {
         fields.retain(|name, value| name != "format" && (name != "minLength" || *value != 1));
     }
 }
 
-/// An argument's description tells of its parts, too, so theirs are left out.
+/// Drops the descriptions of nested fields, which the argument's own covers.
 fn plain_inside(argument: &mut Value, depth: usize) {
     let Some(fields) = argument.as_object_mut() else { return };
     if depth > 0 {
@@ -78,8 +78,8 @@ fn plain(part: &mut Value, depth: usize) {
     plain_inside(part, depth);
 }
 
-/// The shape alone: who reads a result sees what it holds, and the whole list stays small. What a result leaves out when
-/// it is empty is not required.
+/// The structure alone: readers of a result see its contents, and the list stays small. Fields omitted when empty
+/// are not required.
 pub(super) fn output_schema(mut schema: Value) -> Value {
     bare(&mut schema, 0);
     schema
@@ -90,7 +90,7 @@ fn bare(schema: &mut Value, depth: usize) {
     for comment in COMMENTS {
         fields.remove(comment);
     }
-    if depth > DEEPEST {
+    if depth > MAX_RESULT_DEPTH {
         fields.retain(|name, _| name == "type");
     }
     if let Some(items) = fields.get_mut("items") {
@@ -111,7 +111,7 @@ fn bare(schema: &mut Value, depth: usize) {
     }
 }
 
-/// Properties that may be null or empty.
+/// Properties that may be null or absent.
 fn optional_of(fields: &Map<String, Value>) -> Vec<String> {
     let properties = fields.get("properties").and_then(Value::as_object);
     let may_be_missing = |schema: &Value| match schema.get("type") {
@@ -144,20 +144,20 @@ mod tests {
     use super::*;
     use crate::mcp::tools::list;
 
-    /// Set to anything, it makes the test of the snapshots write them anew.
+    /// If set, the snapshot test rewrites the snapshots.
     const RENEW: &str = "CAIRN_UPDATE_SNAPSHOTS";
-    /// What the whole list may take of an agent's window.
+    /// The share of an agent's context window that the whole list may take.
     const MOST_TOKENS: usize = 9_000;
-    /// Compact JSON of English prose and short keys has more bytes to a token with every tokenizer in use (4.1 to 4.5);
-    /// the difference is kept in hand.
+    /// Compact JSON of English prose and short keys has more bytes per token with every tokenizer in use (4.1 to
+    /// 4.5); the difference is a safety margin.
     const BYTES_OF_A_TOKEN: usize = 4;
 
     fn tools() -> impl Iterator<Item = (&'static str, &'static Value)> {
         list().as_array().into_iter().flatten().map(|tool| (tool["name"].as_str().unwrap(), tool))
     }
 
-    /// A change of what agents are told is a change that is looked at: renew the files with
-    /// `CAIRN_UPDATE_SNAPSHOTS=1 cargo test -p cairn-gateway snapshots` and read the difference.
+    /// Changes of the tool list must be reviewed: renew the files with `CAIRN_UPDATE_SNAPSHOTS=1 cargo test -p
+    /// cairn-gateway snapshots` and read the diff.
     #[test]
     fn the_list_is_as_its_snapshots() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mcp/tools/snapshots");

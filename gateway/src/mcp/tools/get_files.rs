@@ -1,4 +1,4 @@
-//! Tools that read what files say: one with its lines, or several.
+//! Tools that read files: one with a range of lines, or several.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_chassis::wording::{self, Unit};
@@ -19,9 +19,9 @@ use crate::schema::{Input as _, inlined, inputs};
 
 inputs!(GetFile, GetFiles);
 
-/// What one answer holds at most of one file; more would push all else out of an agent's window.
+/// Limit of one file in a result; more would push everything else out of an agent's context window.
 const MOST_BYTES: usize = 200_000;
-/// What one answer holds at most of several files.
+/// Limit of several files together.
 const MOST_BYTES_TOGETHER: u64 = 1_000_000;
 
 /// Names a file, and lines of it.
@@ -122,7 +122,7 @@ async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
         context.show(&[(&file.id, &file.content_hash)]);
     }
     let content = file.content.unwrap_or_default();
-    let from = Place { line: input.from_line.unwrap_or(1), byte: input.from_byte.unwrap_or(0) };
+    let from = TextPosition { line: input.from_line.unwrap_or(1), byte: input.from_byte.unwrap_or(0) };
     let is_whole = from == START && input.max_lines.is_none() && content.len() <= MOST_BYTES;
     if is_whole {
         return Ok(Outcome::text(content));
@@ -137,34 +137,39 @@ async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
     })
 }
 
-/// Where to begin.
+/// Where to start reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct TextPosition {
     /// From 1.
     line: u32,
     /// Within the line, from 0.
     byte: u32,
 }
 
-const START: Place = Place { line: 1, byte: 0 };
+const START: TextPosition = TextPosition { line: 1, byte: 0 };
 
-/// Lines of a text.
+/// A range of lines.
 struct Part<'a> {
-    /// Counted from 1; 0 of an empty text.
+    /// From 1; 0 for an empty text.
     first: usize,
     last: usize,
     total: usize,
     lines: Vec<&'a str>,
-    /// Whether lines that were asked for did not fit.
+    /// Whether requested lines did not fit.
     is_cut: bool,
     /// Where in the first line it begins.
     first_byte: usize,
-    /// Where in its only line it ends, when that did not fit.
+    /// Where its only line was cut, if that did not fit.
     cut_at: Option<usize>,
 }
 
 impl<'a> Part<'a> {
-    fn of(content: &'a str, from: Place, max_lines: Option<u32>, most_bytes: usize) -> Result<Self, Problem> {
+    fn of(
+        content: &'a str,
+        from: TextPosition,
+        max_lines: Option<u32>,
+        max_bytes: usize,
+    ) -> Result<Self, Problem> {
         let total = content.lines().count();
         let from_line = usize::try_from(from.line).unwrap_or(usize::MAX);
         if from_line > total.max(1) {
@@ -175,7 +180,7 @@ impl<'a> Part<'a> {
         let most = max_lines.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         let mut wanted = content.lines().skip(from_line.saturating_sub(1)).take(most).peekable();
         let first_byte = byte_in(wanted.peek().copied().unwrap_or_default(), from.byte)?;
-        let mut room = most_bytes;
+        let mut room = max_bytes;
         let mut lines: Vec<&str> = Vec::new();
         let (mut is_cut, mut cut_at) = (false, None);
         for line in wanted {
@@ -198,7 +203,7 @@ impl<'a> Part<'a> {
         Ok(Self { first: from_line.min(total), last, total, lines, is_cut, first_byte, cut_at })
     }
 
-    /// Under a header that says which they are.
+    /// With a header that names the lines.
     fn text(&self) -> String {
         let lines = self.lines.join("\n");
         let within = match self.first_byte {
@@ -208,7 +213,7 @@ impl<'a> Part<'a> {
         format!("[lines {}-{} of {}{within}]\n{lines}", self.first, self.last, self.total)
     }
 
-    /// How to read what did not fit; `when` is what the call says of that.
+    /// The call that reads the rest; `when` are the arguments that select the moment.
     fn go_on(&self, id: &str, when: &Map<String, Value>) -> Option<String> {
         if !self.is_cut {
             return None;
@@ -232,7 +237,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// A place in a line that is no middle of a character.
+/// A byte offset in a line, which must be a character boundary.
 fn byte_in(line: &str, byte: u32) -> Result<usize, Problem> {
     let byte = usize::try_from(byte).unwrap_or(usize::MAX);
     if byte > line.len() {
@@ -247,12 +252,12 @@ async fn get_several(context: &Context, arguments: Arguments) -> Result<Outcome,
     let input: GetFiles = arguments.read()?;
     let moment = PastMoment::read(input.as_of.as_deref(), None)?;
     let is_of_now = moment.is_none();
-    let asking = Asking { most_bytes: input.max_bytes.unwrap_or(MOST_BYTES as u64), as_of: input.as_of };
+    let options = ReadOptions { max_bytes: input.max_bytes.unwrap_or(MOST_BYTES as u64), as_of: input.as_of };
     let (known, unknown): (Vec<String>, Vec<String>) =
         input.ids.iter().cloned().partition(|id| id.parse::<FileId>().is_ok());
     let mut found: Vec<(String, files::Outcome)> = match known.is_empty() {
         true => Vec::new(),
-        false => files::get_many(context, known, asking.most_bytes, moment).await?,
+        false => files::get_many(context, known, options.max_bytes, moment).await?,
     };
     found.extend(unknown.into_iter().map(|id| {
         let problem =
@@ -270,22 +275,22 @@ async fn get_several(context: &Context, arguments: Arguments) -> Result<Outcome,
             {
                 context.show(&[(&file.id, &file.content_hash)]);
             }
-            entries.push(entry((id, outcome), &asking, &mut room));
+            entries.push(entry((id, outcome), &options, &mut room));
         }
     }
     let total = entries.len() as u64;
     Ok(Outcome::list("files", &Page { items: entries, next: None, total }, None))
 }
 
-/// How several files are asked for.
-struct Asking {
-    /// A larger content is left out.
-    most_bytes: u64,
+/// Common arguments of reading several files.
+struct ReadOptions {
+    /// Larger contents are omitted.
+    max_bytes: u64,
     as_of: Option<String>,
 }
 
-impl Asking {
-    /// The call that reads a file that has no room here.
+impl ReadOptions {
+    /// The call that reads a file that did not fit.
     fn instead(&self, id: &str) -> Value {
         match &self.as_of {
             None => json!({"id": id, "fromLine": 1, "maxLines": 500}),
@@ -294,9 +299,9 @@ impl Asking {
     }
 }
 
-/// What is said of one of several files.
-fn entry((id, outcome): (String, files::Outcome), asking: &Asking, room: &mut u64) -> Value {
-    let most_bytes = asking.most_bytes;
+/// The entry of one of several files.
+fn entry((id, outcome): (String, files::Outcome), options: &ReadOptions, room: &mut u64) -> Value {
+    let max_bytes = options.max_bytes;
     let file = match outcome {
         Ok(file) => file,
         Err(problem) => {
@@ -304,8 +309,8 @@ fn entry((id, outcome): (String, files::Outcome), asking: &Asking, room: &mut u6
         }
     };
     let size = file.size_bytes;
-    let skipped = if size > most_bytes {
-        Some(format!("its content of {size} bytes is larger than maxBytes ({most_bytes})"))
+    let skipped = if size > max_bytes {
+        Some(format!("its content of {size} bytes is larger than maxBytes ({max_bytes})"))
     } else if size > *room || file.content.is_none() {
         Some(format!("its content of {size} bytes does not fit into this answer beside those before it"))
     } else {
@@ -314,7 +319,7 @@ fn entry((id, outcome): (String, files::Outcome), asking: &Asking, room: &mut u6
     };
     let mut fields = fields_of(file, skipped.is_some());
     if let Some(why) = skipped {
-        let next = asking.instead(&id);
+        let next = options.instead(&id);
         fields.insert("skipped".to_owned(), Value::from(format!("{why}; call get_file with {next}")));
     }
     Value::Object(fields)
@@ -332,8 +337,8 @@ fn fields_of(file: File, is_skipped: bool) -> Map<String, Value> {
 mod tests {
     use super::*;
 
-    fn read(content: &str, from: u32, lines: Option<u32>, most_bytes: usize) -> (String, Option<String>) {
-        let part = Part::of(content, Place { line: from, byte: 0 }, lines, most_bytes).unwrap();
+    fn read(content: &str, from: u32, lines: Option<u32>, max_bytes: usize) -> (String, Option<String>) {
+        let part = Part::of(content, TextPosition { line: from, byte: 0 }, lines, max_bytes).unwrap();
         (part.text(), part.go_on("F", &Map::new()))
     }
 
@@ -345,7 +350,7 @@ mod tests {
         assert_eq!(range(2, Some(1)), "[lines 2-2 of 3]\ntwo");
         assert_eq!(range(3, Some(9)), "[lines 3-3 of 3]\nthree");
         assert_eq!(read("", 1, Some(5), 100).0, "[lines 0-0 of 0]\n");
-        assert!(Part::of(text, Place { line: 4, byte: 0 }, None, 100).is_err());
+        assert!(Part::of(text, TextPosition { line: 4, byte: 0 }, None, 100).is_err());
     }
 
     #[test]
@@ -367,11 +372,11 @@ mod tests {
 
     #[test]
     fn a_line_is_read_to_its_end() {
-        let rest = |byte| Part::of("ééé\nb", Place { line: 1, byte }, None, 5).unwrap();
+        let rest = |byte| Part::of("ééé\nb", TextPosition { line: 1, byte }, None, 5).unwrap();
         assert_eq!(rest(2).text(), "[lines 1-1 of 2, line 1 from byte 2]\néé");
         assert!(rest(2).go_on("F", &Map::new()).unwrap().contains("\"fromLine\":2"));
         assert_eq!(rest(4).text(), "[lines 1-2 of 2, line 1 from byte 4]\né\nb");
         assert_eq!(rest(6).lines, ["", "b"]);
-        assert!(Part::of("a", Place { line: 1, byte: 2 }, None, 5).is_err());
+        assert!(Part::of("a", TextPosition { line: 1, byte: 2 }, None, 5).is_err());
     }
 }

@@ -70,7 +70,7 @@ fn read(topic: &str, file: Option<&str>) -> Outcome {
     }
 }
 
-/// The topic as it is spelled, or as somebody would who saw it once.
+/// The topic by exact or similar name.
 fn named(topic: &str) -> Option<&'static Guide> {
     let plain = topic.to_lowercase().replace([' ', '_'], "-");
     guides::named(&plain)

@@ -21,7 +21,7 @@ use crate::schema::{Input as _, inlined, inputs};
 
 inputs!(ListMemories, GetMemory, ChangeMemory);
 
-/// What one answer holds at most of the members' contents.
+/// Limit of the members' contents in one result.
 const MOST_BYTES: usize = 400_000;
 const FIND_MEMORY: &str = "call list_memories with {} to see the memories that there are, and their slugs.";
 const FIND_MEMBER: &str = "call search_files or list_folders to get the ids of files and folders, and list_memories \
@@ -173,7 +173,7 @@ async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
         }
         Ok(mut memory) => {
             for entry in memory.members.iter_mut().flat_map(|member| &mut member.entries) {
-                // The link opens what was.
+                // Links lead to the past version.
                 entry.citation.url.clone_from(&entry.citation.permalink);
             }
             Ok(Outcome::text(as_text(&memory)))
@@ -206,7 +206,7 @@ async fn update(context: &Context, arguments: Arguments) -> Result<Outcome, Prob
     };
     match memories::update(context, input.id.clone(), changes, members).await {
         Ok(written) => Ok(Outcome::written(written)),
-        // What names no member is listed; without that it is the memory that there is not.
+        // A violation names the missing member; without one, the memory itself is missing.
         Err(problem) if problem.reason == Reason::NotFound && problem.violations.is_empty() => {
             not_found(context, "update_memory", "id", &input.id, problem).await
         }
@@ -214,7 +214,7 @@ async fn update(context: &Context, arguments: Arguments) -> Result<Outcome, Prob
     }
 }
 
-/// With the memory whose slug or name is nearest, of those that the caller may see.
+/// Suggests the memory with the most similar slug or name, among those visible to the caller.
 async fn not_found(
     context: &Context,
     tool: &str,
@@ -222,7 +222,7 @@ async fn not_found(
     given: &str,
     problem: Problem,
 ) -> Result<Outcome, Problem> {
-    // A token that may not read is not helped with what it may not see.
+    // A token without the right to read gets no suggestions.
     let Ok(all) = memories::list(context, Paging { limit: Some(PAGE), cursor: None }).await else {
         return Err(problem);
     };
@@ -238,7 +238,7 @@ async fn not_found(
     })
 }
 
-/// What the memory says of itself, then each document between marks that it cannot end by itself, then what is left out.
+/// The memory's own description, then each document between delimiters it cannot forge, then the omissions.
 pub(in crate::mcp) fn as_text(memory: &ResolvedMemory) -> String {
     let mut text = format!("# {}\n", one_line(&memory.name));
     // Writing to a String cannot fail.

@@ -1,4 +1,4 @@
-//! The tools: what each is called and says of itself, and the one way in which all are called.
+//! The tool registry: names and descriptions, and the common path of every call.
 
 mod arguments;
 mod browse;
@@ -37,7 +37,7 @@ use crate::operations::Context;
 use crate::schema::Contract;
 use crate::validate;
 
-/// How many entries a list has when no number is asked for; the next ones are a call away.
+/// Default page size of lists; the rest is a call away.
 const DEFAULT_ITEMS: u32 = 100;
 
 /// A tool.
@@ -48,32 +48,32 @@ struct Tool {
     hints: Hints,
     terms: Terms,
     input: fn() -> &'static Contract,
-    /// The schema of the structured content; a tool without one answers text only.
+    /// The schema of the structured content; `None` for tools that return text only.
     output: Option<fn() -> Value>,
-    /// The call to make when the tool says that something does not exist or is out of reach; `{name}` in it becomes the
-    /// name that was given in the place of an id.
+    /// The call to suggest when the tool reports something missing or out of reach; `{name}` is replaced by the name
+    /// given instead of an id.
     recovery: &'static str,
     run: for<'a> fn(&'a Context, Arguments) -> BoxFuture<'a, Result<Outcome, Problem>>,
 }
 
-/// What a call asks of its caller: judged before anybody looks at what its arguments say.
+/// What a call requires of its caller, checked before its arguments are interpreted.
 #[derive(Clone, Copy)]
 struct Terms {
-    /// `None` where every caller may.
+    /// `None` if no permission is required.
     permission: Option<Permission>,
-    /// Of the arguments.
-    most_bytes: usize,
-    /// What it takes of this process's capacity.
+    /// Limit of the arguments.
+    max_bytes: usize,
+    /// What it costs of this process's capacity.
     cost: Cost,
 }
 
 impl Terms {
-    const ORDINARY: Self = Self { permission: None, most_bytes: ORDINARY_BYTES, cost: Cost::POINT };
+    const ORDINARY: Self = Self { permission: None, max_bytes: ORDINARY_BYTES, cost: Cost::POINT };
     const READ: Self = Self { permission: Some(Permission::Read), ..Self::ORDINARY };
     const WRITE: Self = Self { permission: Some(Permission::Write), cost: Cost::WRITE, ..Self::ORDINARY };
     const DELETE: Self = Self { permission: Some(Permission::Delete), ..Self::WRITE };
     /// With the text of a file.
-    const WRITE_FILE: Self = Self { most_bytes: FILE_BYTES, ..Self::WRITE };
+    const WRITE_FILE: Self = Self { max_bytes: FILE_BYTES, ..Self::WRITE };
     /// Several items at once.
     const LIST: Self = Self::READ.costing(Cost::LIST);
 
@@ -82,7 +82,7 @@ impl Terms {
     }
 }
 
-/// What a client may assume of a tool before it asks its user.
+/// Tool annotations: what a client may assume of a tool before it asks its user.
 #[derive(Clone, Copy)]
 struct Hints {
     read_only: bool,
@@ -93,15 +93,15 @@ struct Hints {
 
 impl Hints {
     const READ: Self = Self { read_only: true, destructive: false, idempotent: true, open_world: false };
-    /// It may ask live providers.
+    /// May call live providers.
     const SEARCH: Self = Self { open_world: true, ..Self::READ };
     const CREATE: Self = Self { read_only: false, destructive: false, idempotent: false, open_world: false };
-    /// It reaches people outside of the workspace's content, and once is enough.
+    /// Reaches people outside of the workspace's content; repeating it is pointless.
     const REPORT: Self = Self { open_world: true, ..Self::CREATE };
     const OVERWRITE: Self = Self { read_only: false, destructive: true, idempotent: true, open_world: false };
 }
 
-/// Every tool, in the order of the list: it never changes between two calls, which keeps prompt caches warm.
+/// Every tool, in the order of the list. The order is fixed, which keeps prompt caches warm.
 static TOOLS: &[&Tool] = &[
     &guide::GET_USAGE_GUIDE,
     &overview::GET_WORKSPACE_OVERVIEW,
@@ -133,13 +133,13 @@ static TOOLS: &[&Tool] = &[
     &feedback::SUBMIT_FEEDBACK,
 ];
 
-/// The list as clients get it, made once.
+/// The list as sent to clients, built once.
 pub(super) fn list() -> &'static Value {
     static LIST: OnceLock<Value> = OnceLock::new();
     LIST.get_or_init(|| TOOLS.iter().map(|tool| exported::described(tool)).collect())
 }
 
-/// The same for clients of the legacy era, the oldest of which look for the title among the annotations.
+/// The same for clients of the legacy era, the oldest of which expect the title among the annotations.
 pub(super) fn legacy_list() -> &'static Value {
     static LIST: OnceLock<Value> = OnceLock::new();
     LIST.get_or_init(|| {
@@ -153,14 +153,14 @@ pub(super) fn legacy_list() -> &'static Value {
     })
 }
 
-/// What a call of a tool costs.
+/// The admission cost of a tool.
 pub(super) fn cost(name: Option<&str>) -> Cost {
     let tool = TOOLS.iter().find(|tool| Some(tool.name) == name);
     tool.map_or(Cost::POINT, |tool| tool.terms.cost)
 }
 
-/// Calls a tool, and remembers its write for the caller's next search. What is wrong with the call itself is a JSON-RPC
-/// error; what the tool says no to is a result.
+/// Calls a tool, and records its write for the caller's next search. An invalid call is a JSON-RPC error; a refusal
+/// by the tool is a result.
 pub(super) async fn call(context: &Context, mut request: Request) -> Result<Map<String, Value>, Failure> {
     let arguments = request.params.remove("arguments");
     let Some(name) = request.text("name") else {
@@ -189,7 +189,7 @@ pub(super) async fn call(context: &Context, mut request: Request) -> Result<Map<
         Ok(Outcome { refusal: Some((problem, next)), .. }) => refused(&problem, Some(&next)),
         Ok(outcome) => {
             if let (Some(change), Some(writer)) = (outcome.change, &context.writer) {
-                context.own_writes.remember(writer, change);
+                context.own_writes.record(writer, change);
                 outcome.left().for_each(|document| context.wrote(document));
                 context.show(outcome.left_with_content().as_slice());
             }
@@ -201,11 +201,11 @@ pub(super) async fn call(context: &Context, mut request: Request) -> Result<Map<
     Ok(result)
 }
 
-/// Tells those who look at the workspace of the call.
+/// Reports the call to the workspace's live view.
 fn note(context: &Context, tool: &Tool, result: &Map<String, Value>, took: Duration) {
     let Some(events) = &context.events else { return };
     let lists = result.get("structuredContent").and_then(Value::as_object);
-    let call = events::Asked {
+    let call = events::CompletedCall {
         channel: context.call.channel(),
         tool: tool.name.to_owned(),
         results: lists.and_then(listed).map(Vec::len),
@@ -215,26 +215,26 @@ fn note(context: &Context, tool: &Tool, result: &Map<String, Value>, took: Durat
     events.note(&context.identity.claims, call);
 }
 
-/// The list that an answer is about, where it is about one.
+/// The list in a result, if it has one.
 fn listed(fields: &Map<String, Value>) -> Option<&Vec<Value>> {
     let results = fields.get("results").and_then(Value::as_array);
     results.or_else(|| fields.values().find_map(Value::as_array))
 }
 
-/// Whether a tool is called at all.
+/// Checks permission and size before the tool runs.
 fn permit(context: &Context, tool: &Tool, given: &Map<String, Value>) -> Result<(), Problem> {
     let terms = tool.terms;
     if let Some(permission) = terms.permission {
         context.identity.claims.require(permission)?;
     }
-    if given.values().map(length).sum::<usize>() > terms.most_bytes {
-        let message = format!("the arguments of {} are larger than {} bytes", tool.name, terms.most_bytes);
+    if given.values().map(length).sum::<usize>() > terms.max_bytes {
+        let message = format!("the arguments of {} are larger than {} bytes", tool.name, terms.max_bytes);
         return Err(Problem::new(Reason::PayloadTooLarge, message));
     }
     Ok(())
 }
 
-/// About how many bytes a value has as JSON, and never more.
+/// An upper bound of the JSON size of a value, close to it.
 fn length(value: &Value) -> usize {
     1 + match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -244,7 +244,7 @@ fn length(value: &Value) -> usize {
     }
 }
 
-/// What is most like the name that was given, of things with a name and something to call them by.
+/// The named thing most similar to the given name, with its identifier.
 fn nearby<'a>(given: &str, known: impl Iterator<Item = (&'a str, &'a str)>) -> Option<(&'a str, &'a str)> {
     let known: Vec<(&str, &str)> = known.collect();
     let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();

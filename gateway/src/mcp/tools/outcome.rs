@@ -1,4 +1,4 @@
-//! What a tool gives: text for the model, and the same as structure for programs.
+//! The result of a tool: text for the model, and the same as structured content for programs.
 
 use cairn_chassis::feed::ChangeToken;
 use cairn_chassis::status::Problem;
@@ -8,17 +8,17 @@ use serde_json::{Map, Value, json};
 use crate::change;
 use crate::operations::{Page, Written};
 
-/// What a person wrote: it is given as it is.
+/// User content, passed through unchanged.
 const WRITTEN: [&str; 2] = ["values", "content"];
 
-/// What a tool says.
+/// The result of a tool.
 #[derive(Debug)]
 pub(super) struct Outcome {
     texts: Vec<String>,
     structured: Option<Value>,
-    /// Where the write stands that the tool made.
+    /// The feed position of the tool's write.
     pub(super) change: Option<ChangeToken>,
-    /// Instead of all that: why not, and the call to make next.
+    /// Instead of a result: the problem and the suggested next call.
     pub(super) refusal: Option<(Problem, String)>,
 }
 
@@ -28,43 +28,43 @@ impl Outcome {
         Self { texts: vec![text], structured: None, change: None, refusal: None }
     }
 
-    /// A refusal by a tool that knows a better next call than its usual one.
+    /// A refusal with a better next call than the tool's default.
     pub(super) fn refused(problem: Problem, next: String) -> Self {
         Self { texts: Vec::new(), structured: None, change: None, refusal: Some((problem, next)) }
     }
 
-    /// With a further text of our own, apart from what the first one says.
+    /// Appends a text block of our own, separate from the content.
     pub(super) fn followed_by(mut self, text: String) -> Self {
         self.texts.push(text);
         self
     }
 
-    /// A text, and the same as a structure.
+    /// A text with its structured equivalent.
     pub(super) fn with_structure<T: Serialize>(text: String, structure: &T) -> Self {
         Self { structured: Some(without_nulls(as_value(structure))), ..Self::text(text) }
     }
 
-    /// An answer of several parts: the same as text and as structure.
+    /// A composite result as text and structure.
     pub(super) fn answer<T: Serialize>(answer: &T) -> Self {
         let value = without_nulls(as_value(answer));
         let text = value.to_string();
         Self { structured: Some(value), ..Self::text(text) }
     }
 
-    /// A record: the same as text and as structure, without what is empty.
+    /// A record as text and structure, without empty fields.
     pub(super) fn record<T: Serialize>(record: &T) -> Self {
         let value = compact(as_value(record));
         let text = value.to_string();
         Self { structured: Some(value), ..Self::text(text) }
     }
 
-    /// A record that a write left.
+    /// The record after a write.
     pub(super) fn written<T: Serialize>(written: Written<T>) -> Self {
         Self { change: Some(written.change), ..Self::record(&written.value) }
     }
 
-    /// A list: an array as text (the spec's shape), an object as structure (clients want one). Both say how to go on, the
-    /// text right behind the array, since some clients show an agent the first block only.
+    /// A list: an array as text (the spec's shape), an object as structure (clients require one). Both include how
+    /// to continue, the text right after the array, since some clients show an agent only the first block.
     pub(super) fn list<T: Serialize>(name: &'static str, page: &Page<T>, more: Option<String>) -> Self {
         let items: Value = page.items.iter().map(|item| compact(as_value(item))).collect();
         let mut text = items.to_string();
@@ -77,12 +77,12 @@ impl Outcome {
         Self { structured: Some(Value::Object(fields)), ..Self::text(text) }
     }
 
-    /// The ids of what a write left, and of what stands in it.
+    /// The ids of what was written, including nested items.
     pub(super) fn left(&self) -> impl Iterator<Item = &str> {
         ["id", "contentFileId"].into_iter().filter_map(|name| self.named(name))
     }
 
-    /// What a write left that has a content, with the hash of that.
+    /// The content hash of what was written, if it has content.
     pub(super) fn left_with_content(&self) -> Option<(&str, &str)> {
         self.named("id").zip(self.named("contentHash"))
     }
@@ -105,7 +105,7 @@ impl Outcome {
     }
 }
 
-/// The call that gives what comes behind a page: the same arguments, and the page's end.
+/// The call for the next page: the same arguments with its cursor.
 pub(super) fn go_on(tool: &str, same: &[(&str, Option<&str>)], cursor: Option<&String>) -> Option<String> {
     let cursor = cursor?;
     let given = same.iter().filter_map(|(name, value)| Some(((*name).to_owned(), Value::from((*value)?))));
@@ -114,13 +114,13 @@ pub(super) fn go_on(tool: &str, same: &[(&str, Option<&str>)], cursor: Option<&S
     Some(format!("call {tool} again with {} for the next.", Value::Object(arguments)))
 }
 
-/// A text in the content of a result.
+/// A text block of a result.
 pub(super) fn block(text: impl Into<String>) -> Value {
     let fields = [("type", Value::from("text")), ("text", Value::String(text.into()))];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Without nulls, empty lists and empty texts: they cost tokens and say nothing.
+/// Drops nulls, empty lists and empty texts: they cost tokens and carry no information.
 pub(super) fn compact(value: Value) -> Value {
     without(value, |value| match value {
         Value::Null => true,

@@ -1,4 +1,4 @@
-//! The tool that shows the workspace at a glance.
+//! The workspace overview tool.
 
 use cairn_chassis::status::Problem;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What a tool says no with: the cause in the spec's words, every problem, and one call to make next.
+//! Refusals of tools: the cause in the spec's words, all violations, and one call to make next.
 
 use std::collections::BTreeSet;
 
@@ -12,25 +12,25 @@ use super::{Tool, length};
 
 /// Where clients look for a challenge inside of a tool's refusal.
 const WWW_AUTHENTICATE: &str = "mcp/www_authenticate";
-/// A recovery has it where a name goes that the caller knows.
+/// The placeholder in a recovery for the name that the caller knows.
 const NAME: &str = "{name}";
-/// A longer value is repeated as an ellipsis.
-const LONGEST_SHOWN: usize = 60;
-/// A value with more bytes is kept for no refusal. No shorter one is left out of what is shown.
-const LONGEST_KEPT: usize = 1024;
+/// Longer values are replaced by an ellipsis.
+const MAX_SHOWN_LENGTH: usize = 60;
+/// Values above this are not retained for a refusal; far above what is shown.
+const MAX_RETAINED_BYTES: usize = 1024;
 
-/// What a refusal may need of the arguments, without what it would cut anyway: a call may bring the text of a file.
+/// The arguments as needed for a refusal, without large values: a call may carry the text of a file.
 pub(super) fn sketch(given: &Map<String, Value>) -> Map<String, Value> {
     let sketched = |value: &Value| match value {
-        Value::String(text) if text.len() <= LONGEST_KEPT => value.clone(),
-        Value::Array(_) | Value::Object(_) if length(value) <= LONGEST_KEPT => value.clone(),
+        Value::String(text) if text.len() <= MAX_RETAINED_BYTES => value.clone(),
+        Value::Array(_) | Value::Object(_) if length(value) <= MAX_RETAINED_BYTES => value.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-        Value::String(_) | Value::Array(_) | Value::Object(_) => Value::from("…".repeat(LONGEST_KEPT)),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => Value::from("…".repeat(MAX_RETAINED_BYTES)),
     };
     given.iter().map(|(name, value)| (name.clone(), sketched(value))).collect()
 }
 
-/// The result of a call that is refused. `given` is a sketch of what the caller sent.
+/// The result of a refused call. `given` is a sketch of its arguments.
 pub(super) fn refused(
     tool: &Tool,
     given: &Map<String, Value>,
@@ -58,7 +58,7 @@ pub(super) fn refused(
     result
 }
 
-/// The spec's words for causes (section 7), and words in their manner for the rest.
+/// The spec's words for causes (section 7), and similar ones for the rest.
 pub(super) const fn cause(reason: Reason) -> &'static str {
     match reason {
         Reason::Unauthorized => "Unauthorized",
@@ -120,17 +120,17 @@ fn recovery(tool: &Tool, name: Option<&str>) -> String {
     tool.recovery.replace(NAME, name.unwrap_or("<part of its name>"))
 }
 
-/// What the caller gave for an id, when that looks like a name.
+/// The value given for an id, if it looks like a name.
 fn name_for_an_id<'a>(given: &'a Map<String, Value>, violations: &[Violation]) -> Option<&'a str> {
     let wrong = violations.iter().find(|violation| violation.code == "invalid_id")?;
     let value = given.iter().find(|(name, _)| meant(name, &wrong.path))?.1.as_str()?.trim();
     let is_plain = |letter: char| !letter.is_control() && letter != '"' && letter != '\\';
-    let is_name = !value.is_empty() && value.chars().count() <= LONGEST_SHOWN && value.chars().all(is_plain);
+    let is_name =
+        !value.is_empty() && value.chars().count() <= MAX_SHOWN_LENGTH && value.chars().all(is_plain);
     is_name.then(|| value.rsplit('/').next().unwrap_or(value)).filter(|name| !name.is_empty())
 }
 
-/// The arguments of the call with what is wrong replaced by what could stand there; none where that would be the same
-/// call again.
+/// The call's arguments with invalid ones replaced by plausible values; `None` if that would repeat the same call.
 fn corrected(tool: &Tool, given: &Map<String, Value>, violations: &[Violation]) -> Option<Value> {
     let schema = (tool.input)().schema();
     let required: Vec<&str> = schema
@@ -159,7 +159,7 @@ fn corrected(tool: &Tool, given: &Map<String, Value>, violations: &[Violation]) 
             _ => {}
         }
     }
-    // Without what no tool of that name takes, the call is another one.
+    // Arguments without any known name are a different call.
     let is_known = |name: &String| arguments.keys().any(|known| meant(name, known));
     is_other |= given.keys().any(|name| !is_known(name));
     is_other.then_some(Value::Object(arguments))
@@ -167,14 +167,14 @@ fn corrected(tool: &Tool, given: &Map<String, Value>, violations: &[Violation]) 
 
 fn shortened(value: &Value) -> Value {
     let is_long = match value {
-        Value::String(text) => text.chars().nth(LONGEST_SHOWN).is_some(),
-        Value::Array(_) | Value::Object(_) => value.to_string().len() > 2 * LONGEST_SHOWN,
+        Value::String(text) => text.chars().nth(MAX_SHOWN_LENGTH).is_some(),
+        Value::Array(_) | Value::Object(_) => value.to_string().len() > 2 * MAX_SHOWN_LENGTH,
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     };
     if is_long { Value::from("…") } else { value.clone() }
 }
 
-/// What could stand for an argument, as near as possible to what does.
+/// A plausible value of an argument, close to the one given.
 fn example(name: &str, described: &Value, given: Option<&Value>) -> Value {
     let number = given.and_then(Value::as_f64);
     let bound = |bound: &str| described.get(bound).filter(|value| value.is_number()).cloned();
@@ -200,7 +200,7 @@ fn example(name: &str, described: &Value, given: Option<&Value>) -> Value {
     })
 }
 
-/// The type of an argument, where it may be null the other one.
+/// The type of an argument, ignoring null.
 fn kind(described: &Value) -> Option<&str> {
     let kinds = described.get("type")?;
     match kinds.as_array() {

@@ -1,4 +1,4 @@
-//! The tool that shows what is near a file.
+//! The related files tool.
 
 use std::fmt::Write as _;
 

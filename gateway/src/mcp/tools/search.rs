@@ -1,4 +1,4 @@
-//! The search tool, and its answer as text that a model can quote and cannot mistake for instructions.
+//! The search tool, with its result as text that a model can quote and cannot mistake for instructions.
 
 use std::fmt::Write as _;
 
@@ -43,16 +43,16 @@ async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
     Ok(Outcome::with_structure(as_text(&answer, of), &answer))
 }
 
-/// Which workspace was searched.
+/// Which state of the workspace was searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
-    /// As it is.
+    /// The current one.
     Now,
-    /// As it was: links and calls open what it was.
+    /// A past one: links and calls lead to past versions.
     Then,
 }
 
-/// Tells of each result when its document has changed since the agent was shown it.
+/// Marks results whose documents have changed since the agent last received them.
 fn note_shown(context: &Context, answer: &mut SearchAnswer) {
     let cited = answer.results.iter().map(|result| &result.citation);
     let documents: Vec<(&str, &str)> =
@@ -80,7 +80,7 @@ fn as_text(answer: &SearchAnswer, of: Of) -> String {
     text
 }
 
-/// What an answer does not cover.
+/// What the search did not cover.
 pub(super) fn append_coverage(text: &mut String, coverage: &[CoverageNote]) {
     if !coverage.is_empty() {
         text.push_str("\n\nCoverage (about the search, not evidence):");
@@ -136,7 +136,7 @@ fn append_hit(text: &mut String, number: usize, result: &SearchResult, of: Of) {
     }
 }
 
-/// What opens a citation. That of a text of then names its hash.
+/// The link of a citation; for a past state it contains the content hash.
 fn link(citation: &Citation, of: Of) -> &str {
     match of {
         Of::Now => &citation.url,
@@ -144,7 +144,7 @@ fn link(citation: &Citation, of: Of) -> &str {
     }
 }
 
-/// The content, under the header of the table that it goes on with; `> 7: ` stands before line 7 where that answers.
+/// The content, below the header of the table it continues; matching lines are prefixed such as `> 7: `.
 fn marked(result: &SearchResult) -> String {
     let header = result.table_header.as_ref().map(|header| format!("{header}\n")).unwrap_or_default();
     let Some(first) = result.citation.start_line else { return header + &result.content };
@@ -161,13 +161,13 @@ fn marked(result: &SearchResult) -> String {
     text
 }
 
-/// Content between marks that it cannot end by itself.
+/// Content between delimiters it cannot forge.
 pub(super) fn quoted(content: &str) -> String {
     let content = content.replace("<hit>", "<hit\u{200b}>").replace("</hit>", "</hit\u{200b}>");
     format!("<hit>\n{}\n</hit>", content.trim_end())
 }
 
-/// A name with line breaks could pass for a line of ours.
+/// Removes line breaks from a name, so that it cannot pass for a line of ours.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
     use crate::answers::Links;
-    use crate::shown::Before;
+    use crate::seen_contents::EarlierContent;
 
     #[test]
     fn lines_that_answer_are_marked_with_their_numbers() {
@@ -219,8 +219,10 @@ mod tests {
         let result = proto::Result { citation: Some(citation), ..Default::default() };
         let answer = proto::SearchContextResponse { results: vec![result], ..Default::default() };
         let mut answer = SearchAnswer::read(answer, &Links::new(None));
-        let before =
-            Before { content_hash: "blake3:0".to_owned(), at: Timestamp::from_seconds(1_800_000_000) };
+        let before = EarlierContent {
+            content_hash: "blake3:0".to_owned(),
+            at: Timestamp::from_seconds(1_800_000_000),
+        };
         answer.results[0].meta = Some(ResultMeta::from(before));
         let told = "Changed since you were shown it (2027-01-15T08:00:00.000Z); as it was: get_file with \
             {\"hash\":\"blake3:0\",\"id\":\"F\"}";

@@ -1,4 +1,4 @@
-//! Tools for connected sources: documents that stay with a provider and are read here.
+//! Tools for connected sources: documents that stay with a provider and are read from here.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! An archive as a part of a form, handed on as it comes. Its other parts may stand before it or behind it.
+//! The upload form of an archive, streamed to the service. Its other parts may precede or follow the archive.
 
 use axum::body::Body;
 use cairn_chassis::status::Problem;
@@ -7,22 +7,22 @@ use cairn_proto::sync::v1::{ImportEnd, PreviewImportRequest};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 
-use super::{Door, ImportForm, preview};
+use super::{ImportForm, WorkspaceAccess, preview};
 use crate::answers::ImportRun;
 use crate::multipart::{self, Form, Incomplete, Outlet, Stopped};
 use crate::validate;
 
 const ARCHIVE: &str = "archive";
-/// The parts that a preview needs, beside the archive.
+/// The required parts beside the archive.
 const NEEDED: [&str; 2] = ["workspaceId", "provider"];
-/// More than there are names of parts.
+/// More than there are part names.
 const MOST_PARTS: usize = 16;
 const INCOMPLETE: Incomplete = Incomplete { path: ARCHIVE, message: "is not whole: send the form again" };
 
-/// Takes the form, and what the service says to it.
-/// `fields` are those that the address says; the form may not say them again, and adds its own.
+/// Streams the form to the service and returns its response. `fields` come from the URL; the form may not repeat
+/// them, and adds its own.
 pub(crate) async fn receive(
-    door: &Door<'_>,
+    access: &WorkspaceAccess<'_>,
     headers: &HeaderMap,
     body: Body,
     fields: &mut Map<String, Value>,
@@ -30,7 +30,8 @@ pub(crate) async fn receive(
     let boundary = multipart::boundary(headers).map_err(|_| no_form())?;
     let form = Form::coming(body, &boundary, ARCHIVE, INCOMPLETE);
     let (outlet, messages) = Outlet::open(|bytes| message(Part::Bytes(bytes)));
-    let (read, taken) = tokio::join!(read_parts(form, door, outlet, fields), preview(door.person, messages));
+    let (read, taken) =
+        tokio::join!(read_parts(form, access, outlet, fields), preview(access.person, messages));
     multipart::settled(read, taken)
 }
 
@@ -42,11 +43,10 @@ fn message(part: Part) -> PreviewImportRequest {
     PreviewImportRequest { part: Some(part) }
 }
 
-/// Hands the archive on, and says what the other parts say of it: before it, when they came before it. Without an end the
-/// service keeps nothing.
+/// Streams the archive and the fields of the other parts. Without the final message the service discards everything.
 async fn read_parts(
     mut form: Form,
-    door: &Door<'_>,
+    access: &WorkspaceAccess<'_>,
     outlet: Outlet<PreviewImportRequest>,
     fields: &mut Map<String, Value>,
 ) -> Result<(), Stopped> {
@@ -56,7 +56,7 @@ async fn read_parts(
         let name = part.name().to_owned();
         if name != ARCHIVE {
             let text = part.text().await?;
-            // A browser sends what a person left empty.
+            // Browsers send fields that were left empty.
             if !text.is_empty() {
                 fields.insert(name, Value::String(text));
                 is_told = false;
@@ -66,22 +66,22 @@ async fn read_parts(
         fields.insert(name, Value::String(part.file_name().to_owned()));
         if NEEDED.iter().all(|needed| fields.contains_key(*needed)) {
             is_told = true;
-            tell(fields, door, &outlet).await?;
+            tell(fields, access, &outlet).await?;
         }
         size_bytes = outlet.hand_on(part).await?;
     }
     if !is_told {
-        tell(fields, door, &outlet).await?;
+        tell(fields, access, &outlet).await?;
     }
     outlet.send(message(Part::End(ImportEnd { size_bytes }))).await
 }
 
 async fn tell(
     fields: &Map<String, Value>,
-    door: &Door<'_>,
+    access: &WorkspaceAccess<'_>,
     outlet: &Outlet<PreviewImportRequest>,
 ) -> Result<(), Stopped> {
     let form: ImportForm = validate::read(Value::Object(fields.clone()), "body")?;
-    let draft = door.draft(form).await?;
+    let draft = access.draft(form).await?;
     outlet.send(message(Part::Draft(draft))).await
 }

@@ -1,8 +1,8 @@
-//! What the pages of activity hold to, read back from their HTML.
+//! Checks on the HTML of the activity pages.
 
 use maud::html;
 
-use super::asked::Looking;
+use super::query::PageQuery;
 use super::{choices, nothing, row};
 use crate::answers::{ActivityEntry, Author};
 use crate::testing::console::HOSTILE;
@@ -62,7 +62,7 @@ fn an_empty_list_says_why() {
     assert!(nothing(true).into_string().contains("Nothing like that"));
     let tree = crate::pages::folders::Tree::default();
     let actors = [Author { kind: "user".into(), id: "u".into(), name: HOSTILE.into() }];
-    let form = html! { (choices("/w/1/activity", &Looking::default(), &actors, &tree)) }.into_string();
+    let form = html! { (choices("/w/1/activity", &PageQuery::default(), &actors, &tree)) }.into_string();
     assert!(
         form.contains("Everybody") && form.contains("type=\"date\"") && !form.contains("<script"),
         "{form}"

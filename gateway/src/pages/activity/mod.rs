@@ -1,6 +1,6 @@
-//! `/w/{id}/activity`: who did what, the latest first. What is chosen stands in the address.
+//! `/w/{id}/activity`: the activity log, newest first. Filters are part of the URL.
 
-mod asked;
+mod query;
 pub(super) mod row;
 mod undo;
 
@@ -8,7 +8,7 @@ use cairn_proto::domain::TrashKind;
 use http::request::Parts;
 use maud::{Markup, html};
 
-use self::asked::Looking;
+use self::query::PageQuery;
 use super::frame::Page;
 use super::parts::{self, Choice, Field, Pages};
 use super::visitor::Visitor;
@@ -28,7 +28,7 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER.costing(Cost::BULK), "/w/{id}/activity/undo", undo::carry_out)
 }
 
-async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<Looking>) -> Answer {
+async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<PageQuery>) -> Answer {
     let context = visitor.context()?;
     let path = format!("/w/{}/activity", visitor.here()?.id);
     let trail = super::marks(&parts);
@@ -36,7 +36,7 @@ async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<Looking>) ->
     let (actors, tree) = tokio::try_join!(activity::actors(&visitor.person), folders::Tree::of(&context))?;
     let asked = looking.asked(&tree);
     let listed = match activity::list(&visitor.person, asked, paging).await {
-        // A mark that is none of ours: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if super::is_stale(&problem, &trail) => {
             return Ok(super::see_other(&path));
         }
@@ -78,8 +78,8 @@ fn nothing(is_narrowed: bool) -> Markup {
     parts::empty(sentence, &more)
 }
 
-/// What is to be listed, as a form that makes the address.
-fn choices(path: &str, looking: &Looking, actors: &[Author], tree: &folders::Tree) -> Markup {
+/// The filters, as a GET form.
+fn choices(path: &str, looking: &PageQuery, actors: &[Author], tree: &folders::Tree) -> Markup {
     let anybody = Choice { value: "", label: "Everybody", is_chosen: looking.who.is_none() };
     let labels: Vec<String> = actors.iter().map(row::named).collect();
     let known = actors.iter().zip(&labels).map(|(actor, label)| Choice {
@@ -141,7 +141,7 @@ fn table(
     })
 }
 
-/// Above the entries of one write: that they are one, and what takes all of it back.
+/// The header of a group of entries of one write, with its undo.
 fn together(visitor: &Visitor, path: &str, first: &ActivityEntry, shown: usize) -> Markup {
     html! {
         tr {

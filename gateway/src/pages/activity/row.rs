@@ -1,4 +1,4 @@
-//! One entry of the activity, in words.
+//! One entry of the activity log, in words.
 
 use cairn_proto::domain::{ActivityAction, TrashKind};
 use cairn_proto::ids::{FileId, WorkspaceId};
@@ -11,7 +11,7 @@ use crate::pages::parts::Pages;
 use crate::pages::text::compare;
 use crate::pages::{folders, places, words};
 
-/// What a person reads of who wrote.
+/// The display name of an author.
 pub(in crate::pages) fn named(author: &Author) -> String {
     let name = if author.name.is_empty() { "Without a name" } else { author.name.as_str() };
     match author.kind.as_str() {
@@ -47,7 +47,7 @@ pub(super) const fn many(kind: TrashKind) -> &'static str {
     }
 }
 
-/// What of an item was changed.
+/// The changed part of an item.
 fn part(changed: &str) -> &str {
     match changed {
         "folder" => "its folder",
@@ -84,7 +84,7 @@ pub(in crate::pages) fn did(entry: &ActivityEntry) -> Markup {
     }
 }
 
-/// The item's page, which says so when the item is in trash.
+/// The item's page, which also handles trashed items.
 pub(super) fn address(
     workspace: WorkspaceId,
     kind: TrashKind,
@@ -100,7 +100,7 @@ pub(super) fn address(
     }
 }
 
-/// The name with a link, as long as there may be something behind it.
+/// The name, linked if the item may still exist.
 pub(in crate::pages) fn titled(workspace: WorkspaceId, entry: &ActivityEntry) -> Markup {
     let is_gone = ActivityAction::from_number(entry.action) == Some(ActivityAction::DeletedPermanently);
     let address = address(workspace, kind_of(entry), &entry.item_id, entry.database_id.as_deref());
@@ -112,14 +112,14 @@ pub(in crate::pages) fn titled(workspace: WorkspaceId, entry: &ActivityEntry) ->
     }
 }
 
-/// Whether the entry is about a file's text, of which there are versions.
+/// Whether the entry is about a file's text, which has versions.
 pub(super) fn has_texts(entry: &ActivityEntry) -> bool {
     let is_content = entry.changed.iter().any(|changed| changed == "content");
     let is_new = ActivityAction::from_number(entry.action) == Some(ActivityAction::Created);
     kind_of(entry) == TrashKind::File && (is_content || is_new) && entry.version_after.is_some()
 }
 
-/// What leads to the change itself.
+/// The link to the diff.
 pub(super) fn look(entry: &ActivityEntry, pages: &Pages<'_>) -> Markup {
     if has_texts(entry) {
         let open = pages.with("open", &entry.id);
@@ -142,7 +142,7 @@ pub(super) fn look(entry: &ActivityEntry, pages: &Pages<'_>) -> Markup {
     }
 }
 
-/// What a write changed of a file's text.
+/// The diff of a write to a file's text.
 pub(super) async fn difference(context: &Context, entry: &ActivityEntry) -> Result<Markup, Error> {
     let gone =
         html! { p.quiet { "The versions of this file are not there any more, or the file is in trash." } };
@@ -165,7 +165,7 @@ pub(super) async fn difference(context: &Context, entry: &ActivityEntry) -> Resu
     })
 }
 
-/// The version that the file had a text in before that one.
+/// The preceding version with a text.
 async fn older(context: &Context, id: FileId, than: u64) -> Result<Option<u64>, Error> {
     let mut paging = Paging::default();
     loop {

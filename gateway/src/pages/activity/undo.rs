@@ -1,4 +1,4 @@
-//! `/w/{id}/activity/undo`: what an undo would do, named item by item, and carrying it out.
+//! `/w/{id}/activity/undo`: the plan of an undo, item by item, and its execution.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use cairn_proto::domain::{ActivityAction, TrashKind, UndoAction};
 use http::request::Parts;
 use maud::{Markup, html};
 
-use super::asked::Looking;
+use super::query::PageQuery;
 use super::row;
 use crate::answers::{ActivityEntry, Author, Undo};
 use crate::operations::activity::{self, UndoActivity};
@@ -20,7 +20,7 @@ use crate::pages::sign_in::is_own_path;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, words};
 
-/// How far back people take an agent's work, in hours; the first is what is meant without a word.
+/// The periods offered, in hours; the first is the default.
 const WITHIN: [(&str, u64, &str); 4] = [
     ("all", 0, "Everything that is kept"),
     ("1", 1, "The last hour"),
@@ -28,12 +28,12 @@ const WITHIN: [(&str, u64, &str); 4] = [
     ("168", 168, "The last 7 days"),
 ];
 const HOUR: Duration = Duration::from_secs(60 * 60);
-/// Items that a plan names; more would be no list that anybody reads.
+/// Items named in a plan; nobody reads a longer list.
 const MOST_NAMED: usize = 300;
-/// Calls of one form, each of which takes 200 items.
+/// Calls per form, each for up to 200 items.
 const MOST_CALLS: usize = 10;
 
-/// What leads to the plan of one entry.
+/// The link to the plan of one entry.
 pub(super) fn of_one(visitor: &Visitor, path: &str, entry: &ActivityEntry) -> Markup {
     let is_gone = ActivityAction::from_number(entry.action) == Some(ActivityAction::DeletedPermanently);
     html! {
@@ -43,7 +43,7 @@ pub(super) fn of_one(visitor: &Visitor, path: &str, entry: &ActivityEntry) -> Ma
     }
 }
 
-/// What leads to the plan of all that one write did to several items.
+/// The link to the plan of a whole write.
 pub(super) fn of_write(visitor: &Visitor, path: &str, write: &str) -> Markup {
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("write", write).finish();
     html! {
@@ -51,8 +51,8 @@ pub(super) fn of_write(visitor: &Visitor, path: &str, write: &str) -> Markup {
     }
 }
 
-/// What leads to the plan of all that somebody did, when the list is about one.
-pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &Looking, actors: &[Author]) -> Markup {
+/// The link to the plan of everything by one principal, when the list is filtered by one.
+pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &PageQuery, actors: &[Author]) -> Markup {
     let who = actors.iter().find(|actor| looking.who.as_deref() == Some(&actor.id));
     html! {
         @if let (Some(who), true) = (who, visitor.may_undo()) {
@@ -62,9 +62,9 @@ pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &Looking, actors: &
     }
 }
 
-/// What an address, or a form, selects.
+/// The selection of a URL or a form.
 #[derive(Debug, Default)]
-struct Selected {
+struct UndoSelection {
     entries: Vec<String>,
     write: Option<String>,
     who: Option<String>,
@@ -73,7 +73,7 @@ struct Selected {
     to: Option<String>,
 }
 
-impl Selected {
+impl UndoSelection {
     fn read(fields: &Form) -> Self {
         let one = |name: &str| Some(fields.trimmed(name).to_owned()).filter(|text| !text.is_empty());
         Self {
@@ -86,7 +86,7 @@ impl Selected {
         }
     }
 
-    /// With the times told: what is done after the plan is made is not undone by it.
+    /// With the end time fixed: changes made after the plan are not undone.
     fn settled(self, now: Timestamp) -> Self {
         let hours = WITHIN
             .iter()
@@ -112,7 +112,7 @@ impl Selected {
         }
     }
 
-    /// As the address of its plan.
+    /// The query of the plan's URL.
     fn query(&self) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(self.fields());
@@ -128,7 +128,7 @@ impl Selected {
 
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let asked = Form::read(parts.uri.query().unwrap_or_default().as_bytes());
-    let selected = Selected::read(&asked);
+    let selected = UndoSelection::read(&asked);
     let within = selected.within.clone();
     let path = format!("/w/{}/activity", visitor.here()?.id);
     if selected.entries.is_empty() && selected.write.is_none() && selected.who.is_none() {
@@ -156,7 +156,7 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
 }
 
 pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
-    let selected = Selected::read(&form);
+    let selected = UndoSelection::read(&form);
     let path = format!("/w/{}/activity", visitor.here()?.id);
     let planned = activity::undo(&visitor.person, selected.input(true)).await?.value.left_alone.len();
     let (mut is_whole, mut is_all_back) = (false, true);
@@ -170,7 +170,7 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
         }
     }
     if is_whole {
-        // Back to where it was pressed, or to the list that says what was done for it.
+        // Returns to the page of the button, or to the filtered list.
         let back = form.text("back");
         if !is_own_path(back) {
             return Ok(visitor.done(&path, &Notice::Undone));
@@ -180,8 +180,8 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     Ok(visitor.done(&format!("{path}/undo?{}", selected.query()), &Notice::UndoneInPart))
 }
 
-/// How far back, as a form that makes the address.
-fn times(path: &str, selected: &Selected, within: Option<&str>) -> Markup {
+/// The choice of the period, as a GET form.
+fn times(path: &str, selected: &UndoSelection, within: Option<&str>) -> Markup {
     let offered =
         WITHIN.into_iter().map(|(value, _, label)| Choice { value, label, is_chosen: within == Some(value) });
     html! {
@@ -193,7 +193,7 @@ fn times(path: &str, selected: &Selected, within: Option<&str>) -> Markup {
     }
 }
 
-const fn becomes(action: UndoAction) -> &'static str {
+const fn planned_effect(action: UndoAction) -> &'static str {
     match action {
         UndoAction::Trash => "goes to trash",
         UndoAction::Restore => "comes back from trash",
@@ -212,7 +212,7 @@ fn planned(visitor: &Visitor, plan: &Undo) -> Result<Markup, crate::error::Error
             tr {
                 th scope="row" { (link(step.kind, &step.item_id, step.database_id.as_deref(), &step.name)) }
                 td { bdi { (step.path) } }
-                td { (becomes(UndoAction::from_number(step.action).unwrap_or_default())) }
+                td { (planned_effect(UndoAction::from_number(step.action).unwrap_or_default())) }
             }
         }
     };

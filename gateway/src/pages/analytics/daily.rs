@@ -1,4 +1,4 @@
-//! The days of a workspace: as charts, as a table, and as CSV.
+//! The daily figures of a workspace: as charts, as a table, and as CSV.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::answers::{Day, Figures};
 use crate::pages::parts::{self as part, Series};
 use crate::pages::words;
 
-/// How many retrievals there were each day, and how long they took.
+/// Charts of retrievals and latency per day.
 pub(super) fn charts(days: &[Day]) -> Markup {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return html! {} };
     let ends = (first.date.as_str(), last.date.as_str());
@@ -46,7 +46,7 @@ fn with_result(figures: &Figures) -> u64 {
     figures.query_volume.saturating_sub(figures.no_result_count).saturating_sub(figures.failed_count)
 }
 
-/// Whole microseconds; nothing on a day without a retrieval. The cast stops at the ends of what fits.
+/// Whole microseconds; 0 on a day without retrievals. The cast saturates.
 fn micros(figures: &Figures, is_p95: bool) -> u64 {
     let time = figures.latency.as_ref().map(|latency| if is_p95 { latency.p95_ms } else { latency.p50_ms });
     (time.unwrap_or_default() * 1e3).round() as u64
@@ -74,7 +74,7 @@ fn table(days: &[Day]) -> Markup {
     part::table("Each day", &columns, &rows)
 }
 
-/// A line for each day, after the names of the columns.
+/// A header and a line per day.
 pub(super) fn csv(days: &[Day]) -> String {
     let mut text = "date,retrievals,without_result,failed,cache_hits,p50_ms,p95_ms\r\n".to_owned();
     for Day { date, figures } in days {

@@ -1,4 +1,4 @@
-//! `/w/{id}/analytics`: how the knowledge is retrieved, for owners and admins. Each chart has its numbers as a table.
+//! `/w/{id}/analytics`: retrieval analytics, for owners and admins. Each chart has its numbers as a table.
 
 mod daily;
 mod used;
@@ -22,42 +22,42 @@ use crate::operations::analytics;
 use crate::routes::Routes;
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// How far back people look.
+/// The periods offered, in days.
 const DAYS: [u32; 3] = [7, 30, 90];
-const USUAL: u32 = 30;
+const DEFAULT_DAYS: u32 = 30;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/analytics", show).get(MEMBER, "/w/{id}/analytics/csv", export)
 }
 
-/// How far back is looked.
+/// The period.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-struct Looking {
+struct PageQuery {
     days: Option<String>,
 }
 
-impl Looking {
-    /// One of those that are offered.
+impl PageQuery {
+    /// The period, if it is one of those offered.
     fn days(&self) -> u32 {
         let asked = self.days.as_deref().and_then(|days| days.parse().ok());
-        asked.filter(|days| DAYS.contains(days)).unwrap_or(USUAL)
+        asked.filter(|days| DAYS.contains(days)).unwrap_or(DEFAULT_DAYS)
     }
 }
 
-async fn read(visitor: &Visitor, looking: &Looking) -> Result<RetrievalAnalytics, Error> {
+async fn read(visitor: &Visitor, looking: &PageQuery) -> Result<RetrievalAnalytics, Error> {
     Ok(analytics::retrieval(&visitor.person, visitor.here()?.id, Some(looking.days())).await?)
 }
 
-async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let told = read(&visitor, &looking).await?;
     let base = format!("/w/{}", visitor.here()?.id);
     Ok(Page::new("Analytics").show(&visitor, &body(&base, looking.days(), &told)))
 }
 
-/// The days as a table for other programs.
-async fn export(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+/// The daily figures as CSV.
+async fn export(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let told = read(&visitor, &looking).await?;
     let mut response: Response = daily::csv(&told.daily).into_response();
     let headers = response.headers_mut();
@@ -69,7 +69,7 @@ async fn export(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
     Ok(response)
 }
 
-/// The whole page but its frame; `base` is the workspace's address.
+/// The page without its frame; `base` is the workspace's URL.
 pub(super) fn body(base: &str, days: u32, told: &RetrievalAnalytics) -> Markup {
     html! {
         nav.tabs aria-label="How far back" {
@@ -96,7 +96,7 @@ pub(super) fn body(base: &str, days: u32, told: &RetrievalAnalytics) -> Markup {
     }
 }
 
-/// How many found something, in one line: the overview shows it, too.
+/// The share of successful retrievals in one line, also shown on the overview.
 fn answers(base: &str, days: u32, total: &Figures) -> Markup {
     html! {
         p #answers {
@@ -127,7 +127,7 @@ fn percent(rate: Option<f64>) -> String {
     rate.map(|rate| format!(" ({:.1} %)", rate * 100.0)).unwrap_or_default()
 }
 
-/// A time for people.
+/// A duration for people.
 fn milliseconds(time: Option<f64>) -> String {
     time.map_or_else(|| "none".to_owned(), |time| format!("{time:.1} ms"))
 }
@@ -154,7 +154,7 @@ fn titled(document: &TopDocument) -> Markup {
     let Some(title) = &document.title else {
         return html! { span.quiet { "no longer there" } };
     };
-    // The address of a record is known only with its database.
+    // The URL of a record requires its database.
     let of_record = document.url.clone().filter(|_| document.kind == DocumentKind::Record);
     html! {
         @match places::of(document.kind, &document.id, None).or(of_record) {
@@ -164,7 +164,7 @@ fn titled(document: &TopDocument) -> Markup {
     }
 }
 
-/// How far agents have come, ever.
+/// The activation milestones of agents.
 fn activation(told: &RetrievalAnalytics) -> Markup {
     let agents = &told.mcp_activation;
     html! {
@@ -192,7 +192,7 @@ mod tests {
     fn only_what_is_offered_is_looked_at() {
         for (asked, days) in [(None, 30), (Some("7"), 7), (Some("90"), 90), (Some("91"), 30), (Some("x"), 30)]
         {
-            assert_eq!(Looking { days: asked.map(ToOwned::to_owned) }.days(), days, "{asked:?}");
+            assert_eq!(PageQuery { days: asked.map(ToOwned::to_owned) }.days(), days, "{asked:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What was used, by each dimension that is counted.
+//! Usage by dimension.
 
 use maud::{Markup, html};
 
@@ -41,7 +41,7 @@ fn dimension(name: &str, shares: &[Share]) -> Markup {
     }
 }
 
-/// Who asked. A token is told by its id: its name may have gone with it.
+/// Usage by principal. A token is named by its id: its name may have been deleted with it.
 fn principals(principals: &[PrincipalShare]) -> Markup {
     let rows = html! {
         @for one in principals {

@@ -1,8 +1,8 @@
-// What must be so before anything is painted, so that nothing moves afterwards; a page waits for it, so it is short, and it
-// makes nothing that the page does not need.
+// Render-blocking, to avoid layout shifts: the page waits for it, so it is short, and does only what every page
+// needs.
 
-// Times in the reader's own zone and language; the server wrote UTC. In a table, what is near is told by how far away it is,
-// and the exact time is its title.
+// Times in the reader's time zone and language; the server renders UTC. In tables, recent ones are relative,
+// with the exact time as title.
 let [written, near] = [];
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
 const told = at => {
@@ -22,7 +22,7 @@ const localize = root => {
   }
 };
 
-// Buttons that only a script makes work.
+// Buttons that need a script.
 const show = root => {
   for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
 };
@@ -32,7 +32,7 @@ for (const prepare of [localize, show]) {
   document.addEventListener("cairn:arrived", event => prepare(event.detail));
 }
 setInterval(() => { if (!document.hidden) localize(document); }, 30000);
-// On paper there is no title, and the day goes on.
+// Print has no titles, and relative times would go stale.
 window.addEventListener("beforeprint", () => {
   for (const time of document.querySelectorAll("time[title]")) time.textContent = time.title;
 });

@@ -1,4 +1,4 @@
-// The secret of a link stands behind the "#", which no server sees: it goes into the form, and out of the address.
+// The secret is in the URL fragment, which no server sees: moves it into the form, and out of the URL.
 const secret = location.hash.slice(1);
 const field = document.getElementById("secret");
 if (secret && field) {

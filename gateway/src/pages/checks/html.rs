@@ -1,13 +1,13 @@
-//! What is wrong with the HTML of a page.
+//! Finds faults in the HTML of a page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use html5gum::{Token, Tokenizer};
 
-/// Elements without an end.
+/// Void elements.
 const VOID: [&str; 8] = ["meta", "link", "input", "hr", "br", "img", "path", "wbr"];
 
-/// An element as the page wrote it.
+/// An element as written.
 #[derive(Debug)]
 struct Element {
     name: String,
@@ -20,7 +20,7 @@ impl Element {
     }
 }
 
-/// Every element, and what is wrong with how they are written.
+/// Every element, and the syntax faults.
 fn elements(html: &str) -> (Vec<Element>, Vec<String>) {
     let (mut elements, mut wrong, mut open) = (Vec::new(), Vec::new(), Vec::<String>::new());
     for token in Tokenizer::new(html) {
@@ -54,7 +54,7 @@ fn elements(html: &str) -> (Vec<Element>, Vec<String>) {
     (elements, wrong)
 }
 
-/// Everything that is wrong with a page.
+/// All faults of a page.
 pub(in crate::pages) fn faults(html: &str) -> Vec<String> {
     let (elements, mut wrong) = elements(html);
     let mut ids = BTreeSet::new();
@@ -100,7 +100,7 @@ fn faults_of(element: &Element, ids: &BTreeSet<&str>) -> Vec<String> {
             let is_here = value.strip_prefix('#').is_some_and(|id| ids.contains(id));
             let is_clients = value.starts_with("cursor://") || value.starts_with("vscode:");
             let installs = is_clients && element.get("rel").is_some();
-            // What people typed may lead elsewhere, and tells nobody there where it stood.
+            // User content may link elsewhere, but must send no referrer.
             let is_web = value.starts_with("https://") || value.starts_with("http://");
             let leaves = name == "a" && is_web && element.get("rel") == Some("noopener noreferrer");
             if !(is_own || is_here || installs || leaves) {
@@ -121,7 +121,7 @@ fn faults_of(element: &Element, ids: &BTreeSet<&str>) -> Vec<String> {
     wrong
 }
 
-/// Every field has a name for those who do not see the label, and every password says what it is.
+/// Every field has an accessible name, and every password field an autocomplete hint.
 fn faults_of_fields(elements: &[Element]) -> Vec<String> {
     let labelled: BTreeSet<_> =
         elements.iter().filter(|one| one.name == "label").filter_map(|one| one.get("for")).collect();
@@ -144,7 +144,7 @@ fn faults_of_fields(elements: &[Element]) -> Vec<String> {
     wrong
 }
 
-/// The first heading is the `h1`, and none is skipped.
+/// The first heading is the `h1`, and no level is skipped.
 fn faults_of_headings(elements: &[Element]) -> Vec<String> {
     let level = |name: &str| name.strip_prefix('h').and_then(|level| level.parse::<u8>().ok());
     let mut wrong = Vec::new();

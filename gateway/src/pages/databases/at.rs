@@ -1,4 +1,4 @@
-//! Which database an address names, in which of the visitor's workspaces, and what is shown when it is in trash.
+//! Resolves a database URL: the database, the visitor's workspace that has it, and the page if it is in trash.
 
 use std::str::FromStr;
 
@@ -14,17 +14,17 @@ use crate::app::App;
 use crate::error::Error;
 use crate::operations::{databases, locations};
 use crate::pages::file;
-use crate::pages::seeing;
+use crate::pages::viewer;
 use crate::pages::visitor::Visitor;
 
 /// A database and its visitor, in the database's workspace.
 #[derive(Debug)]
-pub(super) struct At {
+pub(super) struct LocatedDatabase {
     pub(super) visitor: Visitor,
     pub(super) id: DatabaseId,
 }
 
-impl FromRequestParts<App> for At {
+impl FromRequestParts<App> for LocatedDatabase {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -39,7 +39,7 @@ impl FromRequestParts<App> for At {
         let workspace =
             found.map_err(|problem| if is_nowhere(&problem) { no_database() } else { problem })?;
         let visitor = visitor.enter(parts, workspace).await?;
-        Ok(Self { visitor: seeing::through(visitor, parts).await?, id })
+        Ok(Self { visitor: viewer::through(visitor, parts).await?, id })
     }
 }
 
@@ -47,37 +47,37 @@ fn no_database() -> Problem {
     Problem::not_found("there is no such database, or it is nothing that you may see")
 }
 
-/// A database, and what of it the path names behind it: a record, a property, a view.
+/// A database with a part of it in the path: a record, a property, a view.
 #[derive(Debug)]
-pub(super) struct PartOf<T> {
-    pub(super) at: At,
+pub(super) struct LocatedPart<T> {
+    pub(super) at: LocatedDatabase,
     pub(super) id: T,
 }
 
-impl<T: FromStr + Send> FromRequestParts<App> for PartOf<T> {
+impl<T: FromStr + Send> FromRequestParts<App> for LocatedPart<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let at = At::from_request_parts(parts, app).await?;
+        let at = LocatedDatabase::from_request_parts(parts, app).await?;
         let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| no_part())?;
         let named = path.iter().find(|(name, _)| *name != "id").and_then(|(_, id)| id.parse().ok());
         Ok(Self { at, id: named.ok_or_else(no_part)? })
     }
 }
 
-/// What a path or a query names that a database does not have.
+/// The error of an unknown part in a path or query.
 pub(super) fn no_part() -> Problem {
     Problem::not_found("the database has nothing like that")
 }
 
-/// A database, or what is shown instead.
+/// A database, or the page shown instead.
 pub(super) enum Found {
     Live(Box<Database>),
     Elsewhere(Response),
 }
 
-impl At {
-    /// The database with its properties and views; of one in trash the page that says so.
+impl LocatedDatabase {
+    /// The database with its properties and views; for a trashed one the page that says so.
     pub(super) async fn database(&self) -> Result<Found, Error> {
         let context = self.visitor.context()?;
         match databases::get(&context, self.id).await {

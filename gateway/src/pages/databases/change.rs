@@ -1,4 +1,4 @@
-//! What is done with a database and its records beside editing them: names, places, trash, pages, versions.
+//! Actions on a database and its records other than editing: rename, move, trash, body pages, versions.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::domain::TrashKind;
@@ -6,11 +6,11 @@ use cairn_proto::ids::RecordId;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::asked::Asked;
-use super::at::{At, PartOf};
+use super::at::{LocatedDatabase, LocatedPart};
+use super::form_outcome::FormOutcome;
 use super::grid;
 use super::model::title_of;
-use super::told::Told;
+use super::view_state::ViewState;
 use super::{address, list};
 use crate::operations::databases::{self, UpdateDatabase};
 use crate::operations::files::{self, CreateFile};
@@ -20,25 +20,25 @@ use crate::pages::notice::Notice;
 use crate::pages::popover::{Refused, is_of_a_form};
 use crate::pages::{Answer, file, words};
 
-/// As many as a page of the grid shows, and a notice can take back.
+/// The page size of the grid, and what a notice can undo.
 const MOST_AT_ONCE: usize = 90;
 const MOST_CHARS_OF_A_NAME: usize = 200;
 
 /// `POST /databases/{id}/rename`.
-pub(super) async fn rename(at: At, form: Form) -> Answer {
+pub(super) async fn rename(at: LocatedDatabase, form: Form) -> Answer {
     let description = Some(form.trimmed("description")).filter(|text| !text.is_empty());
     let fields = json!({"name": form.trimmed("name"), "description": description});
     change(&at, ("rename", &form), fields, &Notice::Renamed).await
 }
 
 /// `POST /databases/{id}/move`.
-pub(super) async fn move_to(at: At, form: Form) -> Answer {
+pub(super) async fn move_to(at: LocatedDatabase, form: Form) -> Answer {
     let folder = Some(form.trimmed("folder")).filter(|id| !id.is_empty());
     change(&at, ("move", &form), json!({"folderId": folder}), &Notice::Saved).await
 }
 
-/// Changes the database as a form says: which one of the page, and its fields.
-async fn change(at: &At, (of, form): (&str, &Form), fields: Value, notice: &Notice) -> Answer {
+/// Applies a form's change to the database.
+async fn change(at: &LocatedDatabase, (of, form): (&str, &Form), fields: Value, notice: &Notice) -> Answer {
     let changed = match form::input::<UpdateDatabase>(fields) {
         Ok(input) => databases::update(&at.visitor.context()?, at.id, input).await,
         Err(problem) => Err(problem),
@@ -47,37 +47,37 @@ async fn change(at: &At, (of, form): (&str, &Form), fields: Value, notice: &Noti
         Ok(_) => Ok(at.visitor.done(&address(at.id), notice)),
         Err(problem) if is_of_a_form(&problem) => {
             let problem = form::renamed(problem, &[("folderId", "folder")]);
-            let told = Told::of_button(Refused { of, form, problem: &problem });
-            grid::again(at, &Asked::default(), told).await
+            let told = FormOutcome::of_button(Refused { of, form, problem: &problem });
+            grid::show_again(at, &ViewState::default(), told).await
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn refused(at: &At, asked: &Asked, problem: Problem) -> Answer {
+async fn refused(at: &LocatedDatabase, asked: &ViewState, problem: Problem) -> Answer {
     if problem.violations.is_empty() {
         return Err(problem.into());
     }
-    grid::again(at, asked, Told::of_page(&problem)).await
+    grid::show_again(at, asked, FormOutcome::of_page(&problem)).await
 }
 
-/// `POST /databases/{id}/delete`: into the trash, with Undo on the page that follows.
-pub(super) async fn delete(at: At) -> Answer {
+/// `POST /databases/{id}/delete`: moves to trash, with Undo on the next page.
+pub(super) async fn delete(at: LocatedDatabase) -> Answer {
     databases::delete(&at.visitor.context()?, at.id).await?;
     let to = list::address(at.visitor.here()?.id);
     Ok(at.visitor.done(&to, &Notice::Trashed(vec![(TrashKind::Database, at.id.0)])))
 }
 
-/// `POST /databases/{id}/records/{record}/delete`: into the trash, with Undo on the page that follows.
-pub(super) async fn delete_record(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
+/// `POST /databases/{id}/records/{record}/delete`: moves to trash, with Undo on the next page.
+pub(super) async fn delete_record(LocatedPart { at, id }: LocatedPart<RecordId>, form: Form) -> Answer {
     records::delete(&at.visitor.context()?, at.id, id).await?;
-    let to = Asked::read(form.text("back")).grid().address(&at.id.to_string());
+    let to = ViewState::read(form.text("back")).grid().address(&at.id.to_string());
     Ok(at.visitor.done(&to, &Notice::Trashed(vec![(TrashKind::Record, id.0)])))
 }
 
-/// `POST /databases/{id}/records/many`: those that are selected go into the trash, and come back with one Undo.
-pub(super) async fn many(at: At, form: Form) -> Answer {
-    let asked = Asked::read(form.text("back"));
+/// `POST /databases/{id}/records/many`: moves the selected records to trash, with a single Undo.
+pub(super) async fn many(at: LocatedDatabase, form: Form) -> Answer {
+    let asked = ViewState::read(form.text("back"));
     let items: Option<Vec<RecordId>> = form.all("item").map(|id| id.parse().ok()).collect();
     let items = items.filter(|items| (1..=MOST_AT_ONCE).contains(&items.len()));
     let (Some(items), "trash") = (items, form.text("do")) else {
@@ -90,7 +90,7 @@ pub(super) async fn many(at: At, form: Form) -> Answer {
     for id in items {
         match records::delete(&context, at.id, id).await {
             Ok(_) => done.push((TrashKind::Record, id.0)),
-            // Somebody else was faster.
+            // Already deleted concurrently.
             Err(problem) if problem.reason == Reason::NotFound => {}
             Err(problem) if done.is_empty() => return Err(problem.into()),
             Err(problem) => {
@@ -99,25 +99,27 @@ pub(super) async fn many(at: At, form: Form) -> Answer {
                     words::count(done.len() as u64, "record was", "records were"),
                     problem.message
                 );
-                return grid::again(&at, &asked, Told::of_page(&Problem { message, ..problem })).await;
+                return grid::show_again(&at, &asked, FormOutcome::of_page(&Problem { message, ..problem }))
+                    .await;
             }
         }
     }
     Ok(at.visitor.done(&asked.grid().address(&at.id.to_string()), &Notice::Trashed(done)))
 }
 
-/// `POST /databases/{id}/records/{record}/restore`: what the record was at a version, as a new version.
-pub(super) async fn restore_version(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
+/// `POST /databases/{id}/records/{record}/restore`: restores a version, as a new version.
+pub(super) async fn restore_version(LocatedPart { at, id }: LocatedPart<RecordId>, form: Form) -> Answer {
     let version = form.text("version").parse().map_err(|_| super::at::no_part())?;
-    let asked = Asked::read(form.text("back"));
+    let asked = ViewState::read(form.text("back"));
     match records::restore_version(&at.visitor.context()?, at.id, id, version).await {
-        Ok(_) => Ok(at.visitor.done(&beside(&at, id, &asked), &Notice::Restored)),
+        Ok(_) => Ok(at.visitor.done(&record_url(&at, id, &asked), &Notice::Restored)),
         Err(problem) => refused(&at, &asked.beside(&id.to_string()), problem).await,
     }
 }
 
-/// `POST /databases/{id}/records/{record}/page`: a file for the record, beside the database, and on to its text.
-pub(super) async fn add_page(PartOf { at, id }: PartOf<RecordId>) -> Answer {
+/// `POST /databases/{id}/records/{record}/page`: creates a file as the record's body, beside the database, and opens
+/// its editor.
+pub(super) async fn add_page(LocatedPart { at, id }: LocatedPart<RecordId>) -> Answer {
     let context = at.visitor.context()?;
     let (database, record) =
         tokio::try_join!(databases::get(&context, at.id), records::get(&context, at.id, id))?;
@@ -136,19 +138,19 @@ pub(super) async fn add_page(PartOf { at, id }: PartOf<RecordId>) -> Answer {
     Ok(at.visitor.done(&format!("{}/edit", file::address(&made.id)), &Notice::Created))
 }
 
-/// `POST /databases/{id}/records/{record}/no-page`: the file stays where it is.
-pub(super) async fn remove_page(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
+/// `POST /databases/{id}/records/{record}/no-page`: detaches the body; the file is kept.
+pub(super) async fn remove_page(LocatedPart { at, id }: LocatedPart<RecordId>, form: Form) -> Answer {
     let input = form::input::<UpdateRecord>(json!({"contentFileId": null}))?;
     records::update(&at.visitor.context()?, at.id, id, input, Vec::new(), false).await?;
-    Ok(at.visitor.done(&beside(&at, id, &Asked::read(form.text("back"))), &Notice::Saved))
+    Ok(at.visitor.done(&record_url(&at, id, &ViewState::read(form.text("back"))), &Notice::Saved))
 }
 
-/// The record beside the grid as it was looked at.
-fn beside(at: &At, record: RecordId, asked: &Asked) -> String {
+/// The URL of the record beside the grid, with the current view.
+fn record_url(at: &LocatedDatabase, record: RecordId, asked: &ViewState) -> String {
     asked.beside(&record.to_string()).address(&at.id.to_string())
 }
 
-/// A title as the name of a file: without what no name may hold.
+/// A title as a valid file name.
 fn file_name(title: &str) -> String {
     let name: String = title
         .chars()

@@ -1,4 +1,4 @@
-//! What the pages about tables that become records hold to.
+//! Checks on the pages that import tables.
 
 use axum::body::Body;
 use http::Request;
@@ -71,7 +71,7 @@ async fn a_database_of_a_table_is_shown_before_it_is_made() {
     let made = send_to(&bench, path, &cookie, &whole(&[("type-0", "text"), ("type-1", "date")])).await;
     assert_eq!(made.status, 303, "{}", made.text);
     assert_eq!(made.headers["location"], filled("/databases/{d}").as_str());
-    // What was typed is there again, whatever is refused.
+    // The input is kept, whatever is refused.
     for (more, said) in [
         (&[("type-1", "date"), ("name-1", "wrong")], "#f-name-1"),
         (&[("type-0", "text"), ("type-1", "no type")], "#f-type-1"),

@@ -1,12 +1,12 @@
-//! Somebody else changed the record that a form was about: what both say, and the three ways on.
+//! The conflict page of a record that was changed concurrently: both versions, and the three resolutions.
 
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::asked::Asked;
-use super::at::At;
+use super::at::LocatedDatabase;
 use super::model::{field_name, title_of, value_of};
 use super::values::{as_typed, changed, typed};
+use super::view_state::ViewState;
 use super::{address, list};
 use crate::answers::{Database, Property, Record};
 use crate::pages::Answer;
@@ -14,7 +14,13 @@ use crate::pages::form::Form;
 use crate::pages::frame::Page;
 use crate::pages::parts as part;
 
-pub(super) async fn show(at: &At, database: &Database, asked: &Asked, now: &Record, form: &Form) -> Answer {
+pub(super) async fn show(
+    at: &LocatedDatabase,
+    database: &Database,
+    asked: &ViewState,
+    now: &Record,
+    form: &Form,
+) -> Answer {
     let held = |property: &&Property| form.all("field").any(|id| id == property.id);
     let held: Vec<&Property> = database.properties.iter().filter(held).collect();
     let path = format!("{}/records/{}", address(&database.id), now.id);
@@ -43,8 +49,8 @@ pub(super) async fn show(at: &At, database: &Database, asked: &Asked, now: &Reco
     Ok(page.with_error(StatusCode::CONFLICT).show(&at.visitor, &body))
 }
 
-/// The form as it was sent, about the version that there is now.
-fn carried(asked: &Asked, now: &Record, form: &Form, held: &[&Property]) -> Markup {
+/// The submitted form, rebased on the current version.
+fn carried(asked: &ViewState, now: &Record, form: &Form, held: &[&Property]) -> Markup {
     html! {
         input type="hidden" name="version" value=(now.version);
         input type="hidden" name="back" value=(asked.query());

@@ -1,4 +1,4 @@
-//! `GET /databases/{id}/csv`: the records that the grid shows, all of its pages, as a table for other programs.
+//! `GET /databases/{id}/csv`: exports the grid's records, from all pages, as CSV.
 
 use std::io;
 
@@ -12,34 +12,34 @@ use futures::{StreamExt as _, stream};
 use http::request::Parts;
 use http::{HeaderValue, header};
 
-use super::asked::Asked;
-use super::at::{At, Found};
+use super::at::{Found, LocatedDatabase};
 use super::model::{as_text, kind_of, value_of};
 use super::rows::columns;
+use super::view_state::ViewState;
 use crate::answers::{Database, Property, Record, RecordPage};
 use crate::operations::Context;
 use crate::operations::records::{self, Selection};
 use crate::pages::Answer;
 
-/// The rest of a list that is being written.
+/// The state of an export in progress.
 struct Rest {
     context: Context,
     database: DatabaseId,
-    asked: Asked,
-    /// The database as it was when the list began: a change of its fields ends in no mixed table.
+    asked: ViewState,
+    /// The database at the start: a concurrent change of its fields must not mix tables.
     read: Box<Database>,
     offset: u64,
 }
 
-pub(super) async fn csv(at: At, parts: Parts) -> Answer {
+pub(super) async fn csv(at: LocatedDatabase, parts: Parts) -> Answer {
     let read = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
-    let asked = Asked::read(parts.uri.query().unwrap_or_default()).anew();
+    let asked = ViewState::read(parts.uri.query().unwrap_or_default()).anew();
     let name: String = form_urlencoded::byte_serialize(read.name.as_bytes()).collect();
     let mut rest = Rest { context: at.visitor.context()?, database: at.id, asked, read, offset: 0 };
-    // A question that is wrong is answered with a page, so the first part is read before anything is sent.
+    // The first page is read before the response starts, so that an invalid query is reported as a page.
     let page = match rest.page().await {
         Ok(page) => page,
         Err(problem) => return Err(rest.asked.named(problem, &rest.read).into()),
@@ -52,7 +52,7 @@ pub(super) async fn csv(at: At, parts: Parts) -> Answer {
     Ok(attached(body, &name))
 }
 
-/// The next part. One that fails breaks the answer off, which whoever downloads it sees: a shorter table would look whole.
+/// The next chunk. A failure aborts the response, which the client notices: a truncated table would look complete.
 async fn next(mut rest: Rest) -> Result<Option<(Bytes, Rest)>, io::Error> {
     if rest.offset == 0 {
         return Ok(None);
@@ -78,7 +78,7 @@ fn attached(body: Body, name: &str) -> Response {
 }
 
 impl Rest {
-    /// The next records. After the last of them the offset is 0.
+    /// The next records. The offset is 0 after the last.
     async fn page(&mut self) -> Result<RecordPage, Problem> {
         let selection = Selection {
             limit: Some(limits::RECORDS_PAGE),
@@ -100,8 +100,8 @@ impl Rest {
     }
 }
 
-/// A value as programs of tables take it. Some of them run a text that begins like a formula, and anybody who may write
-/// could have written it: an apostrophe before it makes it a text there.
+/// A value for spreadsheets. Some evaluate texts that look like formulas, and anybody with write access could have
+/// injected one: a leading apostrophe keeps it a text (CSV injection).
 fn cell(property: &Property, value: Option<&serde_json::Value>) -> String {
     let text = as_text(value);
     if kind_of(property) == PropertyType::Number { text } else { cell_of(&text) }

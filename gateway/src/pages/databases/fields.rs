@@ -1,4 +1,4 @@
-//! `/databases/{id}/fields`: what the records of a database hold, and in which order.
+//! `/databases/{id}/fields`: the properties of a database and their order.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::{Permission, PropertyType};
@@ -6,7 +6,7 @@ use cairn_proto::ids::PropertyId;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::at::{At, Found, PartOf};
+use super::at::{Found, LocatedDatabase, LocatedPart};
 use super::model::{kind_of, options};
 use super::values::kind_name;
 use super::{address, list};
@@ -19,32 +19,32 @@ use crate::pages::notice::Notice;
 use crate::pages::popover::is_of_a_form;
 use crate::pages::{Answer, parts as part, words};
 
-/// Options of a property that stand in its row; the form has all of them.
+/// Options shown in a property's row; its form has all of them.
 const MOST_OPTIONS: usize = 12;
 
-/// What a form on the page leaves to say.
+/// A failed form of the page.
 #[derive(Debug, Clone, Copy)]
-struct Failed<'a> {
+struct FailedForm<'a> {
     problem: &'a Problem,
-    /// What was typed, and into which form.
-    sent: Option<Sent<'a>>,
+    /// The input, and its form.
+    sent: Option<SubmittedForm<'a>>,
 }
 
-/// A form of the page that was sent.
+/// A submitted form of the page.
 #[derive(Debug, Clone, Copy)]
-struct Sent<'a> {
-    /// The field that it changes; none: it makes a new one.
+struct SubmittedForm<'a> {
+    /// The property that it changes; `None`: it creates one.
     of: Option<PropertyId>,
     form: &'a Form,
 }
 
-impl<'a> Failed<'a> {
-    /// What was typed into the form of a new field.
+impl<'a> FailedForm<'a> {
+    /// The input of the form of a new property.
     fn of_new(self) -> Option<&'a Form> {
         self.sent.filter(|sent| sent.of.is_none()).map(|sent| sent.form)
     }
 
-    /// What was typed into the form that changes that field.
+    /// The input of the form that changes that property.
     fn of_field(self, property: &Property) -> Option<&'a Form> {
         let sent = self.sent.filter(|sent| sent.of.is_some_and(|of| of.to_string() == property.id));
         sent.map(|sent| sent.form)
@@ -52,21 +52,21 @@ impl<'a> Failed<'a> {
 }
 
 /// `GET /databases/{id}/fields`.
-pub(super) async fn show(at: At) -> Answer {
-    shown(&at, None).await
+pub(super) async fn show(at: LocatedDatabase) -> Answer {
+    show_page(&at, None).await
 }
 
 /// `POST /databases/{id}/fields`.
-pub(super) async fn create(at: At, form: Form) -> Answer {
+pub(super) async fn create(at: LocatedDatabase, form: Form) -> Answer {
     let made = match create_input(&form).and_then(form::input::<CreateField>) {
         Ok(input) => databases::create_field(&at.visitor.context()?, at.id, input).await.map(drop),
         Err(problem) => Err(problem),
     };
-    answer(&at, made, &Notice::Created, Some(Sent { of: None, form: &form })).await
+    answer(&at, made, &Notice::Created, Some(SubmittedForm { of: None, form: &form })).await
 }
 
-/// `POST /databases/{id}/fields/{field}`: its name, and what its type knows.
-pub(super) async fn update(PartOf { at, id }: PartOf<PropertyId>, form: Form) -> Answer {
+/// `POST /databases/{id}/fields/{field}`: its name and type configuration.
+pub(super) async fn update(LocatedPart { at, id }: LocatedPart<PropertyId>, form: Form) -> Answer {
     let mut fields = Map::from_iter([("name".to_owned(), json!(form.trimmed("name")))]);
     let mut config = Map::new();
     if form.has("has-options") {
@@ -82,11 +82,11 @@ pub(super) async fn update(PartOf { at, id }: PartOf<PropertyId>, form: Form) ->
         Ok(input) => databases::update_field(&at.visitor.context()?, at.id, id, input).await.map(drop),
         Err(problem) => Err(problem),
     };
-    answer(&at, changed, &Notice::Saved, Some(Sent { of: Some(id), form: &form })).await
+    answer(&at, changed, &Notice::Saved, Some(SubmittedForm { of: Some(id), form: &form })).await
 }
 
-/// `POST /databases/{id}/fields/{field}/move`: to another place among the fields.
-pub(super) async fn move_to(PartOf { at, id }: PartOf<PropertyId>, form: Form) -> Answer {
+/// `POST /databases/{id}/fields/{field}/move`: to another position.
+pub(super) async fn move_to(LocatedPart { at, id }: LocatedPart<PropertyId>, form: Form) -> Answer {
     let position: Option<u32> = form.text("position").parse().ok();
     let moved = match form::input::<UpdateField>(json!({"position": position.unwrap_or_default()})) {
         Ok(input) if position.is_some() => {
@@ -99,15 +99,22 @@ pub(super) async fn move_to(PartOf { at, id }: PartOf<PropertyId>, form: Form) -
 }
 
 /// `POST /databases/{id}/fields/{field}/delete`.
-pub(super) async fn delete(PartOf { at, id }: PartOf<PropertyId>) -> Answer {
+pub(super) async fn delete(LocatedPart { at, id }: LocatedPart<PropertyId>) -> Answer {
     let deleted = databases::delete_field(&at.visitor.context()?, at.id, id).await.map(drop);
     answer(&at, deleted, &Notice::Saved, None).await
 }
 
-async fn answer(at: &At, done: Result<(), Problem>, notice: &Notice, sent: Option<Sent<'_>>) -> Answer {
+async fn answer(
+    at: &LocatedDatabase,
+    done: Result<(), Problem>,
+    notice: &Notice,
+    sent: Option<SubmittedForm<'_>>,
+) -> Answer {
     match done {
         Ok(()) => Ok(at.visitor.done(&fields_address(at.id), notice)),
-        Err(problem) if is_of_a_form(&problem) => shown(at, Some(Failed { problem: &problem, sent })).await,
+        Err(problem) if is_of_a_form(&problem) => {
+            show_page(at, Some(FailedForm { problem: &problem, sent })).await
+        }
         Err(problem) => Err(problem.into()),
     }
 }
@@ -120,7 +127,7 @@ fn wrong(path: &str, message: &str) -> Problem {
     Problem::validation(vec![Violation::new(path, "invalid", message)])
 }
 
-/// A new field, with what its type needs to know; what another type would need is left out.
+/// A new property with the configuration of its type; that of other types is dropped.
 fn create_input(form: &Form) -> Result<Value, Problem> {
     let kind: PropertyType = form
         .trimmed("type")
@@ -142,8 +149,7 @@ fn create_input(form: &Form) -> Result<Value, Problem> {
     Ok(json!({"name": form.trimmed("name"), "type": kind.as_str(), "config": config}))
 }
 
-/// The options that there are, by their ids and under the names that they have now, and behind them the new ones. One whose
-/// name was taken out goes.
+/// The existing options by id with their new names, followed by new ones. An option with an empty name is removed.
 fn known_options(form: &Form) -> Vec<Value> {
     let known = form.all("option-id").zip(form.all("option"));
     let known = known.filter(|(_, name)| !name.trim().is_empty());
@@ -155,7 +161,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
-async fn shown(at: &At, failed: Option<Failed<'_>>) -> Answer {
+async fn show_page(at: &LocatedDatabase, failed: Option<FailedForm<'_>>) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -163,7 +169,7 @@ async fn shown(at: &At, failed: Option<Failed<'_>>) -> Answer {
     let may_write = at.visitor.may(Permission::Write);
     let context = at.visitor.context()?;
     let others = if may_write { databases_of(&context).await? } else { Vec::new() };
-    // The first form of the page is that of a new field: only what is wrong with it has a field to lead to.
+    // The form of a new property comes first: only its errors can link to fields.
     let labels = [("name", "Name"), ("type", "Type"), ("database", "Database")];
     let of_new = failed.is_some_and(|failed| failed.of_new().is_some()) && may_write;
     let labels: &[_] = if of_new { &labels } else { &[] };
@@ -186,7 +192,7 @@ async fn shown(at: &At, failed: Option<Failed<'_>>) -> Answer {
     Ok(page.show(&at.visitor, &body))
 }
 
-/// Ids and names of the databases that a relation can name: the first thousand by name.
+/// Ids and names of databases that a relation can target: the first thousand by name.
 async fn databases_of(context: &Context) -> Result<Vec<(String, String)>, Problem> {
     let listed = databases::list(context, None, Paging::default()).await?;
     Ok(listed.items.into_iter().map(|database| (database.id, database.name)).collect())
@@ -196,7 +202,7 @@ fn table(
     database: &Database,
     others: &[(String, String)],
     may_write: bool,
-    failed: Option<Failed<'_>>,
+    failed: Option<FailedForm<'_>>,
 ) -> Markup {
     let last = database.properties.len().saturating_sub(1);
     let rows = html! {
@@ -207,7 +213,7 @@ fn table(
                     @if property.is_primary { " " (part::badge(part::Tone::Plain, "Title")) }
                 }
                 td { (kind_name(kind_of(property))) }
-                td { (known(property, others)) }
+                td { (configuration(property, others)) }
                 @if may_write { td { (changes(database, property, (place, last), failed)) } }
             }
         }
@@ -216,8 +222,8 @@ fn table(
     part::table("Fields", if may_write { &columns } else { columns.get(..3).unwrap_or_default() }, &rows)
 }
 
-/// What the type of a property knows.
-fn known(property: &Property, others: &[(String, String)]) -> Markup {
+/// The configuration of a property's type.
+fn configuration(property: &Property, others: &[(String, String)]) -> Markup {
     let config = property.config.as_ref();
     let count = options(property).count();
     html! {
@@ -231,12 +237,12 @@ fn known(property: &Property, others: &[(String, String)]) -> Markup {
     }
 }
 
-/// What can be done with a field, which stands in its place of all up to the last.
+/// The actions on a property; `last` is the highest position.
 fn changes(
     database: &Database,
     property: &Property,
     (place, last): (usize, usize),
-    failed: Option<Failed<'_>>,
+    failed: Option<FailedForm<'_>>,
 ) -> Markup {
     let typed = failed.and_then(|failed| failed.of_field(property));
     let problem = failed.filter(|_| typed.is_some()).map(|failed| failed.problem);
@@ -270,7 +276,7 @@ fn change(base: &str, property: &Property, typed: Option<&Form>, problem: Option
     let text = |name: &str| typed.map(|form| form.text(name)).unwrap_or_default();
     let name = typed.map_or(property.name.as_str(), |form| form.text("name"));
     let options = property.config.iter().flat_map(|config| &config.options);
-    // They come back in the order in which they were drawn.
+    // They are submitted in rendering order.
     let names: Vec<&str> = typed.map(|form| form.all("option").collect()).unwrap_or_default();
     html! {
         form.fields method="post" action=(base) {
@@ -309,8 +315,8 @@ fn more_options(id: &str, label: &str, typed: &str) -> Markup {
     }
 }
 
-fn creation(database: &Database, others: &[(String, String)], failed: Option<Failed<'_>>) -> Markup {
-    let form = failed.and_then(Failed::of_new);
+fn creation(database: &Database, others: &[(String, String)], failed: Option<FailedForm<'_>>) -> Markup {
+    let form = failed.and_then(FailedForm::of_new);
     let problem = failed.filter(|_| form.is_some()).map(|failed| failed.problem);
     let typed = |name: &str| form.map(|form| form.text(name)).unwrap_or_default();
     let chosen = |name: &str, value: &str| typed(name) == value;

@@ -1,15 +1,15 @@
-//! The filter bar: words to find, the conditions that hold as links that take them away, and one more to add.
+//! The filter bar: search, active conditions with links to remove them, and one to add.
 
 use cairn_proto::domain::Operator;
 use maud::{Markup, html};
 
-use super::asked::{Asked, Condition, property};
 use super::groups;
+use super::view_state::{Condition, ViewState, property};
 use crate::answers::{Database, View};
 use crate::pages::parts as part;
 use crate::pages::words;
 
-/// An operator in words that stand between a property and a value.
+/// An operator in words, between a property and a value.
 const fn word(operator: Operator) -> &'static str {
     match operator {
         Operator::Equals => "is",
@@ -27,12 +27,12 @@ const fn word(operator: Operator) -> &'static str {
     }
 }
 
-/// The bar over the grid, with how many records there are.
-pub(super) fn bar(database: &Database, asked: &Asked, total: Option<u64>) -> Markup {
+/// The bar above the grid, with the number of records.
+pub(super) fn bar(database: &Database, asked: &ViewState, total: Option<u64>) -> Markup {
     let address = super::address(&database.id);
     html! {
         form.filter role="search" method="get" action=(address) aria-label="Filter" {
-            (kept(asked))
+            (hidden_fields(asked))
             div.field {
                 label for="f-q" { "Find" }
                 input #f-q type="search" name="q" value=(asked.search) maxlength="1000" autocomplete="off" data-key="/";
@@ -63,22 +63,22 @@ pub(super) fn bar(database: &Database, asked: &Asked, total: Option<u64>) -> Mar
     }
 }
 
-/// What the form has to carry along, since a form that asks begins its query anew.
-fn kept(asked: &Asked) -> Markup {
-    // The words and the groups stand in fields, and another choice begins with the first page.
-    let kept = Asked { search: String::new(), group: None, ..asked.anew() };
+/// Hidden fields of the state to keep, since a GET form replaces the query.
+fn hidden_fields(asked: &ViewState) -> Markup {
+    // Search and grouping have fields of their own, and a change starts at the first page.
+    let kept = ViewState { search: String::new(), group: None, ..asked.anew() };
     let query = kept.query();
     html! {
         @for (name, value) in form_urlencoded::parse(query.as_bytes()) { input type="hidden" name=(name) value=(value); }
     }
 }
 
-/// Whether more than a view decides which records are shown.
-pub(super) fn is_narrowed(asked: &Asked) -> bool {
+/// Whether there are filters beyond the view's.
+pub(super) fn is_narrowed(asked: &ViewState) -> bool {
     !asked.search.is_empty() || !asked.filters.is_empty()
 }
 
-fn chips(database: &Database, asked: &Asked) -> Markup {
+fn chips(database: &Database, asked: &ViewState) -> Markup {
     let of_view = asked.view_of(database).map(|view| view.filters.as_slice()).unwrap_or_default();
     if of_view.is_empty() && !is_narrowed(asked) {
         return html! {};
@@ -88,24 +88,24 @@ fn chips(database: &Database, asked: &Asked) -> Markup {
             @for condition in of_view {
                 @let value = super::model::as_text(condition.value.as_ref());
                 @let operator = condition.operator.map_or("", Operator::as_str);
-                li { span.chip { (told(database, &condition.field_id, operator, &value)) span.quiet { " (of the view)" } } }
+                li { span.chip { (condition_in_words(database, &condition.field_id, operator, &value)) span.quiet { " (of the view)" } } }
             }
             @for (place, Condition { field, operator, value }) in asked.filters.iter().enumerate() {
                 li {
                     a.chip href=(asked.without_filter(place).address(&database.id)) {
-                        span.sr { "Remove the filter " } (told(database, field, operator, value)) span aria-hidden="true" { " ×" }
+                        span.sr { "Remove the filter " } (condition_in_words(database, field, operator, value)) span aria-hidden="true" { " ×" }
                     }
                 }
             }
             @if is_narrowed(asked) {
-                @let cleared = Asked { search: String::new(), filters: Vec::new(), ..asked.anew() };
+                @let cleared = ViewState { search: String::new(), filters: Vec::new(), ..asked.anew() };
                 li { a href=(cleared.address(&database.id)) { "Clear all" } }
             }
         }
     }
 }
 
-fn told(database: &Database, field: &str, operator: &str, value: &str) -> Markup {
+fn condition_in_words(database: &Database, field: &str, operator: &str, value: &str) -> Markup {
     let name =
         property(&database.properties, field).map_or("A field that is no more", |one| one.name.as_str());
     html! {
@@ -118,8 +118,8 @@ fn told(database: &Database, field: &str, operator: &str, value: &str) -> Markup
     }
 }
 
-/// Whether the address asks for something that the view does not say by itself.
-pub(super) fn differs(asked: &Asked, view: &View) -> bool {
+/// Whether the URL differs from the saved view.
+pub(super) fn differs(asked: &ViewState, view: &View) -> bool {
     !asked.filters.is_empty()
         || (!asked.orders.is_empty()
             && asked.orders.iter().map(|order| (order.field.as_str(), order.is_descending)).ne(view
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_filter_is_a_link_that_takes_it_away() {
-        let asked = Asked::read("filter=p%3Agte%3A%3Ci%3E&filter=p%3Ais_empty%3A&q=x&page=3");
+        let asked = ViewState::read("filter=p%3Agte%3A%3Ci%3E&filter=p%3Ais_empty%3A&q=x&page=3");
         let html = bar(&database(), &asked, Some(2)).into_string();
         assert!(
             html.contains("&lt;b&gt;Points&lt;/b&gt;</bdi> is at least “<bdi>&lt;i&gt;</bdi>”"),
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_view_differs_from_what_is_asked() {
         let database = database();
-        let differs = |query: &str| differs(&Asked::read(query), &database.views[0]);
+        let differs = |query: &str| differs(&ViewState::read(query), &database.views[0]);
         assert!(!differs("q=x") && differs("filter=p%3Ais_empty%3A") && differs("sort=p"));
     }
 }

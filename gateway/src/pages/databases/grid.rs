@@ -1,4 +1,4 @@
-//! `GET /databases/{id}`: the grid of a database, and beside it a record.
+//! `GET /databases/{id}`: the grid of a database, with a record beside it.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::{Permission, TrashKind};
@@ -7,15 +7,15 @@ use http::StatusCode;
 use http::request::Parts;
 use maud::{Markup, html};
 
-use super::asked::{Asked, NEW};
-use super::at::{At, Found, no_part};
+use super::at::{Found, LocatedDatabase, no_part};
+use super::form_outcome::{FormLocation, FormOutcome};
 use super::model::field_name;
-use super::names::{Names, Wanted};
-use super::record::Beside;
+use super::names::{Names, References};
+use super::record::RecordPanel;
 use super::rows::{Cell, Grid};
-use super::told::{Place, Told};
 use super::values::typed;
-use super::{address, asked, filters, groups, list, tabs};
+use super::view_state::{NEW, ViewState};
+use super::{address, filters, groups, list, tabs, view_state};
 use crate::answers::{Database, Record, RecordPage};
 use crate::error::Error;
 use crate::operations::Context;
@@ -25,16 +25,16 @@ use crate::pages::popover::{Popovers, Refused};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, file, folders, parts as part};
 
-pub(super) async fn show(at: At, parts: Parts) -> Answer {
-    shown(&at, &Asked::read(parts.uri.query().unwrap_or_default()), Told::default()).await
+pub(super) async fn show(at: LocatedDatabase, parts: Parts) -> Answer {
+    show_page(&at, &ViewState::read(parts.uri.query().unwrap_or_default()), FormOutcome::default()).await
 }
 
-/// The page again, with what became of a form on it.
-pub(super) async fn again(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
-    shown(at, asked, told).await
+/// The page again, with the outcome of a form.
+pub(super) async fn show_again(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
+    show_page(at, asked, told).await
 }
 
-async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
+async fn show_page(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -45,7 +45,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
         Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
         Err(problem) => (nothing(), Some(asked.named(problem, &database))),
     };
-    // What is wrong with the filters is said of the grid already.
+    // Invalid filters are already reported for the grid.
     let grouped = match &problem {
         None => groups::of(&context, at.id, &database, asked).await?,
         Some(_) => None,
@@ -59,7 +59,7 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
     };
     let wanted = {
         let known: Vec<&Record> = page.records.iter().chain(opened.as_deref()).collect();
-        Wanted::by(&database.properties, &known)
+        References::by(&database.properties, &known)
     };
     let names = Names::of(&context, wanted).await;
     let grid = Grid {
@@ -68,19 +68,19 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
         asked,
         page: &page,
         names: &names,
-        // Who may not write gets no form, whatever the address asks for.
+        // Without the right to write there is no cell form, whatever the URL says.
         cell: if at.visitor.may(Permission::Write) { cell(&database, asked, told) } else { None },
     };
     let is_asked_well = problem.is_none();
     let problem = problem.as_ref().or(told.problem);
     let aside = if asked.record.is_some() {
-        let beside = Beside {
+        let beside = RecordPanel {
             visitor: &at.visitor,
             database: &database,
             asked,
             record: opened.as_deref(),
             names: &names,
-            told: told.at(Place::Record).unwrap_or_default(),
+            told: told.at(FormLocation::Record).unwrap_or_default(),
         };
         Some(beside.markup(&context).await)
     } else {
@@ -92,8 +92,8 @@ async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
     let is_left_out =
         opened.as_deref().is_some_and(|record| !page.records.iter().any(|one| one.id == record.id));
     let body = html! {
-        // What is wrong with a cell stands in it.
-        @if told.place != Place::Cell || !is_asked_well { (summary(&database, told, problem)) }
+        // A cell's error is shown in the cell.
+        @if told.place != FormLocation::Cell || !is_asked_well { (summary(&database, told, problem)) }
         @if let Some(description) = &database.description { p { bdi { (description) } } }
         (forms.open())
         (tabs::tabs(&at.visitor, &database, asked, told.refused))
@@ -124,24 +124,24 @@ const fn nothing() -> RecordPage {
     RecordPage {
         records: Vec::new(),
         total: 0,
-        limit: asked::PAGE,
+        limit: view_state::PAGE,
         offset: 0,
         property_names: std::collections::BTreeMap::new(),
     }
 }
 
-/// The page that the address asks for: where it names a record and no page, the one that has the record.
+/// The requested page; if the URL has a record but no page, the one with the record.
 async fn listed(
     context: &Context,
-    at: &At,
+    at: &LocatedDatabase,
     database: &Database,
-    asked: &Asked,
+    asked: &ViewState,
 ) -> Result<RecordPage, Problem> {
     let record = asked.record.as_ref().filter(|id| *id != NEW && asked.page.is_none());
     if let Some(record) = record {
         let selection = Selection { record_id: Some(record.clone()), ..asked.selection(database) };
         match records::list(context, at.id, selection).await {
-            // There is none, or what is asked leaves it out: the first page then, and the record by itself.
+            // The record does not exist or is filtered out: show the first page, and the record by itself.
             Err(problem) if problem.reason == Reason::NotFound => {}
             listed => return listed,
         }
@@ -154,8 +154,8 @@ enum Opened {
     Trashed(axum::response::Response),
 }
 
-/// The record that the query names; of one in trash the page that says so.
-async fn opened(context: &Context, at: &At, id: &str) -> Result<Opened, Error> {
+/// The record in the query; for a trashed one the page that says so.
+async fn opened(context: &Context, at: &LocatedDatabase, id: &str) -> Result<Opened, Error> {
     let id: RecordId = id.parse().map_err(|_| no_part())?;
     match records::get(context, at.id, id).await {
         Ok(record) => Ok(Opened::Record(Box::new(record))),
@@ -167,11 +167,11 @@ async fn opened(context: &Context, at: &At, id: &str) -> Result<Opened, Error> {
     }
 }
 
-/// The cell that is a form: one that the address asks for, or whose form could not be saved.
-fn cell<'a>(database: &Database, asked: &'a Asked, told: Told<'a>) -> Option<Cell<'a>> {
+/// The cell being edited: the one in the URL, or the one that could not be saved.
+fn cell<'a>(database: &Database, asked: &'a ViewState, told: FormOutcome<'a>) -> Option<Cell<'a>> {
     let (record, field) = asked.cell.as_ref()?;
-    let told = told.at(Place::Cell);
-    let property = asked::property(&database.properties, field)?;
+    let told = told.at(FormLocation::Cell);
+    let property = view_state::property(&database.properties, field)?;
     let problem = told.and_then(|told| told.problem);
     Some(Cell {
         record,
@@ -182,10 +182,12 @@ fn cell<'a>(database: &Database, asked: &'a Asked, told: Told<'a>) -> Option<Cel
     })
 }
 
-fn summary(database: &Database, told: Told<'_>, problem: Option<&Problem>) -> Markup {
+fn summary(database: &Database, told: FormOutcome<'_>, problem: Option<&Problem>) -> Markup {
     let fields: Vec<(String, &str)> = match told.place {
-        Place::Record => database.properties.iter().map(|one| (field_name(one), one.name.as_str())).collect(),
-        Place::Page | Place::Cell => Vec::new(),
+        FormLocation::Record => {
+            database.properties.iter().map(|one| (field_name(one), one.name.as_str())).collect()
+        }
+        FormLocation::Page | FormLocation::Cell => Vec::new(),
     };
     let of_record = fields.iter().map(|(name, label)| (name.as_str(), *label));
     let of_button = [("name", "Name"), ("description", "Description"), ("folder", "Folder")];
@@ -194,7 +196,7 @@ fn summary(database: &Database, told: Told<'_>, problem: Option<&Problem>) -> Ma
     part::summary(problem, &labels)
 }
 
-fn none(visitor: &Visitor, database: &Database, asked: &Asked) -> Markup {
+fn none(visitor: &Visitor, database: &Database, asked: &ViewState) -> Markup {
     let of_view = asked.view_of(database).is_some_and(|view| !view.filters.is_empty());
     if filters::is_narrowed(asked) || of_view || asked.page.is_some_and(|page| page > 1) {
         let all = asked.whole_view();
@@ -214,7 +216,7 @@ fn none(visitor: &Visitor, database: &Database, asked: &Asked) -> Markup {
     part::empty("No records are here.", &action)
 }
 
-/// The forms behind buttons, for those who may write: they have the folders to choose from.
+/// The forms of the actions, for those who may write; they need the folder selector.
 fn forms<'a>(
     visitor: &Visitor,
     database: &'a Database,
@@ -246,8 +248,8 @@ fn forms<'a>(
     forms
 }
 
-/// What can be done with a database, as far as the visitor's role goes.
-fn actions(visitor: &Visitor, database: &Database, asked: &Asked, forms: &Popovers<'_>) -> Markup {
+/// The actions that the visitor's role allows.
+fn actions(visitor: &Visitor, database: &Database, asked: &ViewState, forms: &Popovers<'_>) -> Markup {
     let base = address(&database.id);
     let query = asked.anew().query();
     let export = if query.is_empty() { format!("{base}/csv") } else { format!("{base}/csv?{query}") };

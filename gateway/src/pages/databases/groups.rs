@@ -1,4 +1,4 @@
-//! The records of the grid in groups: how many have which value of a property, and what numbers and dates come to.
+//! Grouped records: counts per value of a property, with sums of numbers and date ranges.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{DateUnit, PropertyType};
@@ -6,23 +6,23 @@ use cairn_proto::ids::DatabaseId;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::asked::{Asked, Condition, Group, property};
 use super::model::{as_text, kind_of};
 use super::rows::columns;
+use super::view_state::{Condition, Group, ViewState, property};
 use crate::answers::{Database, Property, RecordGroup, RecordGroups, RecordSummary};
 use crate::operations::Context;
 use crate::operations::records::{self, Grouping};
 use crate::pages::words;
 
-/// More columns than these are no summary.
+/// Limit of summary columns.
 const MOST_SUMMED: usize = 4;
 
-/// The groups that the address asks for; none by a property that there is not.
+/// The groups in the URL; `None` for an unknown property.
 pub(super) async fn of(
     context: &Context,
     id: DatabaseId,
     database: &Database,
-    asked: &Asked,
+    asked: &ViewState,
 ) -> Result<Option<RecordGroups>, Problem> {
     let Some(group) = asked.group.as_ref() else { return Ok(None) };
     if property(&database.properties, &group.field).is_none() {
@@ -37,15 +37,15 @@ pub(super) async fn of(
     records::groups(context, id, asked.selection(database), grouping).await.map(Some)
 }
 
-/// The numbers and dates that the view shows.
-fn summed<'a>(database: &'a Database, asked: &Asked, group: &Group) -> Vec<&'a Property> {
+/// The visible numeric and date properties.
+fn summed<'a>(database: &'a Database, asked: &ViewState, group: &Group) -> Vec<&'a Property> {
     let shown = columns(database, asked).into_iter();
     let summed = shown.filter(|one| matches!(kind_of(one), PropertyType::Number | PropertyType::Date));
     summed.filter(|one| one.id != group.field).take(MOST_SUMMED).collect()
 }
 
-/// The field of the filter bar that asks for groups.
-pub(super) fn choice(database: &Database, asked: &Asked) -> Markup {
+/// The grouping selector of the filter bar.
+pub(super) fn choice(database: &Database, asked: &ViewState) -> Markup {
     let chosen = asked.group.as_ref();
     let is_chosen = |property: &Property, unit: Option<DateUnit>| {
         chosen.is_some_and(|group| {
@@ -73,8 +73,8 @@ pub(super) fn choice(database: &Database, asked: &Asked) -> Markup {
     }
 }
 
-/// The groups as a table. The value of each leads to its records.
-pub(super) fn table(database: &Database, asked: &Asked, grouped: &RecordGroups) -> Markup {
+/// The groups as a table. Each value links to its records.
+pub(super) fn table(database: &Database, asked: &ViewState, grouped: &RecordGroups) -> Markup {
     let Some(by) = property(&database.properties, &grouped.field_id) else { return html! {} };
     let summed: Vec<&Property> = grouped
         .total
@@ -107,7 +107,7 @@ pub(super) fn table(database: &Database, asked: &Asked, grouped: &RecordGroups) 
                     tr {
                         th scope="row" { "All" }
                         td.number { (words::grouped(grouped.total.count)) }
-                        @for summary in &grouped.total.summaries { td.number { (told(summary)) } }
+                        @for summary in &grouped.total.summaries { td.number { (summary_cell(summary)) } }
                     }
                 }
             }
@@ -115,7 +115,7 @@ pub(super) fn table(database: &Database, asked: &Asked, grouped: &RecordGroups) 
     }
 }
 
-fn row(database: &Database, asked: &Asked, by: &Property, group: &RecordGroup) -> Markup {
+fn row(database: &Database, asked: &ViewState, by: &Property, group: &RecordGroup) -> Markup {
     let unit = asked.group.as_ref().and_then(|group| group.unit).unwrap_or_default();
     let conditions = conditions(by, group, unit);
     html! {
@@ -127,7 +127,7 @@ fn row(database: &Database, asked: &Asked, by: &Property, group: &RecordGroup) -
                 }
             }
             td.number { (words::grouped(group.count)) }
-            @for summary in &group.summaries { td.number { (told(summary)) } }
+            @for summary in &group.summaries { td.number { (summary_cell(summary)) } }
         }
     }
 }
@@ -136,14 +136,14 @@ fn name(by: &Property, group: &RecordGroup) -> Markup {
     let label = match (&group.value, kind_of(by)) {
         (None, _) => return html! { "No value" },
         (Some(value), PropertyType::Boolean) => as_text(Some(value)),
-        // What is no more, or in trash, has no name.
+        // A deleted or trashed target has no name.
         (Some(value), _) if group.label.is_empty() => as_text(Some(value)),
         (Some(_), _) => group.label.clone(),
     };
     html! { bdi { (label) } }
 }
 
-/// What has a record in a group; `None` where no condition says it.
+/// The filter that selects a group's records; `None` if it cannot be expressed.
 fn conditions(by: &Property, group: &RecordGroup, unit: DateUnit) -> Option<Vec<Condition>> {
     let condition = |operator: &str, value: String| Condition {
         field: by.id.clone(),
@@ -163,7 +163,7 @@ fn conditions(by: &Property, group: &RecordGroup, unit: DateUnit) -> Option<Vec<
     Some(vec![condition("gte", from), condition("lte", to)])
 }
 
-/// The last day of a month as `2026-11`.
+/// The last day of a month such as `2026-11`.
 fn last_of_month(text: &str) -> Option<String> {
     let (year, month) = text.split_once('-')?;
     let year: u32 = year.parse().ok()?;
@@ -177,8 +177,8 @@ fn last_of_month(text: &str) -> Option<String> {
     Some(format!("{text}-{last}"))
 }
 
-/// What a property comes to, in a cell.
-fn told(summary: &RecordSummary) -> Markup {
+/// The summary of a property, in a cell.
+fn summary_cell(summary: &RecordSummary) -> Markup {
     let bounds = |value: &Option<Value>| as_text(value.as_ref());
     let (min, max) = (bounds(&summary.min), bounds(&summary.max));
     html! {
@@ -208,7 +208,7 @@ mod tests {
             summaries: Vec::new(),
         };
         let conditions = conditions(&by, &group, unit).unwrap();
-        Asked { filters: conditions, ..Asked::default() }.query()
+        ViewState { filters: conditions, ..ViewState::default() }.query()
     }
 
     #[test]

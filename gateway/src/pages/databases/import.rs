@@ -1,5 +1,5 @@
-//! `/databases/{id}/import`: a table that becomes records. What its columns are, and what is wrong with which row, is told before
-//! anything is written; the table travels along in the page, so that nothing is kept of it.
+//! `/databases/{id}/import`: imports a table as records. The column mapping and row errors are shown before anything
+//! is written; the table is carried in the page, so nothing is stored meanwhile.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::{RowProblem, TableColumn, TableRow};
@@ -8,8 +8,8 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::at::{At, Found};
-use super::sent::{CSV, Sent};
+use super::at::{Found, LocatedDatabase};
+use super::submitted_form::{CSV, SubmittedForm};
 use super::{address, list};
 use crate::answers::{Database, ImportedTable};
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::{Answer, parts as part, words};
 
-pub(super) async fn show(at: At) -> Answer {
+pub(super) async fn show(at: LocatedDatabase) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -27,8 +27,8 @@ pub(super) async fn show(at: At) -> Answer {
     page(&at, &database, None, &choosing(&at, &database))
 }
 
-/// Looks at the table, or takes it when that is asked.
-pub(super) async fn send(at: At, sent: Sent) -> Answer {
+/// Previews the table, or imports it.
+pub(super) async fn send(at: LocatedDatabase, sent: SubmittedForm) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -39,7 +39,7 @@ pub(super) async fn send(at: At, sent: Sent) -> Answer {
         match read(&at, &table, columns(&sent), false).await {
             Ok(_) => return Ok(at.visitor.done(&address(at.id), &Notice::RecordsImported)),
             Err(error) if error.status != StatusCode::BAD_REQUEST => return Err(error),
-            // What is wrong is told below, row by row.
+            // Row errors are listed below.
             Err(_) => {}
         }
     }
@@ -51,7 +51,7 @@ pub(super) async fn send(at: At, sent: Sent) -> Answer {
         Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
         Err(error) => {
             let problem = Problem::validation(error.violations);
-            // The columns can be put right, when the table can be read at all.
+            // The mapping can be corrected if the table itself can be parsed.
             match read(&at, &table, Vec::new(), true).await {
                 Ok(looked) => page(&at, &database, Some(&problem), &mapping(&database, &table, &looked)),
                 Err(_) => page(&at, &database, Some(&problem), &choosing(&at, &database)),
@@ -60,14 +60,19 @@ pub(super) async fn send(at: At, sent: Sent) -> Answer {
     }
 }
 
-async fn read(at: &At, table: &str, columns: Vec<Value>, dry_run: bool) -> Result<ImportedTable, Error> {
+async fn read(
+    at: &LocatedDatabase,
+    table: &str,
+    columns: Vec<Value>,
+    dry_run: bool,
+) -> Result<ImportedTable, Error> {
     let fields = json!({"csv": table, "columns": columns, "dryRun": dry_run});
     let input = form::input::<ImportTable>(fields)?;
     Ok(records::import(&at.visitor.context()?, at.id, input).await?.value)
 }
 
-/// Where the form says that columns go, by their places.
-fn columns(sent: &Sent) -> Vec<Value> {
+/// The column mapping of the form, by position.
+fn columns(sent: &SubmittedForm) -> Vec<Value> {
     let column = |(index, field): (u32, &str)| {
         let field = Some(field.trim()).filter(|field| !field.is_empty());
         json!({"index": index, "fieldId": field})
@@ -75,7 +80,7 @@ fn columns(sent: &Sent) -> Vec<Value> {
     sent.numbered("column").map(column).collect()
 }
 
-/// That so many rows keep a table from being taken.
+/// The problem of a table with invalid rows.
 pub(super) fn wrong_rows(count: u64) -> Option<Problem> {
     let message = format!(
         "{} cannot be taken, so nothing was written: put them right in the table, or leave their columns out",
@@ -84,7 +89,7 @@ pub(super) fn wrong_rows(count: u64) -> Option<Problem> {
     (count > 0).then(|| Problem::new(Reason::ValidationError, message))
 }
 
-fn page(at: &At, database: &Database, problem: Option<&Problem>, body: &Markup) -> Answer {
+fn page(at: &LocatedDatabase, database: &Database, problem: Option<&Problem>, body: &Markup) -> Answer {
     let here = at.visitor.here()?.id;
     let body = html! {
         (part::summary(problem, &[(CSV, "Table")]))
@@ -98,8 +103,8 @@ fn page(at: &At, database: &Database, problem: Option<&Problem>, body: &Markup) 
     Ok(page.show(&at.visitor, &body))
 }
 
-/// The form that takes the table.
-fn choosing(at: &At, database: &Database) -> Markup {
+/// The upload form.
+fn choosing(at: &LocatedDatabase, database: &Database) -> Markup {
     if !at.visitor.may(Permission::Write) {
         return html! {};
     }
@@ -112,7 +117,7 @@ fn choosing(at: &At, database: &Database) -> Markup {
     }
 }
 
-/// Where the columns go, the first rows, and what is wrong.
+/// The column mapping, the first rows, and the errors.
 fn mapping(database: &Database, table: &str, looked: &ImportedTable) -> Markup {
     let goes = looked.columns.iter().any(|column| column.property_id.is_some());
     html! {
@@ -154,7 +159,7 @@ fn choice(database: &Database, place: usize, column: &TableColumn) -> Markup {
     }
 }
 
-/// The field of a form that takes a table.
+/// The file field of an upload form.
 pub(super) fn file_field() -> Markup {
     html! {
         div.field {
@@ -165,7 +170,7 @@ pub(super) fn file_field() -> Markup {
     }
 }
 
-/// What is wrong with the rows of a table.
+/// The errors of rows.
 pub(super) fn problems(rows: u64, wrong_rows: u64, problems: &[RowProblem]) -> Markup {
     if wrong_rows == 0 {
         return html! { p.quiet { (words::count(rows, "row", "rows")) " can be taken." } };
@@ -187,7 +192,7 @@ pub(super) fn problems(rows: u64, wrong_rows: u64, problems: &[RowProblem]) -> M
     }
 }
 
-/// The first rows below the names of their columns.
+/// The first rows with column names.
 pub(super) fn first_rows(columns: &[&str], first: &[TableRow]) -> Markup {
     let rows = html! {
         @for row in first {
@@ -205,7 +210,7 @@ pub(super) fn first_rows(columns: &[&str], first: &[TableRow]) -> Markup {
     }
 }
 
-/// As much of a cell as a table of a page has room for.
+/// Truncates a cell for the page.
 fn shortened(cell: &str) -> String {
     const MOST_CHARS: usize = 80;
     if cell.chars().count() <= MOST_CHARS {

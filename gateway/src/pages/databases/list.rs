@@ -15,19 +15,19 @@ use crate::pages::form::{self, Form};
 use crate::pages::frame;
 use crate::pages::notice::Notice;
 use crate::pages::popover::is_of_a_form;
-use crate::pages::seeing::Seeing;
+use crate::pages::viewer::Viewer;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, marks, parts as part, words};
 
 const PAGE: u32 = 50;
 
-/// The address of the list.
+/// The URL of the list.
 pub(super) fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/databases")
 }
 
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
-    list(&Seeing::by(&visitor, &parts).await?, &parts, None).await
+    list(&Viewer::by(&visitor, &parts).await?, &parts, None).await
 }
 
 /// `POST /w/{id}/databases/new`.
@@ -41,18 +41,18 @@ pub(super) async fn create(visitor: Visitor, parts: Parts, form: Form) -> Answer
     };
     match made {
         Ok(made) => {
-            // What it is to hold comes first.
+            // A new database starts with its fields.
             let fields = format!("{}/fields", address_of(&made.value.id));
             Ok(visitor.done(&fields, &Notice::Created))
         }
         Err(problem) if is_of_a_form(&problem) => {
-            list(&Seeing::of(&visitor, None).await?, &parts, Some((&problem, &form))).await
+            list(&Viewer::of(&visitor, None).await?, &parts, Some((&problem, &form))).await
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn list(seeing: &Seeing, parts: &Parts, failed: Option<(&Problem, &Form)>) -> Answer {
+async fn list(seeing: &Viewer, parts: &Parts, failed: Option<(&Problem, &Form)>) -> Answer {
     let visitor = &seeing.visitor;
     let here = visitor.here()?;
     let context = visitor.context()?;
@@ -60,7 +60,7 @@ async fn list(seeing: &Seeing, parts: &Parts, failed: Option<(&Problem, &Form)>)
     let paging = Paging { limit: Some(PAGE), cursor: trail.last().cloned() };
     let (listed, tree) = tokio::join!(databases::list(&context, None, paging), folders::Tree::of(&context));
     let listed = match listed {
-        // A mark of a list that has changed since: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if !problem.violations.is_empty() && !trail.is_empty() => {
             return Ok(crate::pages::see_other(&visitor.onward(address(here.id))));
         }
@@ -70,7 +70,7 @@ async fn list(seeing: &Seeing, parts: &Parts, failed: Option<(&Problem, &Form)>)
     let path = address(here.id);
     let kept: Vec<(&str, &str)> = seeing.token().map(|token| ("as", token)).into_iter().collect();
     let pages = part::Pages::of(&path, &kept, trail, PAGE, &listed);
-    // What is wrong is linked to the fields of the form below, which is drawn for those who may send it.
+    // Errors link to the fields of the form below, which is rendered for those who may submit it.
     let labels = [("name", "Name"), ("description", "Description")];
     let labels: &[_] = if visitor.may(Permission::Write) { &labels } else { &[] };
     let body = html! {

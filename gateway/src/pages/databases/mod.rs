@@ -1,13 +1,13 @@
-//! `/w/{id}/databases` and `/databases/{id}`: the databases of a workspace; one of them as a grid, with a record beside it;
-//! its fields and its views. Filters, sorts, the view, the page and the record stand in the address.
+//! `/w/{id}/databases` and `/databases/{id}`: the databases of a workspace; one as a grid with a record beside it;
+//! its fields and views. The view state is in the URL.
 
-mod asked;
 mod at;
 mod change;
 mod conflict;
 mod export;
 mod fields;
 mod filters;
+mod form_outcome;
 mod grid;
 mod groups;
 mod import;
@@ -18,10 +18,10 @@ mod of_table;
 mod record;
 mod rows;
 mod save;
-mod sent;
+mod submitted_form;
 mod tabs;
-mod told;
 mod values;
+mod view_state;
 mod views;
 
 #[cfg(test)]

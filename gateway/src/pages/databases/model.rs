@@ -1,16 +1,16 @@
-//! What pages read from the properties and records of a database.
+//! Accessors for properties and records of a database.
 
 use cairn_proto::domain::PropertyType;
 use serde_json::Value;
 
 use crate::answers::{Property, Record};
 
-/// What values a property takes.
+/// The type of a property.
 pub(super) fn kind_of(property: &Property) -> PropertyType {
     PropertyType::from_number(property.r#type).unwrap_or_default()
 }
 
-/// The names of its options, in their order.
+/// The names of its options, in order.
 pub(super) fn options(property: &Property) -> impl Iterator<Item = &str> {
     property.config.iter().flat_map(|config| &config.options).map(|option| option.name.as_str())
 }
@@ -20,17 +20,17 @@ pub(super) fn value_of<'a>(record: &'a Record, property: &Property) -> Option<&'
     record.values.get(&property.id)
 }
 
-/// What a record is called: one without a title has to be called something.
+/// The title of a record, with a fallback.
 pub(super) fn title_of(record: &Record) -> &str {
     if record.title.trim().is_empty() { "Untitled" } else { &record.title }
 }
 
-/// The name of the field of a property.
+/// The form field name of a property.
 pub(super) fn field_name(property: &Property) -> String {
     format!("v-{}", property.id)
 }
 
-/// A value as a text: elements with commas between them.
+/// A value as text: elements separated by commas.
 pub(super) fn as_text(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
@@ -44,7 +44,7 @@ pub(super) fn as_text(value: Option<&Value>) -> String {
     }
 }
 
-/// The texts of a value or of its elements.
+/// The texts of a value or its elements.
 pub(super) fn elements(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::String(text)) => vec![text],

@@ -1,5 +1,5 @@
-//! What the files and records are called that values name by their ids. A page asks for so many at most; what is more, and
-//! what cannot be read, is still a link.
+//! Names of the files and records that values reference. A page resolves a limited number; the rest, and unreadable
+//! ones, remain links without names.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,26 +12,26 @@ use crate::answers::{Property, Record};
 use crate::operations::{Context, files, records};
 
 const MOST_RECORDS: usize = 25;
-/// Names are wanted, and no contents.
+/// Only the names are needed, not the contents.
 const NO_CONTENT: u64 = 1;
 
-/// Names by ids.
+/// Names by id.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     files: HashMap<String, String>,
     records: HashMap<String, String>,
 }
 
-/// The ids whose names a page wants.
+/// The ids to resolve.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct References {
     files: BTreeSet<String>,
-    /// Databases and records of them.
+    /// Pairs of database and record.
     records: BTreeSet<(String, String)>,
 }
 
-impl Wanted {
-    /// All that the values of these records name.
+impl References {
+    /// All references in the values of these records.
     pub(super) fn by(properties: &[Property], shown: &[&Record]) -> Self {
         let mut wanted = Self::default();
         for property in properties {
@@ -59,8 +59,8 @@ impl Wanted {
 }
 
 impl Names {
-    /// The names as the caller may read them.
-    pub(super) async fn of(context: &Context, wanted: Wanted) -> Self {
+    /// Resolves the names with the caller's rights.
+    pub(super) async fn of(context: &Context, wanted: References) -> Self {
         let (files, records) =
             tokio::join!(names_of_files(context, wanted.files), names_of_records(context, wanted.records));
         Self { files, records }

@@ -1,5 +1,5 @@
-//! `/w/{id}/databases/import`: a table that becomes a database. What its columns look like is shown to be changed before anything
-//! is written; the table and all that was typed travel along in the page.
+//! `/w/{id}/databases/import`: creates a database from a table. The inferred columns can be changed before anything
+//! is written; the table and all input are carried in the page.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::TableField;
@@ -7,7 +7,7 @@ use cairn_proto::domain::{Permission, PropertyType};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::sent::{CSV, Sent};
+use super::submitted_form::{CSV, SubmittedForm};
 use super::values::kind_name;
 use super::{address as address_of, import, list};
 use crate::answers::DatabaseOfTable;
@@ -21,10 +21,10 @@ use crate::pages::popover::is_of_a_form;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, parts as part, words};
 
-/// What a database is called whose file has no name.
-const NAMELESS: &str = "Table";
+/// The fallback name of a database.
+const FALLBACK_NAME: &str = "Table";
 
-/// Where the page is, below the list of databases.
+/// The URL of the page.
 pub(super) fn address(visitor: &Visitor) -> Result<String, Error> {
     Ok(format!("{}/import", list::address(visitor.here()?.id)))
 }
@@ -33,12 +33,12 @@ pub(super) async fn show(visitor: Visitor) -> Answer {
     page(&visitor, None, &[], &choosing(&visitor)?)
 }
 
-/// Looks at the table, or makes the database when that is asked.
-pub(super) async fn send(visitor: Visitor, sent: Sent) -> Answer {
+/// Previews the table, or creates the database.
+pub(super) async fn send(visitor: Visitor, sent: SubmittedForm) -> Answer {
     let makes = sent.text("then") == "make";
     let mut refused = None;
     if makes {
-        match read(&visitor, wanted(&sent, false)).await {
+        match read(&visitor, input(&sent, false)).await {
             Ok(made) => {
                 let made = made.database.ok_or_else(|| Problem::internal("nothing was made of a table"))?;
                 return Ok(visitor.done(&address_of(&made.id), &Notice::RecordsImported));
@@ -47,15 +47,15 @@ pub(super) async fn send(visitor: Visitor, sent: Sent) -> Answer {
             Err(problem) => return Err(problem.into()),
         }
     }
-    let (looked, problem) = match read(&visitor, wanted(&sent, true)).await {
-        // Rows that are wrong are told below, one by one.
+    let (looked, problem) = match read(&visitor, input(&sent, true)).await {
+        // Row errors are listed below.
         Ok(looked) => {
             let wrong = makes.then(|| import::wrong_rows(looked.wrong_rows)).flatten();
             (looked, wrong.or(refused))
         }
         Err(problem) if is_of_a_form(&problem) => {
-            // The choices can be put right, when the table can be read at all.
-            match read(&visitor, alone(&sent)).await {
+            // The choices can be corrected if the table itself can be parsed.
+            match read(&visitor, table_only(&sent)).await {
                 Ok(looked) => (looked, Some(problem)),
                 Err(problem) if is_of_a_form(&problem) => {
                     return page(&visitor, Some(&problem), &[], &choosing(&visitor)?);
@@ -78,8 +78,8 @@ async fn read(visitor: &Visitor, fields: Value) -> Result<DatabaseOfTable, Probl
     Ok(tables::create_database(&context, input).await?.value)
 }
 
-/// What the form says. The first look has nothing but the table and what it is called.
-fn wanted(sent: &Sent, dry_run: bool) -> Value {
+/// The form as input. The first step only has the table and its name.
+fn input(sent: &SubmittedForm, dry_run: bool) -> Value {
     let filled = |name: &str| Some(sent.text(name).trim().to_owned()).filter(|text| !text.is_empty());
     let primary: Option<u32> = sent.text("primary").parse().ok();
     let field = |(index, kind): (u32, &str)| {
@@ -99,17 +99,17 @@ fn wanted(sent: &Sent, dry_run: bool) -> Value {
     })
 }
 
-/// The table by itself.
-fn alone(sent: &Sent) -> Value {
-    json!({"name": NAMELESS, "csv": sent.table(), "dryRun": true})
+/// The table without choices.
+fn table_only(sent: &SubmittedForm) -> Value {
+    json!({"name": FALLBACK_NAME, "csv": sent.table(), "dryRun": true})
 }
 
-/// What was typed, else what the file is called.
-fn name(sent: &Sent) -> &str {
-    sent.get("name").or_else(|| sent.file_stem()).unwrap_or(NAMELESS)
+/// The typed name, else the file's.
+fn name(sent: &SubmittedForm) -> &str {
+    sent.get("name").or_else(|| sent.file_stem()).unwrap_or(FALLBACK_NAME)
 }
 
-/// What is wrong with a choice, at the field of the form: `type-3` for `fields[3].type`, since the form names every column.
+/// Maps a violation to its form field: `type-3` for `fields[3].type`, since the form has a row for every column.
 fn by_field(mut problem: Problem) -> Problem {
     for broken in &mut problem.violations {
         let column = broken.path.strip_prefix("fields[").and_then(|rest| rest.split_once("]."));
@@ -126,7 +126,7 @@ fn by_field(mut problem: Problem) -> Problem {
     problem
 }
 
-/// What the fields of the form are called, for what is wrong with them.
+/// The labels of the form's fields, for error messages.
 fn labels(looked: &DatabaseOfTable) -> Vec<(String, String)> {
     let mut labels = vec![
         ("name".to_owned(), "Name".to_owned()),
@@ -142,7 +142,7 @@ fn labels(looked: &DatabaseOfTable) -> Vec<(String, String)> {
     labels
 }
 
-/// What a column is called on the page: as no other.
+/// A unique label for a column.
 fn column_name(looked: &DatabaseOfTable, place: usize) -> String {
     let column = looked.fields.get(place).map(|field| field.column.as_str()).unwrap_or_default();
     let alike = looked.fields.iter().filter(|field| field.column == column).count();
@@ -168,7 +168,7 @@ fn page(visitor: &Visitor, problem: Option<&Problem>, labels: &[(String, String)
     Ok(page.show(visitor, &body))
 }
 
-/// The form that takes the table.
+/// The upload form.
 fn choosing(visitor: &Visitor) -> Result<Markup, Error> {
     if !visitor.may(Permission::Write) {
         return Ok(html! {});
@@ -183,9 +183,9 @@ fn choosing(visitor: &Visitor) -> Result<Markup, Error> {
     })
 }
 
-/// The form on its second page: what was typed over what the table looks like.
+/// The second step: the user's choices over the inferred ones.
 struct Draft<'a> {
-    sent: &'a Sent,
+    sent: &'a SubmittedForm,
     looked: &'a DatabaseOfTable,
     problem: Option<&'a Problem>,
 }
@@ -194,7 +194,7 @@ impl Draft<'_> {
     fn form(&self, action: &str, tree: &folders::Tree) -> Markup {
         let looked = self.looked;
         let folder = Some(self.sent.text("folder")).filter(|id| !id.is_empty());
-        // Where a choice is wrong, or rows are, it is looked at anew first.
+        // With invalid choices or rows, the button previews again.
         let is_about_room = |problem: &Problem| problem.reason == Reason::LimitExceeded;
         let is_sound = looked.rows > 0 && looked.wrong_rows == 0 && self.problem.is_none_or(is_about_room);
         let names: Vec<&str> = looked.fields.iter().map(|field| field.column.as_str()).collect();

@@ -1,4 +1,4 @@
-//! A record beside the grid: its fields as a form, the page that is its body, its versions, and what names it.
+//! A record beside the grid: its form, its body page, its versions, and its backlinks.
 
 mod history;
 
@@ -7,11 +7,11 @@ use cairn_proto::domain::{Permission, PropertyType};
 use cairn_proto::ids::FileId;
 use maud::{Markup, html};
 
-use super::asked::{Asked, Side};
+use super::form_outcome::FormOutcome;
 use super::model::{kind_of, title_of, value_of};
 use super::names::Names;
-use super::told::Told;
-use super::values::{Control, Room, as_typed, shown, typed};
+use super::values::{Control, Room, as_typed, render_value, typed};
+use super::view_state::{Side, ViewState};
 use super::{address, record_address};
 use crate::answers::{Database, Property, Record};
 use crate::operations::records::{self, Selection};
@@ -20,28 +20,28 @@ use crate::pages::text::{self, Relative, Style};
 use crate::pages::visitor::Visitor;
 use crate::pages::{file, parts as part, words};
 
-/// Of a larger database a record is named by its id.
+/// In larger databases, relations are entered by id.
 const MOST_CHOICES: u32 = 200;
-/// Relations whose records are offered.
+/// Relations with a record selector.
 const MOST_RELATIONS: usize = 5;
-/// Properties that are asked for records that name one.
+/// Properties that are searched for backlinks.
 const MOST_ASKED: usize = 8;
 const MOST_BACKLINKS: u32 = 20;
-/// A larger page has a link alone.
+/// A larger body is only linked.
 const MOST_BODY_BYTES: usize = 256 * 1024;
 
 /// A record beside the grid; without one the form of a new record.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Beside<'a> {
+pub(super) struct RecordPanel<'a> {
     pub(super) visitor: &'a Visitor,
     pub(super) database: &'a Database,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ViewState,
     pub(super) record: Option<&'a Record>,
     pub(super) names: &'a Names,
-    pub(super) told: Told<'a>,
+    pub(super) told: FormOutcome<'a>,
 }
 
-impl Beside<'_> {
+impl RecordPanel<'_> {
     pub(super) async fn markup(&self, context: &Context) -> Markup {
         let title = self.record.map_or("New record", title_of);
         let content = match self.record {
@@ -59,7 +59,7 @@ impl Beside<'_> {
         }
     }
 
-    /// The grid alone, at the row of the record.
+    /// The URL of the grid alone, at the record's row.
     fn closed(&self) -> String {
         let grid = self.asked.grid().address(&self.database.id);
         match self.record {
@@ -93,7 +93,7 @@ impl Beside<'_> {
         }
     }
 
-    /// The fields, to be changed by whoever may.
+    /// The form, editable with the right to write.
     async fn form(&self, context: &Context, record: Option<&Record>) -> Markup {
         if !self.visitor.may(Permission::Write) {
             return html! {
@@ -132,13 +132,13 @@ impl Beside<'_> {
             dl.facts {
                 @for property in &self.database.properties {
                     dt { bdi { (property.name) } }
-                    dd { (shown(property, value_of(record, property), self.names, Room::Whole)) }
+                    dd { (render_value(property, value_of(record, property), self.names, Room::Whole)) }
                 }
             }
         }
     }
 
-    /// Ids and titles of the records that relations can name, by the properties; of large databases none.
+    /// Ids and titles of the records that relations can reference, by property; not for large databases.
     async fn choices(&self, context: &Context) -> Vec<(&str, Vec<(String, String)>)> {
         let mut all = Vec::new();
         let relations = self.database.properties.iter().filter(|one| kind_of(one) == PropertyType::Relation);
@@ -151,14 +151,14 @@ impl Beside<'_> {
                     let choice = |record: &Record| (record.id.clone(), title_of(record).to_owned());
                     all.push((property.id.as_str(), page.records.iter().map(choice).collect()));
                 }
-                // Ids are typed then.
+                // Ids are typed instead.
                 Ok(_) | Err(_) => {}
             }
         }
         all
     }
 
-    /// The file that is the record's body, as it is read.
+    /// The rendered body file of the record.
     async fn body(&self, context: &Context, record: &Record) -> Markup {
         let base = format!("{}/records/{}", address(&self.database.id), record.id);
         let back = self.asked.query();
@@ -178,7 +178,7 @@ impl Beside<'_> {
             section aria-label="Page" {
                 h3 { "Page" }
                 @match &read {
-                    Err(problem) => { p { (words::told(problem)) " It may be in trash, or out of your reach." } }
+                    Err(problem) => { p { (words::describe(problem)) " It may be in trash, or out of your reach." } }
                     Ok(file) => { (rendered(file)) }
                 }
                 @if self.visitor.may(Permission::Write) {
@@ -202,7 +202,7 @@ impl Beside<'_> {
         }
     }
 
-    /// Records of the workspace's databases that name this one by a relation.
+    /// Records of the workspace's databases that reference this one by a relation.
     async fn backlinks(&self, context: &Context, record: &Record) -> Markup {
         let listed = match databases::list(context, None, Paging::default()).await {
             Ok(listed) => listed.items,
@@ -233,7 +233,7 @@ impl Beside<'_> {
             @if is_none { p.quiet { "No record names this one." } }
             @for (database, property, page) in &found {
                 @match page {
-                    Err(problem) => { p { bdi { (database.name) } ": " (words::told(problem)) } }
+                    Err(problem) => { p { bdi { (database.name) } ": " (words::describe(problem)) } }
                     Ok(page) if page.records.is_empty() => {}
                     Ok(page) => {
                         h3 { bdi { (database.name) } ", as " bdi { (property.name) } }
@@ -252,7 +252,7 @@ impl Beside<'_> {
     }
 }
 
-/// The database whose records a property names.
+/// The target database of a relation.
 fn related(property: &Property) -> Option<&str> {
     property.config.as_ref()?.relation_database_id.as_deref()
 }
@@ -264,7 +264,7 @@ fn rendered(file: &crate::answers::File) -> Markup {
     }
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let relative = Relative::Folder { workspace: &file.workspace_id, path: folder };
-    // The headings of the aside are of the second and third level.
+    // The page's own headings beside the grid are of the second and third level.
     let style = Style { top_level: 4, first_line: 1, cited: None, relative, ids: "page-" };
     html! {
         p { a href=(file::address(&file.id)) { bdi { (file.path) } } }

@@ -1,50 +1,50 @@
-//! The grid: a table whose columns sort, whose rows open beside it, and whose cells become forms.
+//! The grid: sortable columns, rows that open beside it, and editable cells.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{Permission, PropertyType};
 use maud::{Markup, html};
 
 use super::address;
-use super::asked::{Asked, Order, PAGE};
 use super::model::{as_text, kind_of, title_of, value_of};
 use super::names::Names;
-use super::values::{Control, Room, as_typed, shown};
+use super::values::{Control, Room, as_typed, render_value};
+use super::view_state::{Order, PAGE, ViewState};
 use crate::answers::{Database, Property, Record, RecordPage};
 use crate::pages::visitor::Visitor;
 use crate::pages::words;
 
-/// A cell that is a form.
+/// A cell being edited.
 #[derive(Debug)]
 pub(super) struct Cell<'a> {
     pub(super) record: &'a str,
     pub(super) field: &'a str,
-    /// What was typed already.
+    /// The rejected input.
     pub(super) typed: Option<Vec<String>>,
     pub(super) problem: Option<&'a Problem>,
-    /// Whether somebody else has changed the record since the form was drawn.
+    /// Whether the record has changed concurrently since the form was rendered.
     pub(super) is_outrun: bool,
 }
 
-/// What the grid is drawn from.
+/// The data of the grid.
 #[derive(Debug)]
 pub(super) struct Grid<'a> {
     pub(super) visitor: &'a Visitor,
     pub(super) database: &'a Database,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a ViewState,
     pub(super) page: &'a RecordPage,
     pub(super) names: &'a Names,
     pub(super) cell: Option<Cell<'a>>,
 }
 
-/// The properties that a view shows, the one that titles the records first.
-pub(super) fn columns<'a>(database: &'a Database, asked: &Asked) -> Vec<&'a Property> {
+/// The visible properties of a view, the title first.
+pub(super) fn columns<'a>(database: &'a Database, asked: &ViewState) -> Vec<&'a Property> {
     let hidden = asked.view_of(database).map(|view| view.hidden_field_ids.as_slice()).unwrap_or_default();
     let titles = database.properties.iter().filter(|property| property.is_primary);
     let others = database.properties.iter().filter(|property| !property.is_primary);
     titles.chain(others.filter(|property| !hidden.contains(&property.id))).collect()
 }
 
-/// Numbers stand under one another.
+/// Numbers are right-aligned.
 fn is_number(property: &Property) -> bool {
     kind_of(property) == PropertyType::Number
 }
@@ -73,7 +73,7 @@ impl Grid<'_> {
     }
 
     fn head(&self, property: &Property, orders: &[Order]) -> Markup {
-        // Only the first one is a column's own: the others break ties.
+        // Only the primary sort is marked at its column; the others break ties.
         let order = orders.first().filter(|order| order.field == property.id);
         let sort = order.map(|order| if order.is_descending { "descending" } else { "ascending" });
         html! {
@@ -88,7 +88,7 @@ impl Grid<'_> {
 
     fn row(&self, record: &Record, columns: &[&Property], may_select: bool) -> Markup {
         let is_open = self.asked.record.as_deref() == Some(record.id.as_str());
-        let open = Asked { page: Some(self.number()), ..self.asked.beside(&record.id) };
+        let open = ViewState { page: Some(self.number()), ..self.asked.beside(&record.id) };
         html! {
             tr data-record=(record.id) {
                 @if may_select {
@@ -104,7 +104,7 @@ impl Grid<'_> {
                         }
                     } @else {
                         td.number[is_number(property)] data-field=(property.position) {
-                            @if let Some(form) = form { (form) } @else { (shown(property, value_of(record, property), self.names, Room::Cell)) }
+                            @if let Some(form) = form { (form) } @else { (render_value(property, value_of(record, property), self.names, Room::Cell)) }
                         }
                     }
                 }
@@ -112,13 +112,13 @@ impl Grid<'_> {
         }
     }
 
-    /// The form of a cell, where it is one.
+    /// The form of the cell being edited.
     fn form(&self, record: &Record, property: &Property) -> Option<Markup> {
         let cell = self.cell.as_ref().filter(|cell| cell.record == record.id && cell.field == property.id)?;
         let typed = cell.typed.clone().unwrap_or_else(|| as_typed(property, value_of(record, property)));
         let control = Control { property, typed: &typed, problem: cell.problem, choices: None };
-        let back = Asked { cell: None, ..self.asked.clone() };
-        // The same cell of the page that answers.
+        let back = ViewState { cell: None, ..self.asked.clone() };
+        // The same cell in the response.
         let place = format!("[data-record=\"{}\"] > [data-field=\"{}\"]", record.id, property.position);
         Some(html! {
             form.cell method="post" action={ (address(&self.database.id)) "/records/" (record.id) } data-swap=(place) {
@@ -137,7 +137,7 @@ impl Grid<'_> {
         })
     }
 
-    /// What can be done with those that are selected.
+    /// The bulk actions on selected rows.
     fn many(&self) -> Markup {
         html! {
             form #many .many method="post" action={ (address(&self.database.id)) "/records/many" } aria-label="With those that are selected" {
@@ -147,7 +147,7 @@ impl Grid<'_> {
         }
     }
 
-    /// The number of the page, from 1.
+    /// The page number, from 1.
     fn number(&self) -> u64 {
         self.page.offset / u64::from(PAGE) + 1
     }

@@ -1,18 +1,18 @@
-//! What becomes of the form of a record, whole or of one cell: only what was changed is sent, with the version that it was
-//! changed in, so that nobody overwrites what somebody else wrote meanwhile.
+//! Saves the form of a record or a cell: only changed values are sent, with the version they are based on
+//! (optimistic locking), so that nobody overwrites a concurrent change.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::Permission;
 use cairn_proto::ids::RecordId;
 use serde_json::{Map, Value, json};
 
-use super::asked::{Asked, NEW};
-use super::at::{At, Found, PartOf};
+use super::at::{Found, LocatedDatabase, LocatedPart};
 use super::conflict;
+use super::form_outcome::FormOutcome;
 use super::grid;
 use super::model::value_of;
-use super::told::Told;
 use super::values::{changed, named};
+use super::view_state::{NEW, ViewState};
 use crate::answers::{Database, Record};
 use crate::operations::records::{self, CreateRecord, UpdateRecord};
 use crate::pages::form::{self, Form};
@@ -21,12 +21,12 @@ use crate::pages::popover::is_of_a_form;
 use crate::pages::{Answer, golden};
 
 /// `POST /databases/{id}/records`.
-pub(super) async fn create(at: At, form: Form) -> Answer {
+pub(super) async fn create(at: LocatedDatabase, form: Form) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
-    let asked = Asked::read(form.text("back"));
+    let asked = ViewState::read(form.text("back"));
     let input = form::input::<CreateRecord>(json!({"values": values(&database, None, &form)}));
     let made = match input {
         Ok(input) => records::create(&at.visitor.context()?, at.id, input, false).await,
@@ -34,31 +34,31 @@ pub(super) async fn create(at: At, form: Form) -> Answer {
     };
     match made {
         Ok(made) => {
-            // The page that has it, wherever that is.
-            let beside = Asked { page: None, ..asked.beside(&made.value.id) };
+            // Opens the page with the new record.
+            let beside = ViewState { page: None, ..asked.beside(&made.value.id) };
             Ok(at.visitor.done(&beside.address(&database.id), &Notice::Created))
         }
         Err(problem) if !is_of_a_form(&problem) => Err(problem.into()),
         Err(problem) => {
             let problem = named(problem);
-            grid::again(&at, &asked.beside(NEW), Told::of_record(Some(&problem), &form)).await
+            grid::show_again(&at, &asked.beside(NEW), FormOutcome::of_record(Some(&problem), &form)).await
         }
     }
 }
 
 /// `POST /databases/{id}/records/{record}`.
-pub(super) async fn save(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
+pub(super) async fn save(LocatedPart { at, id }: LocatedPart<RecordId>, form: Form) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
     let context = at.visitor.context()?;
     let now = records::get(&context, at.id, id).await?;
-    let asked = Asked::read(form.text("back"));
+    let asked = ViewState::read(form.text("back"));
     let is_cell = form.has("cell");
     if form.text("then") == "merge" {
-        // The form again with what was typed, and with the version that there is now.
-        return grid::again(&at, &asked.beside(&now.id), Told::of_record(None, &form)).await;
+        // The form again with its input and the current version.
+        return grid::show_again(&at, &asked.beside(&now.id), FormOutcome::of_record(None, &form)).await;
     }
     let values = values(&database, Some(&now), &form);
     let saved = if values.is_empty() {
@@ -77,7 +77,7 @@ pub(super) async fn save(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Ans
         Err(problem) if is_cell => {
             let problem = named(problem);
             let cell = Some((now.id.clone(), form.text("cell").to_owned()));
-            grid::again(&at, &Asked { cell, ..asked }, Told::of_cell(&problem, &form)).await
+            grid::show_again(&at, &ViewState { cell, ..asked }, FormOutcome::of_cell(&problem, &form)).await
         }
         Err(problem) if problem.reason == Reason::VersionConflict => {
             // It may have changed since it was read above.
@@ -86,14 +86,14 @@ pub(super) async fn save(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Ans
         }
         Err(problem) => {
             let problem = named(problem);
-            let asked = Asked { record: Some(now.id.clone()), ..asked };
-            grid::again(&at, &asked, Told::of_record(Some(&problem), &form)).await
+            let asked = ViewState { record: Some(now.id.clone()), ..asked };
+            grid::show_again(&at, &asked, FormOutcome::of_record(Some(&problem), &form)).await
         }
     }
 }
 
-/// `POST /databases/{id}/records/{record}/check`: the form as it is, with what its values would do to the golden questions.
-pub(super) async fn check(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
+/// `POST /databases/{id}/records/{record}/check`: the form with the golden questions' results for its values.
+pub(super) async fn check(LocatedPart { at, id }: LocatedPart<RecordId>, form: Form) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
@@ -103,17 +103,17 @@ pub(super) async fn check(PartOf { at, id }: PartOf<RecordId>, form: Form) -> An
     }
     let context = at.visitor.context()?;
     let now = records::get(&context, at.id, id).await?;
-    let asked = Asked::read(form.text("back"));
+    let asked = ViewState::read(form.text("back"));
     if form.text("version").parse() != Ok(now.version) {
         return conflict::show(&at, &database, &asked, &now, &form).await;
     }
     let values = values(&database, Some(&now), &form);
     let checked = golden::effects_of_record(&at.visitor, (at.id, id), values).await;
-    let told = Told { checked: Some(&checked), ..Told::of_record(None, &form) };
-    grid::again(&at, &asked.beside(&now.id), told).await
+    let told = FormOutcome { checked: Some(&checked), ..FormOutcome::of_record(None, &form) };
+    grid::show_again(&at, &asked.beside(&now.id), told).await
 }
 
-/// The values that the form changes, by property. Properties that it has no field of stay as they are.
+/// The changed values by property. Properties without a field in the form are kept.
 fn values(database: &Database, before: Option<&Record>, form: &Form) -> Map<String, Value> {
     let held = database.properties.iter().filter(|property| form.all("field").any(|id| id == property.id));
     held.filter_map(|property| {

@@ -3,23 +3,23 @@
 use cairn_proto::domain::Permission;
 use maud::{Markup, html};
 
-use super::asked::Asked;
+use super::view_state::ViewState;
 use super::{address, filters};
 use crate::answers::{Database, View};
 use crate::pages::parts as part;
-use crate::pages::popover::{Filled, Popovers, Refused};
+use crate::pages::popover::{FormValues, Popovers, Refused};
 use crate::pages::visitor::Visitor;
 
-/// The form that saves what is looked at as a view.
+/// The form that saves the current filters as a view.
 pub(super) const SAVE: &str = "save-view";
-/// The form that changes the view that is looked through.
+/// The form that changes the current view.
 pub(super) const CHANGE: &str = "change-view";
 
-/// The tabs, and what can be done with the view that is looked through.
+/// The tabs, and the actions on the current view.
 pub(super) fn tabs(
     visitor: &Visitor,
     database: &Database,
-    asked: &Asked,
+    asked: &ViewState,
     refused: Option<Refused<'_>>,
 ) -> Markup {
     let current = asked.view_of(database);
@@ -35,7 +35,7 @@ pub(super) fn tabs(
                 a href=(asked.in_view(view).address(&database.id)) aria-current=[is_current(view).then_some("page")] { bdi { (view.name) } }
             }
         }
-        // With a record beside there is one form to think of, and one field of each name.
+        // Hidden while a record is open beside the grid, to keep one form and unique field names.
         @if visitor.may(Permission::Write) && asked.record.is_none() {
             (forms.open())
             div.buttons.views {
@@ -52,11 +52,11 @@ pub(super) fn tabs(
     }
 }
 
-fn back(asked: &Asked) -> Markup {
+fn back(asked: &ViewState) -> Markup {
     html! { input type="hidden" name="back" value=(asked.anew().query()); }
 }
 
-fn save(database: &Database, asked: &Asked, filled: Filled<'_>) -> Markup {
+fn save(database: &Database, asked: &ViewState, filled: FormValues<'_>) -> Markup {
     let name = part::Field::text("name", "Name").hint("With the filters and the order that you see.");
     html! {
         form method="post" action={ (address(&database.id)) "/views" } {
@@ -67,7 +67,7 @@ fn save(database: &Database, asked: &Asked, filled: Filled<'_>) -> Markup {
     }
 }
 
-fn update(database: &Database, asked: &Asked, view: &View) -> Markup {
+fn update(database: &Database, asked: &ViewState, view: &View) -> Markup {
     html! {
         form.inline method="post" action={ (address(&database.id)) "/views/" (view.id) } {
             (back(asked))
@@ -76,8 +76,8 @@ fn update(database: &Database, asked: &Asked, view: &View) -> Markup {
     }
 }
 
-/// Its name, and which columns it leaves out.
-fn change(database: &Database, asked: &Asked, view: &View, filled: Filled<'_>) -> Markup {
+/// Its name and hidden columns.
+fn change(database: &Database, asked: &ViewState, view: &View, filled: FormValues<'_>) -> Markup {
     let is_hidden = |id: &String| match filled.form() {
         Some(form) => form.all("hide").any(|hidden| hidden == id),
         None => view.hidden_field_ids.contains(id),

@@ -1,5 +1,5 @@
-//! Values of records: as they are read, and as fields of a form. What a type takes is for the service to say; here a text
-//! that was typed only becomes the JSON that it most likely means.
+//! Record values: rendering, and form fields. The service validates types; here typed text is only converted to the
+//! most likely JSON.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::PropertyType;
@@ -13,25 +13,25 @@ use crate::answers::Property;
 use crate::pages::form::Form;
 use crate::pages::{file, words};
 
-/// Longer texts are cut in the grid; the record beside it has them whole.
+/// Longer texts are truncated in the grid, but not in the record beside it.
 const MOST_CHARS_IN_GRID: usize = 160;
-/// Longer texts are typed in a field of several lines.
+/// Longer texts get a text area.
 const MOST_CHARS_IN_A_LINE: usize = 80;
 const MOST_LINES_OF_A_LIST: usize = 8;
 
-/// How much room a value has.
+/// The space for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
     Cell,
     Whole,
 }
 
-/// A value to be read.
-pub(super) fn shown(property: &Property, value: Option<&Value>, names: &Names, room: Room) -> Markup {
+/// Renders a value.
+pub(super) fn render_value(property: &Property, value: Option<&Value>, names: &Names, room: Room) -> Markup {
     let Some(value) = value.filter(|value| !value.is_null()) else { return html! {} };
     match kind_of(property) {
         PropertyType::Text => match room {
-            Room::Cell => html! { bdi { (cut(&as_text(Some(value)))) } },
+            Room::Cell => html! { bdi { (truncate(&as_text(Some(value)))) } },
             Room::Whole => html! { div.text dir="auto" { (as_text(Some(value))) } },
         },
         PropertyType::Number | PropertyType::Date => html! { (as_text(Some(value))) },
@@ -56,13 +56,13 @@ pub(super) fn shown(property: &Property, value: Option<&Value>, names: &Names, r
     }
 }
 
-/// What a value names, with commas between.
+/// Linked references, separated by commas.
 fn linked<'a>(value: &'a Value, of: impl Fn(&'a str) -> (Option<String>, &'a str)) -> Markup {
     html! {
         @for (place, id) in elements(Some(value)).into_iter().enumerate() {
             @if place > 0 { ", " }
             @match of(id) {
-                // An id is a UUID: the service keeps no other.
+                // An id is always a UUID: the service stores nothing else.
                 (Some(address), name) if is_id(id) => { a href=(address) { bdi { (name) } } }
                 (_, name) => { bdi { (name) } }
             }
@@ -70,18 +70,18 @@ fn linked<'a>(value: &'a Value, of: impl Fn(&'a str) -> (Option<String>, &'a str
     }
 }
 
-/// Another host's page. The service keeps `http` and `https` only; what is something else is no link all the same.
+/// An external link. The service only stores `http` and `https`; anything else is not linked all the same.
 fn web_address(text: &str, room: Room) -> Markup {
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
     let is_web = lower.starts_with("https://") || lower.starts_with("http://");
-    let label = if room == Room::Cell { cut(text) } else { text.to_owned() };
+    let label = if room == Room::Cell { truncate(text) } else { text.to_owned() };
     html! {
         @if is_web { a href=(text) rel="noopener noreferrer" { bdi { (label) } } } @else { bdi { (label) } }
     }
 }
 
-/// The beginning of a long text.
-fn cut(text: &str) -> String {
+/// Truncates a long text.
+fn truncate(text: &str) -> String {
     match text.char_indices().nth(MOST_CHARS_IN_GRID) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),
@@ -92,7 +92,7 @@ fn is_id(text: &str) -> bool {
     text.parse::<RecordId>().is_ok()
 }
 
-/// What the fields of a property hold for a value, as a browser sends them.
+/// A value as the form fields of its property.
 pub(super) fn as_typed(property: &Property, value: Option<&Value>) -> Vec<String> {
     let value = value.filter(|value| !value.is_null());
     match kind_of(property) {
@@ -114,7 +114,7 @@ pub(super) fn as_typed(property: &Property, value: Option<&Value>) -> Vec<String
     }
 }
 
-/// What was typed in the fields of a property.
+/// The submitted values of a property's fields.
 pub(super) fn typed(property: &Property, form: &Form) -> Vec<String> {
     let name = field_name(property);
     let given = form.all(&name).map(|text| text.replace("\r\n", "\n"));
@@ -124,7 +124,7 @@ pub(super) fn typed(property: &Property, form: &Form) -> Vec<String> {
     given.filter(|text| !text.is_empty()).collect()
 }
 
-/// The ids that a text names: by themselves, or as the addresses of pages.
+/// The ids in a text, given directly or as page URLs.
 fn ids(text: &str) -> Vec<String> {
     let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
     let id = |word: &str| {
@@ -134,12 +134,12 @@ fn ids(text: &str) -> Vec<String> {
     words.map(id).collect()
 }
 
-/// The value that was typed, unless it is the one that there is. `null` clears.
+/// The submitted value if it has changed. `null` clears.
 pub(super) fn changed(property: &Property, form: &Form, before: Option<&Value>) -> Option<Value> {
     let (mut old, mut new) = (as_typed(property, before), typed(property, form));
     let value = as_value(property, &new);
     if kind_of(property) == PropertyType::MultiSelect {
-        // A browser sends them in the order of the options.
+        // Browsers submit them in the order of the options.
         old.sort_unstable();
         new.sort_unstable();
     }
@@ -171,20 +171,20 @@ fn number(text: &str) -> Option<Number> {
     Number::from_f64(text.parse().ok()?)
 }
 
-/// The field of a property in a form.
+/// The form control of a property.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Control<'a> {
     pub(super) property: &'a Property,
-    /// What it holds, as [`as_typed`] has it.
+    /// Its values, as returned by [`as_typed`].
     pub(super) typed: &'a [String],
-    /// What is wrong with the form; its part stands with the field.
+    /// The problem of the form; the control shows its part.
     pub(super) problem: Option<&'a Problem>,
-    /// Ids and titles of the records that a relation can name, where these are few.
+    /// Ids and titles of the records that a relation can reference, if there are few.
     pub(super) choices: Option<&'a [(String, String)]>,
 }
 
 impl Control<'_> {
-    /// With its label, what may be typed, and what is wrong with it.
+    /// With label, hint and error.
     pub(super) fn labelled(&self) -> Markup {
         let id = format!("f-{}", field_name(self.property));
         let (hint, said) = (self.hint(), self.said());
@@ -201,7 +201,7 @@ impl Control<'_> {
         }
     }
 
-    /// Alone, in a cell.
+    /// Without a label, for a cell.
     pub(super) fn alone(&self) -> Markup {
         let said = self.said();
         let about = said.is_some().then(|| "cell-said".to_owned());
@@ -268,13 +268,13 @@ impl Control<'_> {
             }
             PropertyType::Text if is_long(&text) => {
                 return html! {
-                    // A browser leaves out the first line break.
+                    // Browsers drop a leading line break.
                     textarea id=(id) name=(name) rows="5" dir="auto" autocomplete="off" aria-label=[label] aria-describedby=[about] aria-invalid=[is_wrong] { "\n" (text) }
                 };
             }
             PropertyType::Number => "number",
             PropertyType::Url => "url",
-            // A field for days cannot hold a time.
+            // A date input cannot hold a time.
             PropertyType::Date if text.is_empty() || text.len() == 10 => "date",
             PropertyType::Text
             | PropertyType::Date
@@ -300,7 +300,7 @@ impl Control<'_> {
             select id=(id) name=(field_name(self.property)) multiple size=(all.len().clamp(2, MOST_LINES_OF_A_LIST))
                 aria-label=[label] aria-describedby=[about] aria-invalid=[self.said().map(|_| "true")] {
                 @for (value, name) in &all { option value=(value) selected[has(value)] dir="auto" { (name) } }
-                // What cannot be chosen any more is kept until somebody takes it out.
+                // Removed options stay selected until somebody deselects them.
                 @for kept in self.typed.iter().filter(|kept| !all.iter().any(|(value, _)| value == kept)) {
                     option value=(kept) selected dir="auto" { (kept) }
                 }
@@ -313,7 +313,7 @@ fn is_long(text: &str) -> bool {
     text.contains('\n') || text.chars().count() > MOST_CHARS_IN_A_LINE
 }
 
-/// What is wrong with values, told by the fields of a form instead of the paths of the API.
+/// Renames violation paths to the form's field names.
 pub(super) fn named(mut problem: Problem) -> Problem {
     for violation in &mut problem.violations {
         let rest = violation.path.strip_prefix("values.");
@@ -325,7 +325,7 @@ pub(super) fn named(mut problem: Problem) -> Problem {
     problem
 }
 
-/// What a type is called for people.
+/// The name of a type for people.
 pub(super) const fn kind_name(kind: PropertyType) -> &'static str {
     match kind {
         PropertyType::Text => "Text",
@@ -413,7 +413,7 @@ mod tests {
         for kind in PropertyType::ALL {
             let property = property(kind);
             for room in [Room::Cell, Room::Whole] {
-                let html = shown(&property, Some(&hostile), &Names::default(), room).into_string();
+                let html = render_value(&property, Some(&hostile), &Names::default(), room).into_string();
                 assert!(!html.contains("<script") && !html.contains("\" onload"), "{kind:?}: {html}");
                 assert!(!html.contains("<a "), "{kind:?}: {html}");
             }
@@ -428,11 +428,11 @@ mod tests {
     #[test]
     fn addresses_of_other_hosts_tell_them_nothing() {
         let url = property(PropertyType::Url);
-        let html =
-            shown(&url, Some(&json!("HTTPS://a.example/x")), &Names::default(), Room::Cell).into_string();
+        let html = render_value(&url, Some(&json!("HTTPS://a.example/x")), &Names::default(), Room::Cell)
+            .into_string();
         assert!(html.contains("rel=\"noopener noreferrer\""), "{html}");
-        let html =
-            shown(&url, Some(&json!("javascript:alert(1)")), &Names::default(), Room::Cell).into_string();
+        let html = render_value(&url, Some(&json!("javascript:alert(1)")), &Names::default(), Room::Cell)
+            .into_string();
         assert!(!html.contains("<a"), "{html}");
     }
 
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_letters() {
-        assert_eq!(cut("short"), "short");
-        assert_eq!(cut(&"é".repeat(500)).chars().count(), MOST_CHARS_IN_GRID + 1);
+        assert_eq!(truncate("short"), "short");
+        assert_eq!(truncate(&"é".repeat(500)).chars().count(), MOST_CHARS_IN_GRID + 1);
     }
 }

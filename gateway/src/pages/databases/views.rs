@@ -1,14 +1,14 @@
-//! What becomes of views: saved, changed, deleted.
+//! Saving, changing and deleting views.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::ids::ViewId;
 use serde_json::{Value, json};
 
-use super::asked::{Asked, sorts_as_json};
-use super::at::{At, Found, PartOf};
+use super::at::{Found, LocatedDatabase, LocatedPart};
+use super::form_outcome::FormOutcome;
 use super::grid;
 use super::tabs;
-use super::told::Told;
+use super::view_state::{ViewState, sorts_as_json};
 use crate::answers::{Database, View};
 use crate::operations::databases::{self, CreateView, UpdateView};
 use crate::pages::Answer;
@@ -16,13 +16,13 @@ use crate::pages::form::{self, Form};
 use crate::pages::notice::Notice;
 use crate::pages::popover::{Refused, is_of_a_form};
 
-/// `POST /databases/{id}/views`: what is looked at, under a name.
-pub(super) async fn create(at: At, form: Form) -> Answer {
+/// `POST /databases/{id}/views`: saves the current filters and sorts under a name.
+pub(super) async fn create(at: LocatedDatabase, form: Form) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
-    let asked = Asked::read(form.text("back"));
+    let asked = ViewState::read(form.text("back"));
     let hidden = asked.view_of(&database).map(|view| view.hidden_field_ids.clone()).unwrap_or_default();
     let fields = json!({
         "name": form.trimmed("name"),
@@ -37,18 +37,19 @@ pub(super) async fn create(at: At, form: Form) -> Answer {
     match made {
         Ok(made) => Ok(at
             .visitor
-            .done(&Asked::default().in_view(&made.value).address(&database.id), &Notice::Created)),
+            .done(&ViewState::default().in_view(&made.value).address(&database.id), &Notice::Created)),
         Err(problem) => refused(&at, &asked, Some((tabs::SAVE, &form)), problem).await,
     }
 }
 
-/// `POST /databases/{id}/views/{view}`: another name and other columns, or the filters and the order that are looked at.
-pub(super) async fn update(PartOf { at, id }: PartOf<ViewId>, form: Form) -> Answer {
+/// `POST /databases/{id}/views/{view}`: changes its name and columns, or updates its filters and sorts to the
+/// current ones.
+pub(super) async fn update(LocatedPart { at, id }: LocatedPart<ViewId>, form: Form) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
-    let asked = Asked::read(form.text("back"));
+    let asked = ViewState::read(form.text("back"));
     let is_of_filters = form.text("what") == "filters";
     let fields = if is_of_filters {
         json!({"filters": filters(&database, &asked), "sorts": sorts_as_json(&asked.orders_of(&database))})
@@ -63,7 +64,7 @@ pub(super) async fn update(PartOf { at, id }: PartOf<ViewId>, form: Form) -> Ans
     match changed {
         Ok(changed) => Ok(at
             .visitor
-            .done(&Asked::default().in_view(&changed.value).address(&database.id), &Notice::Saved)),
+            .done(&ViewState::default().in_view(&changed.value).address(&database.id), &Notice::Saved)),
         Err(problem) => {
             let sent = (!is_of_filters).then_some((tabs::CHANGE, &form));
             refused(&at, &asked, sent, problem).await
@@ -72,15 +73,15 @@ pub(super) async fn update(PartOf { at, id }: PartOf<ViewId>, form: Form) -> Ans
 }
 
 /// `POST /databases/{id}/views/{view}/delete`.
-pub(super) async fn delete(PartOf { at, id }: PartOf<ViewId>) -> Answer {
+pub(super) async fn delete(LocatedPart { at, id }: LocatedPart<ViewId>) -> Answer {
     match databases::delete_view(&at.visitor.context()?, at.id, id).await {
         Ok(_) => Ok(at.visitor.done(&super::address(at.id), &Notice::Deleted)),
-        Err(problem) => refused(&at, &Asked::default(), None, problem).await,
+        Err(problem) => refused(&at, &ViewState::default(), None, problem).await,
     }
 }
 
-/// All that decides which records are shown: the view's own conditions and those of the address.
-fn filters(database: &Database, asked: &Asked) -> Vec<Value> {
+/// All effective conditions: the view's own and those of the URL.
+fn filters(database: &Database, asked: &ViewState) -> Vec<Value> {
     let of_view = asked.view_of(database).map(of_view).unwrap_or_default();
     of_view
         .into_iter()
@@ -89,7 +90,7 @@ fn filters(database: &Database, asked: &Asked) -> Vec<Value> {
 }
 
 fn of_view(view: &View) -> Vec<Value> {
-    // One of a newer service has an operator that nobody here knows.
+    // A newer service may have operators unknown here.
     view.filters
         .iter()
         .filter(|filter| filter.operator.is_some())
@@ -97,14 +98,19 @@ fn of_view(view: &View) -> Vec<Value> {
         .collect()
 }
 
-/// The page again, with the form of it that was sent: which one, and its fields.
-async fn refused(at: &At, asked: &Asked, sent: Option<(&str, &Form)>, problem: Problem) -> Answer {
+/// The page again, with the rejected form: its id and fields.
+async fn refused(
+    at: &LocatedDatabase,
+    asked: &ViewState,
+    sent: Option<(&str, &Form)>,
+    problem: Problem,
+) -> Answer {
     if !is_of_a_form(&problem) {
         return Err(problem.into());
     }
     let told = match sent {
-        Some((of, form)) => Told::of_button(Refused { of, form, problem: &problem }),
-        None => Told::of_page(&problem),
+        Some((of, form)) => FormOutcome::of_button(Refused { of, form, problem: &problem }),
+        None => FormOutcome::of_page(&problem),
     };
-    grid::again(at, asked, told).await
+    grid::show_again(at, asked, told).await
 }

@@ -1,4 +1,4 @@
-//! Which document an address names, in which of the visitor's workspaces.
+//! Resolves a document URL: the document and the visitor's workspace that has it.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use cairn_chassis::status::{Problem, Reason};
@@ -10,18 +10,18 @@ use super::outside::Document;
 use crate::app::App;
 use crate::error::Error;
 use crate::operations::locations;
-use crate::pages::seeing;
+use crate::pages::viewer;
 use crate::pages::visitor::Visitor;
 
 /// A document and its visitor, in the document's workspace.
 #[derive(Debug)]
-pub(super) struct At {
+pub(super) struct LocatedDocument {
     pub(super) visitor: Visitor,
     pub(super) id: DocumentId,
     kind: DocumentKind,
 }
 
-impl FromRequestParts<App> for At {
+impl FromRequestParts<App> for LocatedDocument {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -35,7 +35,7 @@ impl FromRequestParts<App> for At {
         let (workspace, kind) =
             found.map_err(|problem| if is_nowhere(&problem) { no_document() } else { problem })?;
         let visitor = visitor.enter(parts, workspace).await?;
-        Ok(Self { visitor: seeing::through(visitor, parts).await?, id, kind })
+        Ok(Self { visitor: viewer::through(visitor, parts).await?, id, kind })
     }
 }
 
@@ -43,13 +43,13 @@ fn no_document() -> Problem {
     Problem::not_found("there is no such document, or it is nothing that you may see")
 }
 
-impl At {
-    /// Whether a program sent it: such a document belongs here, and can be deleted here.
+impl LocatedDocument {
+    /// Whether it was ingested by a program or person: such a document can be deleted here.
     pub(super) fn is_ingested(&self) -> bool {
         self.kind == DocumentKind::Ingested
     }
 
-    /// The document with what is retained of it.
+    /// The document with its retained text.
     pub(super) async fn document(&self) -> Result<Document, Error> {
         let found = if self.is_ingested() {
             Document::ingested(&self.visitor.context()?, self.id).await

@@ -1,4 +1,4 @@
-//! What the pages of documents from outside hold to.
+//! Checks on the pages of ingested and source documents.
 
 use super::super::checks::{cookie, faults, get, send};
 use crate::testing::outside::{CATALOGUED, HASH, RETAINED, SENT, UNREAD, UNREADABLE};
@@ -33,7 +33,7 @@ async fn cited_lines_are_marked_and_a_stale_citation_is_told() {
         let page = get(&bench, &format!("/documents/{id}?view=source&lines=3&hash={HASH}"), &cookie).await;
         assert!(page.text.contains("id=\"L3\" data-n=\"3\" data-cited"), "{}", page.text);
         assert!(!page.text.contains("has changed since"), "{}", page.text);
-        // An address of an agent's citation may have no lines.
+        // The URL of an agent's citation may have no lines.
         for query in ["lines=3&hash=blake3:ffff", "hash=blake3:ffff"] {
             let page = get(&bench, &format!("/documents/{id}?{query}"), &cookie).await;
             assert_eq!((page.status.as_u16(), faults(&page.text)), (200, Vec::new()), "{}", page.text);

@@ -1,4 +1,4 @@
-//! `GET /w/{id}/documents`: what programs sent, and what sources have.
+//! `GET /w/{id}/documents`: ingested documents, and documents of sources.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::Permission;
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{Standing, address};
+use super::{IndexingStatus, address};
 use crate::answers::{IngestedDocument, Source, SourceDocument};
 use crate::extract::Query;
 use crate::operations::sources::{self, DocumentFilter};
@@ -18,82 +18,83 @@ use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, places, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 const PAGE_SIZE: u32 = 50;
-/// In the query, beside the ids of sources.
+/// Values of the source filter, beside ids of sources.
 const INGESTED: &str = "ingested";
 const ALL_SOURCES: &str = "all";
 
-/// Which documents are looked at.
+/// The filters of the list.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     status: Option<String>,
-    /// `ingested`, `all` sources, or the id of one; everything without it.
+    /// `ingested`, `all` sources, or the id of one; everything if absent.
     source: Option<String>,
     /// A part of the title.
     q: Option<String>,
-    /// The marks of the pages up to this one.
+    /// The page tokens up to this page.
     #[serde(default)]
     from: Vec<String>,
 }
 
-/// Which documents.
+/// The kinds of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Among {
-    /// All: the first of both lists.
+enum DocumentKinds {
+    /// All: the first page of both lists.
     Both,
     Ingested,
     Sources,
     Source(SourceId),
 }
 
-/// What is looked for, read.
+/// The parsed filters.
 #[derive(Debug)]
-struct Wanted {
-    among: Among,
-    standing: Option<Standing>,
+struct Filters {
+    among: DocumentKinds,
+    standing: Option<IndexingStatus>,
     title: Option<String>,
 }
 
-impl Wanted {
-    fn of(looking: &Looking) -> Self {
+impl Filters {
+    fn of(looking: &PageQuery) -> Self {
         let among = match looking.source.as_deref().unwrap_or_default() {
-            INGESTED => Among::Ingested,
-            ALL_SOURCES => Among::Sources,
-            id => id.parse().map_or(Among::Both, Among::Source),
+            INGESTED => DocumentKinds::Ingested,
+            ALL_SOURCES => DocumentKinds::Sources,
+            id => id.parse().map_or(DocumentKinds::Both, DocumentKinds::Source),
         };
         let title = looking.q.as_deref().map(str::trim).filter(|title| !title.is_empty());
-        let standing = looking.status.as_deref().and_then(Standing::named);
+        let standing = looking.status.as_deref().and_then(IndexingStatus::named);
         Self { among, standing, title: title.map(ToOwned::to_owned) }
     }
 
-    /// As the query and the API name it.
+    /// The status as in the query and the API.
     fn status(&self) -> Option<&'static str> {
         let standing = self.standing?;
-        Standing::ALL.into_iter().find(|(one, ..)| *one == standing).map(|(_, name, _)| name)
+        IndexingStatus::ALL.into_iter().find(|(one, ..)| *one == standing).map(|(_, name, _)| name)
     }
 
     fn source(&self) -> Option<String> {
         match self.among {
-            Among::Both => None,
-            Among::Ingested => Some(INGESTED.to_owned()),
-            Among::Sources => Some(ALL_SOURCES.to_owned()),
-            Among::Source(id) => Some(id.to_string()),
+            DocumentKinds::Both => None,
+            DocumentKinds::Ingested => Some(INGESTED.to_owned()),
+            DocumentKinds::Sources => Some(ALL_SOURCES.to_owned()),
+            DocumentKinds::Source(id) => Some(id.to_string()),
         }
     }
 
     fn is_narrowed(&self) -> bool {
-        self.among != Among::Both || self.standing.is_some() || self.title.is_some()
+        self.among != DocumentKinds::Both || self.standing.is_some() || self.title.is_some()
     }
 
-    /// What was sent is never in a catalog alone.
+    /// Ingested documents are never catalog-only.
     fn wants_ingested(&self) -> bool {
-        matches!(self.among, Among::Both | Among::Ingested) && self.standing != Some(Standing::Catalog)
+        matches!(self.among, DocumentKinds::Both | DocumentKinds::Ingested)
+            && self.standing != Some(IndexingStatus::Catalog)
     }
 
-    /// The address of the list of one kind, from its beginning on.
+    /// The URL of the first page of the list of one kind.
     fn address(&self, path: &str, source: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("source", source);
@@ -103,12 +104,12 @@ impl Wanted {
     }
 }
 
-pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let here = visitor.here()?.id;
     let path = format!("/w/{here}/documents");
-    let wanted = Wanted::of(&looking);
-    // Of both lists the first pages are shown.
-    let trail = if wanted.among == Among::Both { Vec::new() } else { looking.from };
+    let wanted = Filters::of(&looking);
+    // The combined list only shows first pages.
+    let trail = if wanted.among == DocumentKinds::Both { Vec::new() } else { looking.from };
     let found = tokio::try_join!(
         ingested(&visitor, &wanted, &trail),
         of_sources(&visitor, &wanted, &trail),
@@ -116,7 +117,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     );
     let (ingested, of_sources, connected) = match found {
         Ok(found) => found,
-        // A mark of a list that has changed since, or a source that is gone: the list begins anew.
+        // A stale page token, or a removed source: start over.
         Err(problem) if is_of_the_address(&problem) && wanted.is_narrowed() => return Ok(see_other(&path)),
         Err(problem) => return Err(problem.into()),
     };
@@ -135,7 +136,7 @@ fn is_of_the_address(problem: &Problem) -> bool {
 
 async fn ingested(
     visitor: &Visitor,
-    wanted: &Wanted,
+    wanted: &Filters,
     trail: &[String],
 ) -> Result<Option<Page<IngestedDocument>>, Problem> {
     if !wanted.wants_ingested() {
@@ -149,13 +150,13 @@ async fn ingested(
 
 async fn of_sources(
     visitor: &Visitor,
-    wanted: &Wanted,
+    wanted: &Filters,
     trail: &[String],
 ) -> Result<Option<Page<SourceDocument>>, Problem> {
     let source = match wanted.among {
-        Among::Ingested => return Ok(None),
-        Among::Both | Among::Sources => None,
-        Among::Source(id) => Some(id),
+        DocumentKinds::Ingested => return Ok(None),
+        DocumentKinds::Both | DocumentKinds::Sources => None,
+        DocumentKinds::Source(id) => Some(id),
     };
     let status = wanted.status().map(ToOwned::to_owned);
     let filter = DocumentFilter { source, status, title: wanted.title.clone() };
@@ -168,11 +169,11 @@ async fn connected(visitor: &Visitor) -> Result<Vec<Source>, Problem> {
     sources::list(&context).await.map(|page| page.items)
 }
 
-/// What there is of what is wanted.
+/// The documents found.
 #[derive(Debug)]
 struct Found {
     path: String,
-    wanted: Wanted,
+    wanted: Filters,
     trail: Vec<String>,
     ingested: Option<Page<IngestedDocument>>,
     of_sources: Option<Page<SourceDocument>>,
@@ -184,8 +185,8 @@ impl Found {
         let ingested = self.ingested.as_ref().map_or(&[][..], |page| &page.items);
         let of_sources = self.of_sources.as_ref().map_or(&[][..], |page| &page.items);
         let is_empty = ingested.is_empty() && of_sources.is_empty();
-        let moves = ingested.iter().any(|document| Standing::of(document.status).is_under_way())
-            || of_sources.iter().any(|document| standing(document).is_under_way());
+        let moves = ingested.iter().any(|document| IndexingStatus::of(document.status).is_under_way())
+            || of_sources.iter().any(|document| status_of(document).is_under_way());
         html! {
             @if !is_empty || self.wanted.is_narrowed() { (self.filter()) }
             div #documents data-poll=[moves.then_some("")] {
@@ -205,7 +206,7 @@ impl Found {
     fn filter(&self) -> Markup {
         let (status, source) = (self.wanted.status(), self.wanted.source());
         let chosen = |value: &str| source.as_deref() == Some(value);
-        let statuses = Standing::ALL.into_iter().map(|(_, name, word)| (name, word));
+        let statuses = IndexingStatus::ALL.into_iter().map(|(_, name, word)| (name, word));
         let statuses = [("", "Any")].into_iter().chain(statuses);
         let fixed = [("", "Everywhere"), (INGESTED, "Sent by programs"), (ALL_SOURCES, "All sources")];
         let sources = self.connected.iter().map(|source| (source.id.as_str(), source.name.as_str()));
@@ -231,7 +232,7 @@ impl Found {
             @for document in documents {
                 tr {
                     th scope="row" { a href=(address(&document.id)) { bdi { (document.title) } } }
-                    td { (stands(Standing::of(document.status), document.error.as_deref())) }
+                    td { (status_badge(IndexingStatus::of(document.status), document.error.as_deref())) }
                     td { (part::time(&document.created_at)) }
                 }
             }
@@ -239,7 +240,7 @@ impl Found {
         html! {
             h2 { "Sent by programs" }
             (part::table("Documents that programs sent", &["Title", "Status", "Came"], &rows))
-            @if let Some(page) = &self.ingested { (self.ways(page, INGESTED)) }
+            @if let Some(page) = &self.ingested { (self.pagination(page, INGESTED)) }
         }
     }
 
@@ -248,11 +249,11 @@ impl Found {
             @for document in documents {
                 tr {
                     th scope="row" { a href=(address(&document.id)) { bdi { (document.title) } } }
-                    td { (stands(standing(document), document.error.as_deref())) }
+                    td { (status_badge(status_of(document), document.error.as_deref())) }
                     td { a href=(places::source(workspace, &document.source_id)) { bdi { (self.name_of(&document.source_id)) } } }
                     td { (part::time_or(document.last_synced_at.as_deref(), "never")) }
                     td {
-                        @if may_retry && standing(document) == Standing::Failed {
+                        @if may_retry && status_of(document) == IndexingStatus::Failed {
                             (part::action(&format!("{}/retry", address(&document.id)), "Try again", &document.title, &[]))
                         }
                     }
@@ -262,7 +263,7 @@ impl Found {
         html! {
             h2 { "From sources" }
             (part::table("Documents of sources", &["Title", "Status", "Source", "Last seen there", ""], &rows))
-            @if let Some(page) = &self.of_sources { (self.ways(page, ALL_SOURCES)) }
+            @if let Some(page) = &self.of_sources { (self.pagination(page, ALL_SOURCES)) }
         }
     }
 
@@ -271,9 +272,9 @@ impl Found {
         source.map_or("a source that is gone", |source| source.name.as_str())
     }
 
-    /// To the other pages of a list; of both lists' first pages to the whole of one.
-    fn ways<T>(&self, page: &Page<T>, kind: &str) -> Markup {
-        if self.wanted.among == Among::Both {
+    /// The pagination links; from the combined list to the full list of one kind.
+    fn pagination<T>(&self, page: &Page<T>, kind: &str) -> Markup {
+        if self.wanted.among == DocumentKinds::Both {
             let all = words::count(page.total, "document", "documents");
             return html! {
                 @if page.next.is_some() { p { a href=(self.wanted.address(&self.path, kind)) { "All " (all) } } }
@@ -291,12 +292,12 @@ impl Found {
     }
 }
 
-fn standing(document: &SourceDocument) -> Standing {
-    Standing::named(&document.index_status).unwrap_or(Standing::Pending)
+fn status_of(document: &SourceDocument) -> IndexingStatus {
+    IndexingStatus::named(&document.index_status).unwrap_or(IndexingStatus::Pending)
 }
 
-/// How a document stands, with the reason in words where it failed.
-pub(super) fn stands(standing: Standing, error: Option<&str>) -> Markup {
+/// The badge of a status, with the reason of a failure.
+pub(super) fn status_badge(standing: IndexingStatus, error: Option<&str>) -> Markup {
     html! {
         (part::badge(standing.tone(), standing.word()))
         @if let Some(error) = error { span.hint { bdi { (words::sentence(error)) } } }

@@ -1,4 +1,5 @@
-//! Documents from outside: the list of a workspace, and one of them to read. What it says is changed where it comes from.
+//! Ingested and source documents: the list of a workspace, and a reader. They are read-only here, and edited at
+//! their origin.
 
 mod at;
 #[cfg(test)]
@@ -29,9 +30,9 @@ pub(super) fn routes() -> Routes {
         .post(PERSON, "/documents/{id}/delete", show::delete)
 }
 
-/// How a document stands.
+/// The status of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum IndexingStatus {
     Pending,
     Indexing,
     Indexed,
@@ -39,8 +40,8 @@ pub(super) enum Standing {
     Failed,
 }
 
-impl Standing {
-    /// All of them with their names in the API, and what they are called for people.
+impl IndexingStatus {
+    /// All statuses with their names in the API and for people.
     pub(super) const ALL: [(Self, &'static str, &'static str); 5] = [
         (Self::Pending, "pending", "Waiting to be read"),
         (Self::Indexing, "indexing", "Not searchable yet"),
@@ -49,7 +50,7 @@ impl Standing {
         (Self::Failed, "failed", "Failed"),
     ];
 
-    /// What a source's document has as `indexStatus`; one that is not known here waits.
+    /// The status of an `indexStatus`; an unknown one counts as pending.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, known, _)| *known == name).map(|(standing, ..)| standing)
     }
@@ -72,18 +73,18 @@ impl Standing {
         }
     }
 
-    /// What it is called for people.
+    /// The name for people.
     pub(super) fn word(self) -> &'static str {
         Self::ALL.into_iter().find(|(standing, ..)| *standing == self).map_or("", |(_, _, word)| word)
     }
 
-    /// Whether it changes by itself soon.
+    /// Whether the status is transient.
     pub(super) const fn is_under_way(self) -> bool {
         matches!(self, Self::Pending | Self::Indexing)
     }
 }
 
-/// How the lines of a text are coloured.
+/// The language for syntax highlighting.
 const fn language(file_type: FileType) -> Language {
     match file_type {
         FileType::Markdown => Language::Markdown,
@@ -93,7 +94,7 @@ const fn language(file_type: FileType) -> Language {
     }
 }
 
-/// The address of a document outside, when a browser can go there.
+/// An external URL, if a browser can open it.
 pub(super) fn web(address: &str) -> Option<&str> {
     let is_web = ["https://", "http://"].iter().any(|scheme| address.starts_with(scheme));
     Some(address).filter(|_| is_web)

@@ -1,11 +1,11 @@
-//! A document from outside as its page shows it, whichever way it came.
+//! An ingested or source document, in the common form of its page.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::FileType;
 use cairn_proto::ids::{DocumentId, SourceId};
 use maud::{Markup, html};
 
-use super::{Standing, language, web};
+use super::{IndexingStatus, language, web};
 use crate::answers::{IngestedDocument, RetainedDocument};
 use crate::operations::person::Person;
 use crate::operations::{Context, ingest, sources};
@@ -13,21 +13,21 @@ use crate::pages::parts as part;
 use crate::pages::text::Language;
 use crate::pages::words;
 
-/// What a page tells of a document.
+/// A document as its page shows it.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) title: String,
-    pub(super) standing: Standing,
+    pub(super) standing: IndexingStatus,
     /// Why it failed.
     pub(super) error: Option<String>,
-    /// Its own address outside.
+    /// Its external URL.
     pub(super) url: Option<String>,
-    /// Where scripts find it.
+    /// Its path in scripts.
     pub(super) path: Option<String>,
     pub(super) text: Option<Text>,
-    /// The source that it is of; absent for one that was sent.
+    /// Its source; absent for an ingested document.
     pub(super) source: Option<Origin>,
-    /// What else is known, as terms with their descriptions.
+    /// Further facts as a definition list.
     pub(super) facts: Markup,
 }
 
@@ -51,12 +51,12 @@ pub(super) struct Origin {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) provider: String,
-    /// What the provider calls the document.
+    /// The provider's id of the document.
     pub(super) external_id: String,
 }
 
 impl Document {
-    /// A document that was sent.
+    /// An ingested document.
     pub(super) async fn ingested(context: &Context, id: DocumentId) -> Result<Self, Problem> {
         let document = ingest::get(context, id).await?;
         let text = match &document.content_hash {
@@ -65,7 +65,7 @@ impl Document {
         };
         let facts = of_ingested(&document);
         Ok(Self {
-            standing: Standing::of(document.status),
+            standing: IndexingStatus::of(document.status),
             path: document.citation.map(|citation| citation.path),
             title: document.title,
             error: document.error,
@@ -76,7 +76,7 @@ impl Document {
         })
     }
 
-    /// A document of a source, as it is kept: its provider is not asked.
+    /// A document of a source, as retained; the provider is not called.
     pub(super) async fn of_source(person: &Person, id: DocumentId) -> Result<Self, Problem> {
         let found = sources::document(person, id).await?;
         let facts = of_source(&found);
@@ -84,7 +84,7 @@ impl Document {
         let document = found.document;
         Ok(Self {
             title: document.title,
-            standing: Standing::named(&document.index_status).unwrap_or(Standing::Pending),
+            standing: IndexingStatus::named(&document.index_status).unwrap_or(IndexingStatus::Pending),
             error: document.error,
             url: found.url,
             path: found.path,
@@ -113,7 +113,7 @@ impl Origin {
 fn text_of(read: Result<ingest::Content, Problem>) -> Result<Option<Text>, Problem> {
     let content = match read {
         Ok(content) => content,
-        // Removed between the two looks: the next look at the page says so.
+        // Deleted between the two reads: the next request reports it.
         Err(problem) if problem.reason == Reason::NotFound => return Ok(None),
         Err(problem) => return Err(problem),
     };

@@ -1,4 +1,4 @@
-//! `/w/{id}/documents/new`: a text that a person puts in, kept to be read and searched as what programs send is.
+//! `/w/{id}/documents/new`: ingests a text entered by a person.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{ContentType, Permission};
@@ -52,10 +52,10 @@ fn require_write(visitor: &Visitor) -> Result<(), Error> {
 }
 
 fn fields(form: &Form) -> Map<String, Value> {
-    // Forms send other ends of lines than were typed.
+    // Forms submit CR LF line endings.
     let content = form.text("content").replace("\r\n", "\n");
     let title = form.trimmed("title");
-    // The same form sent twice is one document.
+    // The idempotency key: resubmitting the form creates no second document.
     let key = blake3::hash(format!("{title}\n{content}").as_bytes()).to_hex();
     let mut fields = Map::from_iter([
         ("idempotencyKey".to_owned(), json!(format!("console:{key}"))),

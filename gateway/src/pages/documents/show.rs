@@ -1,4 +1,4 @@
-//! `/documents/{id}`: the retained text with the cited lines marked, where it comes from, and how it stands.
+//! `/documents/{id}`: the retained text with cited lines highlighted, its origin, and its status.
 
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::{Problem, Reason};
@@ -8,9 +8,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::At;
+use super::at::LocatedDocument;
 use super::outside::{Document, Text};
-use super::{Standing, address, web};
+use super::{IndexingStatus, address, web};
 use crate::error::Error;
 use crate::extract::Query;
 use crate::operations::{ingest, sources};
@@ -22,23 +22,23 @@ use crate::pages::text::{Language, Lines, Relative};
 use crate::pages::{Answer, places, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// What of a document is looked at.
+/// The view of a document.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     view: Option<String>,
-    /// The cited lines, and the hash of the text that they were counted in.
+    /// The cited lines, and the hash of the text they refer to.
     lines: Option<String>,
     hash: Option<String>,
-    /// The words of then: only the text of now is kept.
+    /// The cited words: only the current text is kept.
     quote: Option<String>,
-    /// A line of the part that is wanted of a large text.
+    /// A line within the requested part of a large text.
     line: Option<String>,
 }
 
-pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(at: LocatedDocument, Query(looking): Query<PageQuery>) -> Answer {
     let document = at.document().await?;
     let body = html! {
         (state(&at, &document))
@@ -48,7 +48,7 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
     page(&at, &document, &body, None)
 }
 
-fn page(at: &At, document: &Document, body: &Markup, status: Option<StatusCode>) -> Answer {
+fn page(at: &LocatedDocument, document: &Document, body: &Markup, status: Option<StatusCode>) -> Answer {
     let above = vec![("Documents".to_owned(), format!("/w/{}/documents", at.visitor.here()?.id))];
     let page = Page::new(&document.title)
         .heading(html! { bdi { (document.title) } })
@@ -61,7 +61,7 @@ fn page(at: &At, document: &Document, body: &Markup, status: Option<StatusCode>)
     Ok(page.show(&at.visitor, body))
 }
 
-fn actions(at: &At, document: &Document) -> Markup {
+fn actions(at: &LocatedDocument, document: &Document) -> Markup {
     let base = address(at.id);
     html! {
         @if let Some(url) = document.url.as_deref().and_then(web) {
@@ -77,13 +77,13 @@ fn actions(at: &At, document: &Document) -> Markup {
     }
 }
 
-/// How it stands, and what can be done about that.
-fn state(at: &At, document: &Document) -> Markup {
+/// The status, and its actions.
+fn state(at: &LocatedDocument, document: &Document) -> Markup {
     let standing = document.standing;
     html! {
         div #state data-poll=[standing.is_under_way().then_some("")] {
-            p { (part::badge(standing.tone(), standing.word())) " " (told(document)) }
-            @if standing == Standing::Failed {
+            p { (part::badge(standing.tone(), standing.word())) " " (status_text(document)) }
+            @if standing == IndexingStatus::Failed {
                 div.notice {
                     p { strong { "Why: " } bdi { (words::sentence(document.error.as_deref().unwrap_or("nobody noted a reason"))) } }
                     p {
@@ -95,23 +95,23 @@ fn state(at: &At, document: &Document) -> Markup {
                     (part::action(&format!("{}/retry", address(at.id)), "Try again", "", &[]))
                 }
             }
-            @if standing == Standing::Catalog {
+            @if standing == IndexingStatus::Catalog {
                 (part::action(&format!("{}/read", address(at.id)), "Read it now", "", &[]))
             }
         }
     }
 }
 
-/// What a standing means for this document.
-fn told(document: &Document) -> Markup {
+/// The meaning of the status for this document.
+fn status_text(document: &Document) -> Markup {
     html! {
         @match document.standing {
-            Standing::Indexed => "Searches and agents find it.",
-            Standing::Pending => "Its text is still to be read.",
-            Standing::Indexing => "Its text is on its way into the index.",
-            Standing::Failed if document.text.is_some() => "It is kept, and searches do not find it.",
-            Standing::Failed => "Nothing of its text is kept.",
-            Standing::Catalog => {
+            IndexingStatus::Indexed => "Searches and agents find it.",
+            IndexingStatus::Pending => "Its text is still to be read.",
+            IndexingStatus::Indexing => "Its text is on its way into the index.",
+            IndexingStatus::Failed if document.text.is_some() => "It is kept, and searches do not find it.",
+            IndexingStatus::Failed => "Nothing of its text is kept.",
+            IndexingStatus::Catalog => {
                 "Its title and its place are kept, its text is not. When somebody asks for it, it is read from "
                 @match &document.source { Some(source) => { bdi { (source.name) } " (" (source.provider) ")" } None => { "its source" } }
                 ", which takes requests of the day's budget of its source."
@@ -120,7 +120,7 @@ fn told(document: &Document) -> Markup {
     }
 }
 
-fn facts(at: &At, document: &Document) -> Markup {
+fn facts(at: &LocatedDocument, document: &Document) -> Markup {
     let here = at.visitor.here_if_any().map(|here| here.id);
     html! {
         details open[document.text.is_none()] {
@@ -137,7 +137,7 @@ fn facts(at: &At, document: &Document) -> Markup {
     }
 }
 
-fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Markup {
+fn reading(at: &LocatedDocument, document: &Document, text: &Text, looking: &PageQuery) -> Markup {
     let page = address(at.id);
     let is_source = looking.view.as_deref() == Some("source");
     let is_rendered = text.language() == Language::Markdown;
@@ -173,12 +173,12 @@ fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Mark
     }
 }
 
-/// The hash of the text that is cited, when that is not the one that the document has now.
-fn stale_hash<'a>(text: &Text, looking: &'a Looking) -> Option<&'a str> {
+/// The hash of the cited text, if it differs from the current one.
+fn stale_hash<'a>(text: &Text, looking: &'a PageQuery) -> Option<&'a str> {
     looking.hash.as_deref().filter(|hash| !hash.is_empty() && *hash != text.content_hash)
 }
 
-/// Of a document from outside one text is kept here: the one that it has now.
+/// The link to the origin: only the current text is kept here.
 fn at_its_origin(document: &Document) -> Markup {
     html! {
         @if let Some(url) = document.url.as_deref().and_then(web) {
@@ -187,8 +187,8 @@ fn at_its_origin(document: &Document) -> Markup {
     }
 }
 
-/// `GET /documents/{id}/download`: the retained text as it is.
-pub(super) async fn download(at: At) -> Answer {
+/// `GET /documents/{id}/download`: the raw retained text.
+pub(super) async fn download(at: LocatedDocument) -> Answer {
     let document = at.document().await?;
     let text = document.text.ok_or_else(|| Problem::not_found("no text of this document is retained"))?;
     let name = document.path.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or("document");
@@ -204,8 +204,8 @@ pub(super) async fn download(at: At) -> Answer {
     Ok(response)
 }
 
-/// `POST /documents/{id}/read`: the text as its provider has it just now. It is shown once and kept nowhere.
-pub(super) async fn read_now(at: At) -> Answer {
+/// `POST /documents/{id}/read`: the provider's current text, shown once and not stored.
+pub(super) async fn read_now(at: LocatedDocument) -> Answer {
     let document = at.document().await?;
     let Some(source) = &document.source else {
         return Err(Problem::not_found("this document was sent: it is read here alone").into());
@@ -246,8 +246,8 @@ pub(super) async fn read_now(at: At) -> Answer {
     page(&at, &document, &body, status)
 }
 
-/// `POST /documents/{id}/retry`: a document of a source that failed is tried again at once.
-pub(super) async fn retry(at: At) -> Answer {
+/// `POST /documents/{id}/retry`: retries a failed document of a source at once.
+pub(super) async fn retry(at: LocatedDocument) -> Answer {
     if at.is_ingested() {
         let message =
             "a document that was sent never changes: delete it, and send it again in a form that can be read";
@@ -268,7 +268,7 @@ pub(super) async fn retry(at: At) -> Answer {
     }
 }
 
-/// What a text is written in, by the ending of its name.
+/// The language by file extension.
 fn by_name(path: &str) -> Language {
     match path.rsplit_once('.').map(|(_, ending)| ending) {
         Some("md" | "markdown") => Language::Markdown,
@@ -278,8 +278,8 @@ fn by_name(path: &str) -> Language {
     }
 }
 
-/// `POST /documents/{id}/delete`: for good, its key is free again.
-pub(super) async fn delete(at: At) -> Answer {
+/// `POST /documents/{id}/delete`: permanently; its key can be used again.
+pub(super) async fn delete(at: LocatedDocument) -> Answer {
     if !at.is_ingested() {
         let message = "this document is its source's: delete it there, and the next run removes it here";
         return Err(Error::from(Problem::forbidden(message)));

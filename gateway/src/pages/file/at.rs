@@ -1,4 +1,4 @@
-//! Which file an address names, in which of the visitor's workspaces, and what is shown when it is in trash.
+//! Resolves a file URL: the file, the visitor's workspace that has it, and the page if it is in trash.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::response::Response;
@@ -15,19 +15,19 @@ use crate::error::Error;
 use crate::operations::{files, locations, trash};
 use crate::pages::frame::Page;
 use crate::pages::parts as part;
-use crate::pages::seeing;
 use crate::pages::trash::to_restore;
+use crate::pages::viewer;
 use crate::pages::visitor::Visitor;
 use crate::pages::words;
 
 /// A file and its visitor, in the file's workspace.
 #[derive(Debug)]
-pub(super) struct At {
+pub(super) struct LocatedFile {
     pub(super) visitor: Visitor,
     pub(super) id: FileId,
 }
 
-impl FromRequestParts<App> for At {
+impl FromRequestParts<App> for LocatedFile {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -36,7 +36,7 @@ impl FromRequestParts<App> for At {
     }
 }
 
-/// The item of that kind that the path names as `id`, live or in trash, and its visitor in the item's workspace.
+/// Locates the item whose id is in the path, live or in trash, and enters its workspace.
 pub(in crate::pages) async fn located(
     parts: &mut Parts,
     app: &App,
@@ -52,21 +52,21 @@ pub(in crate::pages) async fn located(
     let workspace =
         found.map_err(|problem| if problem.reason == Reason::NotFound { missing() } else { problem })?;
     let visitor = visitor.enter(parts, workspace).await?;
-    Ok((seeing::through(visitor, parts).await?, id))
+    Ok((viewer::through(visitor, parts).await?, id))
 }
 
 fn no_file() -> Problem {
     Problem::not_found("there is no such file, or it is nothing that you may see")
 }
 
-/// A file, or what is shown instead.
+/// A file, or the page shown instead.
 pub(super) enum Found {
     Live(Box<File>),
     Elsewhere(Response),
 }
 
-impl At {
-    /// The file with its text; of one in trash the page that says so.
+impl LocatedFile {
+    /// The file with its text; for a trashed one the page that says so.
     pub(super) async fn file(&self) -> Result<Found, Error> {
         let context = self.visitor.context()?;
         match files::get(&context, self.id).await {
@@ -80,7 +80,7 @@ impl At {
     }
 }
 
-/// The page of something in trash: what it was, since when, by whom, and Restore. `None` when it is not in trash.
+/// The page of a trashed item: what it was, since when, by whom, and Restore. `None` if it is not in trash.
 pub(in crate::pages) async fn trashed(
     visitor: &Visitor,
     kind: TrashKind,

@@ -1,10 +1,10 @@
-//! The versions of a file, the latest first.
+//! The versions of a file, newest first.
 
 use cairn_proto::ids::FileId;
 use maud::{Markup, html};
 
 use super::address;
-use super::at::At;
+use super::at::LocatedFile;
 use crate::answers::{File, FileVersion};
 use crate::error::Error;
 use crate::operations::{Context, Paging, file_versions};
@@ -15,7 +15,7 @@ const PAGE: u32 = 50;
 
 pub(super) async fn list(
     context: &Context,
-    at: &At,
+    at: &LocatedFile,
     file: &File,
     trail: Vec<String>,
 ) -> Result<Markup, Error> {
@@ -33,7 +33,7 @@ pub(super) async fn list(
     })
 }
 
-fn row(at: &At, file: &File, version: &FileVersion) -> Markup {
+fn row(at: &LocatedFile, file: &File, version: &FileVersion) -> Markup {
     html! {
         tr {
             th scope="row" {
@@ -47,7 +47,7 @@ fn row(at: &At, file: &File, version: &FileVersion) -> Markup {
     }
 }
 
-/// Who gave a file this text.
+/// The author of a version.
 pub(in crate::pages) fn who(version: &FileVersion) -> Markup {
     html! {
         @match &version.created_by {

@@ -1,4 +1,4 @@
-//! The lines that an address cites, and what became of them when the text has changed since.
+//! The lines that a URL cites, and what became of them if the text has changed since.
 
 use cairn_chassis::status::Reason;
 use cairn_proto::ids::FileId;
@@ -10,19 +10,19 @@ use crate::operations::{Context, Paging, file_versions};
 use crate::pages::reading::Stale;
 use crate::pages::text::{Lines, compare};
 
-/// What is shown of lines that are cited: at most so many of those that changed.
+/// Limit of changed lines that are shown.
 const MOST_LINES: usize = 60;
 
-/// A citation, as the query tells it.
+/// A resolved citation.
 #[derive(Debug, Default)]
 pub(super) struct Cited {
-    /// The lines to mark in the text as it is now.
+    /// The lines to highlight in the current text.
     pub(super) now: Option<Lines>,
-    /// What there is to say of a citation that is older than the text.
+    /// The notice about a citation of an older text.
     pub(super) notice: Markup,
 }
 
-/// What the query cites: `lines`, and `hash` of the text that they were counted in; `quote` are the words of then.
+/// Resolves a citation: `lines`, and the `hash` of the text they refer to; `quote` are the cited words.
 pub(super) async fn read(
     context: &Context,
     file: &File,
@@ -37,7 +37,7 @@ pub(super) async fn read(
         file.id.parse().map_err(|_| cairn_chassis::status::Problem::internal("a file without an id"))?;
     let found = version_of(context, id, hash).await?;
     let Some(lines) = lines else {
-        let notice = found.map_or_else(|| html! {}, |(version, _)| whole(file, version));
+        let notice = found.map_or_else(|| html! {}, |(version, _)| stale_whole_text(file, version));
         return Ok(Cited { now: None, notice });
     };
     let Some((version, text)) = found else {
@@ -75,8 +75,8 @@ pub(super) async fn version_of(
 }
 
 fn stale(file: &File, then: &str, now: &str, lines: Lines, place: Option<Lines>, version: u64) -> Markup {
-    let was = some(then, lines);
-    let is = place.map(|place| some(now, place));
+    let was = truncated(then, lines);
+    let is = place.map(|place| truncated(now, place));
     let page = super::address(&file.id);
     html! {
         div.notice {
@@ -101,15 +101,15 @@ fn stale(file: &File, then: &str, now: &str, lines: Lines, place: Option<Lines>,
     }
 }
 
-/// Of a citation of the whole text.
-fn whole(file: &File, version: u64) -> Markup {
+/// For a citation of the whole text.
+fn stale_whole_text(file: &File, version: u64) -> Markup {
     let page = super::address(&file.id);
     html! {
         div.notice { p { strong { "The text has changed since it was cited." } " As it was: " a href={ (page) "/versions/" (version) } { "version " (version) } "." } }
     }
 }
 
-fn some(text: &str, lines: Lines) -> Vec<&str> {
+fn truncated(text: &str, lines: Lines) -> Vec<&str> {
     let count = (lines.last + 1 - lines.first).min(MOST_LINES);
     text.lines().skip(lines.first - 1).take(count).collect()
 }

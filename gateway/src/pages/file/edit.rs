@@ -1,4 +1,4 @@
-//! `/file/{id}/edit`: the text in a field, and beside it what becomes of it.
+//! `/file/{id}/edit`: the editor with a preview beside it.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{FileType, Permission};
@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::{address, endings, is_markdown, page};
 use crate::answers::File;
 use crate::error::Error;
 use crate::extract::Query;
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::form::Form;
 use crate::pages::reading::parts;
 use crate::pages::text::{self, Lines, Relative, Style, problems};
@@ -20,43 +20,43 @@ use crate::pages::visitor::Here;
 use crate::pages::{Answer, folders, palette, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// A larger text is edited in parts: browsers take minutes for so many lines in one field.
+/// Larger texts are edited in parts: browsers take minutes for so many lines in one text area.
 pub(super) const MOST_BYTES: usize = 700_000;
-/// So much is shown beside the field from the start; editor.js asks for no more either.
+/// Limit of the initial preview, the same as in editor.js.
 const MOST_PREVIEWED: usize = 200_000;
-/// A field with more lines takes a browser minutes to lay out, however short they are.
+/// A text area with more lines takes a browser minutes to lay out, however short they are.
 const MOST_LINES: usize = 20_000;
 
-/// Where the editor begins.
+/// Where the editor starts.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     line: Option<String>,
-    /// What is to be asked again once the text is mended.
+    /// What to ask again once the text is saved.
     ask: Option<String>,
 }
 
-/// What stands in the editor.
+/// The state of the editor.
 #[derive(Debug, Default)]
 pub(super) struct Draft<'a> {
     pub(super) text: &'a str,
-    /// Of the text that it was begun with.
+    /// The hash of the base text.
     pub(super) hash: &'a str,
-    /// The lines of that text which it replaces; all of them when absent.
+    /// The lines of the base text that it replaces; all of them if absent.
     pub(super) lines: Option<Lines>,
-    /// What is said above it.
+    /// The message above it.
     pub(super) told: Markup,
-    /// Whether it is one that a person put together from two: drafts of the browser stay away from it.
+    /// Whether a person merged it from two texts: the browser's autosaved drafts do not apply to it.
     pub(super) is_merged: bool,
-    /// What is shown beside it.
+    /// The preview beside it.
     pub(super) preview: Markup,
     /// What may be asked again once it is saved.
     pub(super) ask: Option<AskAgain>,
 }
 
-pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -76,7 +76,7 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
     let line = looking.line.as_deref().and_then(|line| line.parse().ok()).unwrap_or(1);
     let part = parts::around(content, line);
     let at_line =
-        |line: usize| asking::carried(&format!("{}/edit?line={line}", address(at.id)), draft.ask.as_ref());
+        |line: usize| ask_again::carried(&format!("{}/edit?line={line}", address(at.id)), draft.ask.as_ref());
     let told = html! {
         p.notice { "The file is large, so it is edited in parts: these are lines " (words::grouped(part.lines.first as u64)) "–" (words::grouped(part.lines.last as u64)) " of " (words::grouped(part.total as u64)) "." }
         nav.pages aria-label="Pages" {
@@ -88,8 +88,8 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
     show_draft(&at, &file, draft, Status::Fine).await
 }
 
-/// `POST /file/{id}/preview`: the editor as it is, with the preview beside it.
-pub(super) async fn preview(at: At, form: Form) -> Answer {
+/// `POST /file/{id}/preview`: the editor with an updated preview.
+pub(super) async fn preview(at: LocatedFile, form: Form) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -98,13 +98,13 @@ pub(super) async fn preview(at: At, form: Form) -> Answer {
     let typed = endings::plain(form.text("content"));
     let lines = Lines::parse(form.text("part"));
     let preview = previewed(&file, &typed, lines);
-    let ask = AskAgain::parse(form.text(asking::NAME));
+    let ask = AskAgain::parse(form.text(ask_again::NAME));
     let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ask, ..Draft::default() };
     show_draft(&at, &file, draft, Status::Fine).await
 }
 
 /// Checks that the visitor may write.
-pub(super) fn may_edit(at: &At) -> Result<(), Error> {
+pub(super) fn may_edit(at: &LocatedFile) -> Result<(), Error> {
     if at.visitor.may(Permission::Write) {
         return Ok(());
     }
@@ -114,15 +114,15 @@ pub(super) fn may_edit(at: &At) -> Result<(), Error> {
     Err(Problem::forbidden(message).into())
 }
 
-/// How the page is answered.
+/// The status of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
     Fine,
-    /// The draft has to be put right.
+    /// The draft has to be corrected.
     Wrong,
 }
 
-pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: Status) -> Answer {
+pub(super) async fn show_draft(at: &LocatedFile, file: &File, draft: Draft<'_>, status: Status) -> Answer {
     let tree = folders::Tree::of(&at.visitor.context()?).await?;
     let base = address(at.id);
     let body = html! {
@@ -133,7 +133,7 @@ pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: S
                 @if let Some(ask) = &draft.ask { (ask.field()) }
                 @if let Some(lines) = draft.lines { input type="hidden" name="part" value=(lines); }
                 label for="content" { "Text" }
-                // A browser leaves out the first line break.
+                // Browsers drop a leading line break.
                 div.writing {
                     textarea #content name="content" rows="24" dir="auto" spellcheck="false" autocomplete="off" { "\n" (draft.text) }
                     @if is_markdown(file) { (links(at.visitor.here()?)) }
@@ -144,7 +144,7 @@ pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: S
                     @if status == Status::Wrong { button type="submit" name="anyway" value="yes" { "Save anyway" } }
                     button type="submit" formaction={ (base) "/preview" } data-swap="#preview" { "Preview" }
                     button type="submit" formaction={ (base) "/check" } data-swap="#preview" { "Check golden questions" }
-                    a.button href=(asking::carried(&base, draft.ask.as_ref())) { "Cancel" }
+                    a.button href=(ask_again::carried(&base, draft.ask.as_ref())) { "Cancel" }
                 }
             }
             section #preview aria-label="Preview" { (draft.preview) }
@@ -155,7 +155,7 @@ pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: S
     Ok(page.show(&at.visitor, &body))
 }
 
-/// Where editor.js offers files for a link that is begun with `[[`.
+/// The data for editor.js's file completion after `[[`.
 fn links(here: &Here) -> Markup {
     html! {
         ul #links .offers role="listbox" aria-label="Files to link to" data-names=(palette::address(here)) hidden
@@ -165,7 +165,7 @@ fn links(here: &Here) -> Markup {
     }
 }
 
-/// What a text becomes, or what is wrong with it.
+/// The rendered preview, or what is wrong with the text.
 fn previewed(file: &File, typed: &str, lines: Option<Lines>) -> Markup {
     if is_markdown(file) {
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -190,7 +190,7 @@ fn previewed(file: &File, typed: &str, lines: Option<Lines>) -> Markup {
     }
 }
 
-/// What programs that read a text will stumble over, and in which line; it is stored all the same.
+/// A warning about a syntax error, with its line; the text is saved all the same.
 pub(super) fn warning(file: &File, text: &str) -> Option<String> {
     match FileType::from_number(file.file_type) {
         Some(FileType::Markdown) => problems::of_front_matter(text),
@@ -199,7 +199,7 @@ pub(super) fn warning(file: &File, text: &str) -> Option<String> {
     }
 }
 
-/// Why a text is not what its type says, and in which line.
+/// The syntax error of a text of its type, with its line.
 pub(super) fn problem(file: &File, text: &str) -> Option<String> {
     if FileType::from_number(file.file_type) != Some(FileType::Json) {
         return None;

@@ -1,10 +1,10 @@
-//! Ends of lines. A browser sends every end of a line in a text field as CR LF, whatever the text had; what was not changed is
-//! to stay as it was, byte for byte.
+//! Line endings. Browsers submit every line break of a text area as CR LF, whatever the text had; unchanged lines
+//! must stay byte-identical.
 
 use crate::pages::text::compare;
 
-/// A text as it was typed, with the ends of lines that the text had before where these lines are the same.
-pub(super) fn kept(before: &str, typed: &str) -> String {
+/// A typed text, with the original line endings of unchanged lines.
+pub(super) fn restore_endings(before: &str, typed: &str) -> String {
     let typed = plain(typed);
     if !before.contains('\r') {
         return typed;
@@ -29,12 +29,12 @@ pub(super) fn kept(before: &str, typed: &str) -> String {
     text
 }
 
-/// The text with LF at the ends of lines, as a text field shows it.
+/// The text with LF line endings, as in a text area.
 pub(super) fn plain(text: &str) -> String {
     if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text.to_owned() }
 }
 
-/// The lines with their ends: LF, CR LF, or CR.
+/// The lines with their endings: LF, CR LF, or CR.
 fn lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -51,7 +51,7 @@ fn lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// The end that most lines have.
+/// The most frequent line ending.
 fn usual(lines: &[&str]) -> &'static str {
     let count = |end: &str| lines.iter().filter(|line| line.ends_with(end)).count();
     let with_both = count("\r\n");
@@ -70,23 +70,23 @@ mod tests {
 
     use super::*;
 
-    /// What a browser sends of a text that nobody touched.
+    /// An unedited text as a browser submits it.
     fn sent(text: &str) -> String {
         plain(text).replace('\n', "\r\n")
     }
 
     #[test]
     fn lines_that_are_new_end_as_the_others_do() {
-        assert_eq!(kept("a\r\nb\r\n", "a\r\nx\r\nb\r\n"), "a\r\nx\r\nb\r\n");
-        assert_eq!(kept("a\nb\n", "a\r\nx\r\nb\r\n"), "a\nx\nb\n");
-        assert_eq!(kept("", "a\r\n"), "a\n");
-        assert_eq!(kept("a\rb\rc\r", "a\r\nb\r\nd\r\n"), "a\rb\rd\r");
+        assert_eq!(restore_endings("a\r\nb\r\n", "a\r\nx\r\nb\r\n"), "a\r\nx\r\nb\r\n");
+        assert_eq!(restore_endings("a\nb\n", "a\r\nx\r\nb\r\n"), "a\nx\nb\n");
+        assert_eq!(restore_endings("", "a\r\n"), "a\n");
+        assert_eq!(restore_endings("a\rb\rc\r", "a\r\nb\r\nd\r\n"), "a\rb\rd\r");
     }
 
     proptest! {
         #[test]
         fn what_nobody_touched_stays_as_it_was(text in "(a|b|\\r\\n|\\n|\\r| ){0,30}") {
-            prop_assert_eq!(kept(&text, &sent(&text)), text);
+            prop_assert_eq!(restore_endings(&text, &sent(&text)), text);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! `GET /file/{id}/index`: whether searches find the file as it is now. The page of the file loads its badge from here.
+//! `GET /file/{id}/index`: the badge with the index status of a file, loaded by the file's page.
 
 use cairn_proto::domain::{DocumentKind, DocumentState};
 use maud::{Markup, html};
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::{address, page};
 use crate::answers::DocumentStatus;
 use crate::operations::document_status;
@@ -11,12 +11,12 @@ use crate::operations::search::Freshness;
 use crate::pages::parts as part;
 use crate::pages::{Answer, folders, words};
 
-/// Where the badge is, and is loaded from.
+/// The badge's own URL.
 fn own(id: impl std::fmt::Display) -> String {
     format!("{}/index", address(id))
 }
 
-pub(super) async fn show(at: At) -> Answer {
+pub(super) async fn show(at: LocatedFile) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -30,7 +30,7 @@ pub(super) async fn show(at: At) -> Answer {
         @match &status {
             Err(problem) => {
                 p { span #searchable { (part::badge(part::Tone::Plain, "The index does not answer")) } }
-                p { (words::told(problem)) }
+                p { (words::describe(problem)) }
             }
             Ok(status) => {
                 p { (badge(&file.id, status)) }
@@ -51,19 +51,19 @@ pub(super) async fn show(at: At) -> Answer {
     Ok(page(&at, &file, &tree)?.show(&at.visitor, &body))
 }
 
-/// Where the page of a file shows the badge; without a script it is a link.
+/// The placeholder of the badge on the file's page; without scripts it is a link.
 pub(super) fn place(id: &str) -> Markup {
     html! { span #searchable data-load=(own(id)) { a href=(own(id)) { "Is it searchable?" } } }
 }
 
-/// Asked for again until it no longer waits.
+/// Polls until the status is final.
 fn badge(id: &str, status: &DocumentStatus) -> Markup {
     let (tone, word) = in_index(state(status));
     let waits = matches!(state(status), DocumentState::Behind | DocumentState::WordsOnly);
     html! { span #searchable data-poll=[waits.then(|| own(id))] { a href=(own(id)) { (part::badge(tone, word)) } } }
 }
 
-/// How the index stands to a file, in a word or two.
+/// The label of an index status.
 pub(in crate::pages) const fn in_index(state: DocumentState) -> (part::Tone, &'static str) {
     match state {
         DocumentState::Searchable => (part::Tone::Ok, "Searchable"),

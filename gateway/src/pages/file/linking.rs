@@ -1,5 +1,5 @@
-//! Files whose texts link to a file: by its name in double brackets, or by its path or its address in a Markdown link. They are
-//! found as `grep` finds them, so a link that only looks like one is told too, with its line.
+//! Backlinks: files whose texts link to a file, by its name in double brackets or by its path or URL in a Markdown
+//! link. They are found with `grep`, so false positives are possible; each is shown with its line.
 
 use std::time::Duration;
 
@@ -15,20 +15,20 @@ use crate::operations::Context;
 use crate::operations::browse::{self, ExecuteScript};
 use crate::pages::{form, parts as part, search};
 
-/// The page does not wait longer: a workspace may hold a lot of text.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// As long as a script may be.
+/// A time limit for the page: a workspace may hold a lot of text.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// The limit of a script.
 const MAX_SCRIPT_BYTES: usize = 16_384;
 
-/// Looks for them.
+/// Finds the backlinks.
 pub(super) async fn to(context: &Context, file: &File) -> Result<ScriptAnswer, Problem> {
     let input = form::input::<ExecuteScript>(json!({"script": script(file)}))?;
     let late =
-        |_| Problem::unavailable("the texts of this workspace were not looked through in time", PATIENCE);
-    timeout(PATIENCE, browse::execute(context, input)).await.map_err(late)?
+        |_| Problem::unavailable("the texts of this workspace were not looked through in time", TIMEOUT);
+    timeout(TIMEOUT, browse::execute(context, input)).await.map_err(late)?
 }
 
-/// The lines that link, one of each file.
+/// The script that finds linking lines, one per file.
 fn script(file: &File) -> String {
     let stem = file.name.rsplit_once('.').map_or(file.name.as_str(), |(stem, _)| stem);
     let plain =
@@ -40,7 +40,7 @@ fn script(file: &File) -> String {
     let mut script = format!("grep -rniF -m 1 -e {}", quoted(&address(&file.id)));
     for pattern in plain.chain(by_path) {
         let more = format!(" -e {}", quoted(&pattern));
-        // A name may be so long that not every way to write it fits.
+        // A name may be so long that not all spellings fit.
         if script.len() + more.len() < MAX_SCRIPT_BYTES - 16 {
             script.push_str(&more);
         }
@@ -49,7 +49,7 @@ fn script(file: &File) -> String {
     script
 }
 
-/// A text as one word of the shell. Line ends stand in no name.
+/// Quotes a text as a single shell word. Names contain no line breaks.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace(char::is_control, " ").replace('\'', r"'\''"))
 }
@@ -60,7 +60,7 @@ pub(super) fn show(found: &Result<ScriptAnswer, Problem>, file: &str, again: &st
         Err(problem) => return part::failed(problem, again),
     };
     let linking: Vec<_> = answer.citations.iter().filter(|citation| citation.id != file).collect();
-    // Having found nothing is a failure to grep, and no word about it; whatever else goes wrong is said.
+    // grep exits with failure when nothing is found; any other failure is reported.
     let is_cut = answer.truncated || answer.uncited.is_some() || (answer.failed && !answer.output.is_empty());
     html! {
         @if linking.is_empty() && !is_cut { p.quiet { "No other file links to it." } }

@@ -1,4 +1,4 @@
-//! Two texts in one, for a person to choose from: what both have stands once, what is different stands twice between marks.
+//! Merges two texts for manual conflict resolution: common lines once, differing ones between conflict markers.
 
 use crate::pages::text::compare;
 
@@ -6,7 +6,7 @@ const THEIRS: &str = "<<<<<<< theirs\n";
 const MIDDLE: &str = "=======\n";
 const MINE: &str = ">>>>>>> mine\n";
 
-/// Both texts.
+/// The merged text with conflict markers.
 pub(super) fn merged(theirs: &str, mine: &str) -> String {
     let mut text = String::with_capacity(theirs.len() + mine.len());
     for (is_same, theirs, mine) in compare(theirs, mine).parts() {
@@ -23,7 +23,7 @@ pub(super) fn merged(theirs: &str, mine: &str) -> String {
     text
 }
 
-/// Adds whole lines: a mark stands on a line of its own.
+/// Adds whole lines: a marker needs a line of its own.
 fn add(text: &mut String, lines: &[&str]) {
     text.extend(lines.iter().copied());
     if lines.last().is_some_and(|line| !line.ends_with('\n')) {

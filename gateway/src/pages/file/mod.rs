@@ -1,4 +1,4 @@
-//! The page of a file: to read, its source, its changes, its uses; and what can be done with it.
+//! The pages of a file: text, source, versions, uses; and its actions.
 
 mod at;
 mod changes;
@@ -19,8 +19,8 @@ use http::{HeaderValue, header};
 use maud::{Markup, html};
 use serde_json::json;
 
-use self::at::{At, Found};
-use super::asking::{self, AskAgain};
+use self::at::{Found, LocatedFile};
+use super::ask_again::{self, AskAgain};
 use super::form::{self, Form};
 use super::frame::Page;
 use super::notice::Notice;
@@ -59,7 +59,7 @@ pub(super) fn routes() -> Routes {
         .post(PERSON, "/file/{id}/versions/{version}/restore", version::restore)
 }
 
-/// The views of a file, as the query names them.
+/// The views of a file, by their query value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum View {
     Read,
@@ -93,12 +93,12 @@ fn tabs(visitor: &Visitor, id: &str, current: Option<View>) -> Markup {
 }
 
 /// The frame of every page about a file.
-fn page<'a>(at: &At, file: &'a File, tree: &folders::Tree) -> Result<Page<'a>, Error> {
+fn page<'a>(at: &LocatedFile, file: &'a File, tree: &folders::Tree) -> Result<Page<'a>, Error> {
     let crumbs = tree.crumbs(at.visitor.here()?.id, file.folder_id.as_deref());
     Ok(Page::new(&file.name).heading(html! { bdi { (file.name) } }).crumbs(crumbs))
 }
 
-/// The forms behind buttons, as far as the visitor's role goes.
+/// The forms of the actions that the visitor's role allows.
 fn forms<'a>(
     visitor: &Visitor,
     file: &'a File,
@@ -139,10 +139,10 @@ fn forms<'a>(
     forms
 }
 
-/// What can be done with a file, as far as the visitor's role goes.
+/// The buttons of the actions that the visitor's role allows.
 fn actions(visitor: &Visitor, file: &File, forms: &Popovers<'_>, ask: Option<&AskAgain>) -> Markup {
     let base = address(&file.id);
-    let edit = asking::carried(&format!("{base}/edit"), ask);
+    let edit = ask_again::carried(&format!("{base}/edit"), ask);
     html! {
         @if visitor.may(Permission::Write) { a.button href=(edit) data-key="e" { "Edit" } }
         (forms.buttons())
@@ -154,7 +154,7 @@ fn actions(visitor: &Visitor, file: &File, forms: &Popovers<'_>, ask: Option<&As
     }
 }
 
-/// How the lines of a file are coloured.
+/// The language for syntax highlighting.
 fn language(file: &File) -> Language {
     match FileType::from_number(file.file_type).unwrap_or_default() {
         FileType::Markdown => Language::Markdown,
@@ -168,8 +168,8 @@ fn is_markdown(file: &File) -> bool {
     FileType::from_number(file.file_type) == Some(FileType::Markdown)
 }
 
-/// `GET /file/{id}/download`: the text as it is.
-async fn download(at: At) -> Answer {
+/// `GET /file/{id}/download`: the raw text.
+async fn download(at: LocatedFile) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -187,24 +187,29 @@ async fn download(at: At) -> Answer {
 }
 
 /// `POST /file/{id}/rename`.
-async fn rename(at: At, form: Form) -> Answer {
+async fn rename(at: LocatedFile, form: Form) -> Answer {
     change(at, ("rename", &form), json!({"name": form.trimmed("name")}), &Notice::Renamed).await
 }
 
 /// `POST /file/{id}/move`.
-async fn move_to(at: At, form: Form) -> Answer {
+async fn move_to(at: LocatedFile, form: Form) -> Answer {
     let folder = form.trimmed("folder");
     let folder = (!folder.is_empty()).then_some(folder);
     change(at, ("move", &form), json!({"folderId": folder}), &Notice::Saved).await
 }
 
 /// `POST /file/{id}/tags`.
-async fn tag(at: At, form: Form) -> Answer {
+async fn tag(at: LocatedFile, form: Form) -> Answer {
     change(at, ("tag", &form), json!({"tags": folders::tags(form.text("tags"))}), &Notice::Saved).await
 }
 
-/// Changes the file as a form says: which one of the page, and its fields.
-async fn change(at: At, (of, form): (&str, &Form), fields: serde_json::Value, notice: &Notice) -> Answer {
+/// Applies a form's change to the file.
+async fn change(
+    at: LocatedFile,
+    (of, form): (&str, &Form),
+    fields: serde_json::Value,
+    notice: &Notice,
+) -> Answer {
     let context = at.visitor.context()?;
     let changed = match form::input::<UpdateFile>(fields) {
         Ok(input) => files::update(&context, at.id, input, Vec::new()).await,
@@ -220,8 +225,8 @@ async fn change(at: At, (of, form): (&str, &Form), fields: serde_json::Value, no
     }
 }
 
-/// `POST /file/{id}/delete`: into the trash, with Undo on the page that follows.
-async fn delete(at: At) -> Answer {
+/// `POST /file/{id}/delete`: moves to trash, with Undo on the next page.
+async fn delete(at: LocatedFile) -> Answer {
     let context = at.visitor.context()?;
     let file = files::get(&context, at.id).await?;
     files::delete(&context, at.id).await?;
@@ -230,7 +235,7 @@ async fn delete(at: At) -> Answer {
 }
 
 /// `POST /file/{id}/restore`.
-async fn restore(at: At) -> Answer {
+async fn restore(at: LocatedFile) -> Answer {
     let person = &at.visitor.person;
     trash::restore(&person.upstreams, &person.call, TrashKind::File, at.id.to_string()).await?;
     Ok(at.visitor.done(&address(at.id), &Notice::Restored))

@@ -1,16 +1,16 @@
-//! `GET /file/{id}`: the text rendered or as it was typed, and the other views.
+//! `GET /file/{id}`: the text, rendered or as source, and the other views.
 
 use cairn_proto::domain::Permission;
 use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::cited::{self, Cited};
 use super::{View, actions, address, changes, edit, forms, index, language, page, tabs, uses};
 use crate::answers::File;
 use crate::extract::Query;
-use crate::pages::asking::AskAgain;
+use crate::pages::ask_again::AskAgain;
 use crate::pages::notice::Notice;
 use crate::pages::parts as part;
 use crate::pages::popover::Refused;
@@ -19,43 +19,48 @@ use crate::pages::text::Relative;
 use crate::pages::{Answer, folders, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// What of a file is looked at.
+/// The view of a file.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     view: Option<String>,
-    /// The cited lines, and the hash of the text that they were counted in.
+    /// The cited lines, and the hash of the text they refer to.
     lines: Option<String>,
     hash: Option<String>,
-    /// What is to be asked again once the text is mended.
+    /// What to ask again once the text is saved.
     ask: Option<String>,
-    /// The words of then, for when no version with them is kept.
+    /// The cited words, in case no version with them is kept.
     quote: Option<String>,
-    /// A line of the part that is wanted of a large text.
+    /// A line within the requested part of a large text.
     line: Option<String>,
-    /// The marks of the pages of a list up to this one.
+    /// The page tokens of a list up to this page.
     #[serde(default)]
     from: Vec<String>,
 }
 
-pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> Answer {
     match at.file().await? {
-        Found::Live(file) => shown(&at, &file, looking, None).await,
+        Found::Live(file) => show_page(&at, &file, looking, None).await,
         Found::Elsewhere(response) => Ok(response),
     }
 }
 
-/// The page again, with what was wrong with a form on it.
-pub(super) async fn failed(at: &At, refused: Refused<'_>) -> Answer {
+/// The page again, with the error of a form.
+pub(super) async fn failed(at: &LocatedFile, refused: Refused<'_>) -> Answer {
     match at.file().await? {
-        Found::Live(file) => shown(at, &file, Looking::default(), Some(refused)).await,
+        Found::Live(file) => show_page(at, &file, PageQuery::default(), Some(refused)).await,
         Found::Elsewhere(response) => Ok(response),
     }
 }
 
-async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'_>>) -> Answer {
+async fn show_page(
+    at: &LocatedFile,
+    file: &File,
+    looking: PageQuery,
+    refused: Option<Refused<'_>>,
+) -> Answer {
     let context = at.visitor.context()?;
     let view = View::of(looking.view.as_deref().unwrap_or_default());
     let seen_as = at.visitor.seen_as().map(|seen| seen.id.as_str());
@@ -72,7 +77,7 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
     };
     let labels = [("name", "Name"), ("tags", "Tags"), ("folder", "Folder")];
     let forms = forms(&at.visitor, file, &tree, refused);
-    // It follows its own changes, and the index, which says when they can be found.
+    // The page is live-updated by changes of the file, and by the index status.
     let follows = format!("change:{} changes index", file.id);
     let body = html! {
         (part::summary(refused.map(|refused| refused.problem), &labels))
@@ -91,8 +96,8 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
     Ok(page.show(&at.visitor, &body))
 }
 
-/// What programs stumble over in the text, for those who may mend it.
-fn warning(at: &At, file: &File) -> Markup {
+/// The warning about a syntax error, for those who may edit.
+fn warning(at: &LocatedFile, file: &File) -> Markup {
     let told = at.visitor.may(Permission::Write).then_some(file.content.as_deref()).flatten();
     let told = told.and_then(|text| edit::warning(file, text));
     html! { @if let Some(told) = told { p.notice { (told) } } }
@@ -110,7 +115,7 @@ fn facts(file: &File) -> Markup {
     }
 }
 
-fn reading(at: &At, file: &File, view: View, looking: &Looking, cited: &Cited) -> Markup {
+fn reading(at: &LocatedFile, file: &File, view: View, looking: &PageQuery, cited: &Cited) -> Markup {
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let page = address(&file.id);
     let reading = Reading {

@@ -1,24 +1,23 @@
-//! `POST /file/{id}/edit`: stores a text as it was typed. When somebody else was faster, nothing is stored, and both texts are
-//! shown.
+//! `POST /file/{id}/edit`: saves a text. On a conflict nothing is saved, and both texts are shown.
 
 use cairn_chassis::status::{Problem, Reason};
 use http::StatusCode;
 use maud::html;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::edit::{self, Draft, MOST_BYTES, Status};
 use super::{address, cited, endings, merge, page};
 use crate::answers::File;
 use crate::error::Error;
 use crate::operations::files::{self, UpdateFile};
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::form::Form;
 use crate::pages::notice::Notice;
 use crate::pages::reading::parts;
 use crate::pages::text::{Lines, compare};
 use crate::pages::{Answer, folders, golden, parts as part};
 
-pub(super) async fn save(at: At, form: Form) -> Answer {
+pub(super) async fn save(at: LocatedFile, form: Form) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -39,7 +38,7 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
     {
         let told = html! { div.problem role="alert" { p { (problem) " It is not saved yet." } } };
         let typed = endings::plain(form.text("content"));
-        let ask = asked(&form);
+        let ask = ask_again(&form);
         let draft = Draft { text: &typed, hash: &file.content_hash, lines, told, ask, ..Draft::default() };
         return edit::show_draft(&at, &file, draft, Status::Wrong).await;
     }
@@ -48,8 +47,8 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
     match files::update(&context, at.id, input, vec![file.content_hash.clone()]).await {
         Ok(written) => {
             let notice = if edit::warning(&file, &text).is_some() { Notice::SavedOdd } else { Notice::Saved };
-            let ask = asked(&form);
-            let to = match ask.as_ref().filter(|_| asking::is_wanted(&form)) {
+            let ask = ask_again(&form);
+            let to = match ask.as_ref().filter(|_| ask_again::is_wanted(&form)) {
                 Some(ask) => ask.address(at.visitor.here()?.id, written.change),
                 None => to(&at, lines, ask.as_ref()),
             };
@@ -63,8 +62,8 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
     }
 }
 
-/// `POST /file/{id}/check`: the editor as it is, with what the text in it would do to the golden questions beside it.
-pub(super) async fn check(at: At, form: Form) -> Answer {
+/// `POST /file/{id}/check`: the editor, with the golden questions' results for its text beside it.
+pub(super) async fn check(at: LocatedFile, form: Form) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -78,54 +77,54 @@ pub(super) async fn check(at: At, form: Form) -> Answer {
     };
     let preview = golden::effects(&at.visitor, file.id.clone(), text).await;
     let typed = endings::plain(form.text("content"));
-    let ask = asked(&form);
+    let ask = ask_again(&form);
     let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ask, ..Draft::default() };
     edit::show_draft(&at, &file, draft, Status::Fine).await
 }
 
-/// What led to the file, and can be asked again.
-fn asked(form: &Form) -> Option<AskAgain> {
-    AskAgain::parse(form.text(asking::NAME))
+/// What led to the file and can be asked again.
+fn ask_again(form: &Form) -> Option<AskAgain> {
+    AskAgain::parse(form.text(ask_again::NAME))
 }
 
-/// Where the page goes on.
-fn to(at: &At, lines: Option<Lines>, ask: Option<&AskAgain>) -> String {
+/// The next page.
+fn to(at: &LocatedFile, lines: Option<Lines>, ask: Option<&AskAgain>) -> String {
     let page = match lines {
         Some(lines) => format!("{}?line={}", address(at.id), lines.first),
         None => address(at.id),
     };
-    asking::carried(&page, ask)
+    ask_again::carried(&page, ask)
 }
 
-/// The whole text as it was typed, with the ends of lines that it had.
+/// The whole text as typed, with its original line endings.
 fn typed(before: &str, typed: &str, lines: Option<Lines>) -> String {
     match lines {
-        None => endings::kept(before, typed),
+        None => endings::restore_endings(before, typed),
         Some(lines) => {
             let part = parts::around(before, lines.first);
-            let kept = endings::kept(part.text, typed);
+            let kept = endings::restore_endings(part.text, typed);
             parts::replaced(before, lines, &kept)
         }
     }
 }
 
-/// What the visitor wants the text to be, who began with another one than there is now.
-async fn mine_of(at: &At, now: &str, form: &Form, lines: Option<Lines>) -> Result<String, Error> {
+/// The visitor's text, when it is based on an older one than the current.
+async fn mine_of(at: &LocatedFile, now: &str, form: &Form, lines: Option<Lines>) -> Result<String, Error> {
     let context = at.visitor.context()?;
     let begun = cited::version_of(&context, at.id, form.text("hash")).await?;
     Ok(match (begun, lines) {
         (Some((_, begun)), lines) => typed(&begun, form.text("content"), lines),
         (None, None) => typed(now, form.text("content"), None),
-        // Nobody knows what was around it.
+        // The context of the edited lines is unknown.
         (None, Some(_)) => endings::plain(form.text("content")),
     })
 }
 
-/// Both texts, and the three ways out.
-async fn conflict(at: &At, file: &File, mine: &str, form: &Form) -> Answer {
+/// The conflict page: both texts, and the three resolutions.
+async fn conflict(at: &LocatedFile, file: &File, mine: &str, form: &Form) -> Answer {
     let tree = folders::Tree::of(&at.visitor.context()?).await?;
     let theirs = file.content.as_deref().unwrap_or_default();
-    let (base, ask) = (address(at.id), asked(form));
+    let (base, ask) = (address(at.id), ask_again(form));
     let body = html! {
         div.problem role="alert" {
             p { "Somebody else changed this file meanwhile. Nothing of yours is stored yet, and nothing is lost." }
@@ -136,11 +135,11 @@ async fn conflict(at: &At, file: &File, mine: &str, form: &Form) -> Answer {
                 textarea name="content" hidden aria-label="Your text" { "\n" (mine) }
                 input type="hidden" name="anyway" value="yes";
                 @if let Some(ask) = &ask { (ask.field()) }
-                @if asking::is_wanted(form) { input type="hidden" name="again" value="yes"; }
+                @if ask_again::is_wanted(form) { input type="hidden" name="again" value="yes"; }
                 button type="submit" { "Keep mine" }
                 @if mine.len().max(theirs.len()) <= MOST_BYTES { button type="submit" name="then" value="merge" { "Edit both" } }
             }
-            a.button href=(asking::carried(&base, ask.as_ref())) { "Keep theirs" }
+            a.button href=(ask_again::carried(&base, ask.as_ref())) { "Keep theirs" }
         }
         h2 { "From theirs to yours" }
         (compare(theirs, mine).markup())
@@ -149,22 +148,28 @@ async fn conflict(at: &At, file: &File, mine: &str, form: &Form) -> Answer {
     Ok(page.show(&at.visitor, &body))
 }
 
-/// The editor with both texts in it.
-async fn edit_both(at: &At, file: &File, form: &Form) -> Answer {
+/// The editor with both texts merged.
+async fn edit_both(at: &LocatedFile, file: &File, form: &Form) -> Answer {
     let theirs = endings::plain(file.content.as_deref().unwrap_or_default());
     let text = merge::merged(&theirs, &endings::plain(form.text("content")));
     let told = html! { p.notice { "What is different stands twice: first theirs, then yours. Take out what is not to stay, and the marks." } };
-    let ask = asked(form);
+    let ask = ask_again(form);
     let draft =
         Draft { text: &text, hash: &file.content_hash, told, is_merged: true, ask, ..Draft::default() };
     edit::show_draft(at, file, draft, Status::Fine).await
 }
 
-/// The editor again, with why nothing was stored.
-async fn refused(at: &At, file: &File, form: &Form, lines: Option<Lines>, problem: &Problem) -> Answer {
+/// The editor again, with the reason why nothing was saved.
+async fn refused(
+    at: &LocatedFile,
+    file: &File,
+    form: &Form,
+    lines: Option<Lines>,
+    problem: &Problem,
+) -> Answer {
     let told = part::summary(Some(problem), &[("content", "Text")]);
     let typed = endings::plain(form.text("content"));
-    let ask = asked(form);
+    let ask = ask_again(form);
     let draft = Draft { text: &typed, hash: form.text("hash"), lines, told, ask, ..Draft::default() };
     edit::show_draft(at, file, draft, Status::Wrong).await
 }

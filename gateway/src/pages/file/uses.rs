@@ -1,25 +1,25 @@
-//! Where a file is used: how often searches returned it, memories that hold it, records that name it, files that link to it or
-//! mean nearly the same. A part that fails leaves the others.
+//! Where a file is used: search statistics, memories that contain it, records that reference it, backlinks and
+//! similar files. A part that fails does not affect the others.
 
 use cairn_chassis::status::Problem;
 use maud::{Markup, html};
 
-use super::at::At;
+use super::at::LocatedFile;
 use super::{address, linking};
 use crate::answers::{Backlink, File, Freshness as Used, Member, Memory, RelatedFile, RelatedFiles};
 use crate::operations::search::Freshness;
 use crate::operations::{Context, Page, Paging, analytics, memories, records, related};
 use crate::pages::{folders, parts as part, places, words};
 
-const MOST: u32 = 100;
-/// How far back searches are counted.
+const MAX_ITEMS: u32 = 100;
+/// The period of the search statistics.
 const DAYS: u32 = 30;
 
-pub(super) async fn show(context: &Context, at: &At, file: &File, tree: &folders::Tree) -> Markup {
-    let paging = Paging { limit: Some(MOST), cursor: None };
+pub(super) async fn show(context: &Context, at: &LocatedFile, file: &File, tree: &folders::Tree) -> Markup {
+    let paging = Paging { limit: Some(MAX_ITEMS), cursor: None };
     let (used, memories, records, linking, related) = tokio::join!(
         used(at),
-        // As many as a service gives at once; nobody has more.
+        // A service's maximum page; nobody has more.
         memories::list(context, Paging::default()),
         records::backlinks(context, at.id, paging),
         linking::to(context, file),
@@ -39,8 +39,8 @@ pub(super) async fn show(context: &Context, at: &At, file: &File, tree: &folders
     }
 }
 
-/// What searches returned of late, which owners and admins may see; not while they look as somebody else.
-async fn used(at: &At) -> Option<Result<Used, Problem>> {
+/// Search statistics, for owners and admins; not while they look as a token.
+async fn used(at: &LocatedFile) -> Option<Result<Used, Problem>> {
     if !at.visitor.manages() || at.visitor.seen_as().is_some() {
         return None;
     }
@@ -63,7 +63,7 @@ fn of_searches(used: &Result<Used, Problem>, file: &str, again: &str) -> Markup 
     }
 }
 
-/// Those that hold the file itself, or one of the folders that it stands in.
+/// Memories that contain the file itself or one of its ancestor folders.
 fn of_memories(memories: &Result<Page<Memory>, Problem>, file: &str, above: &[&str], again: &str) -> Markup {
     let memories = match memories {
         Err(problem) => return part::failed(problem, again),

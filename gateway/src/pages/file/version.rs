@@ -1,4 +1,4 @@
-//! `/file/{id}/versions/{version}`: what a version changed, its text, and making it the text again.
+//! `/file/{id}/versions/{version}`: the diff of a version, its text, and restoring it.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use cairn_chassis::status::{Problem, Reason};
@@ -8,7 +8,7 @@ use maud::html;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedFile};
 use super::{address, changes, language, page, tabs};
 use crate::app::App;
 use crate::error::Error;
@@ -20,18 +20,18 @@ use crate::pages::text::{Lines, compare};
 use crate::pages::{Answer, folders, reading, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// What of a version is looked at.
+/// The view of a version.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
-    /// `now`: what has changed since; `text`: the text; else what changed with it.
+pub(super) struct PageQuery {
+    /// `now`: the diff to the current text; `text`: the text; else the diff to the previous version.
     show: Option<String>,
     lines: Option<String>,
 }
 
-/// The number of a version in the path.
+/// The version number in the path.
 pub(super) struct Number(u64);
 
 impl FromRequestParts<App> for Number {
@@ -46,7 +46,11 @@ impl FromRequestParts<App> for Number {
     }
 }
 
-pub(super) async fn show(at: At, Number(number): Number, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(
+    at: LocatedFile,
+    Number(number): Number,
+    Query(looking): Query<PageQuery>,
+) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
@@ -96,16 +100,16 @@ pub(super) async fn show(at: At, Number(number): Number, Query(looking): Query<L
     Ok(page(&at, &file, &tree)?.show(&at.visitor, &body))
 }
 
-/// The versions before and after one.
+/// The previous and the next version.
 #[derive(Debug, Default)]
-struct Neighbours {
+struct AdjacentVersions {
     older: Option<u64>,
     newer: Option<u64>,
 }
 
-async fn neighbours(at: &At, number: u64) -> Result<Neighbours, Error> {
+async fn neighbours(at: &LocatedFile, number: u64) -> Result<AdjacentVersions, Error> {
     let context = at.visitor.context()?;
-    let (mut found, mut paging) = (Neighbours::default(), crate::operations::Paging::default());
+    let (mut found, mut paging) = (AdjacentVersions::default(), crate::operations::Paging::default());
     loop {
         let listed = file_versions::list(&context, at.id, paging).await?;
         for version in &listed.items {
@@ -123,8 +127,12 @@ async fn neighbours(at: &At, number: u64) -> Result<Neighbours, Error> {
     }
 }
 
-/// `POST /file/{id}/versions/{version}/restore`, unless the file has another text by now than the page showed.
-pub(super) async fn restore(at: At, Number(number): Number, form: crate::pages::form::Form) -> Answer {
+/// `POST /file/{id}/versions/{version}/restore`, unless the file has changed since the page was shown.
+pub(super) async fn restore(
+    at: LocatedFile,
+    Number(number): Number,
+    form: crate::pages::form::Form,
+) -> Answer {
     let context = at.visitor.context()?;
     let hash = form.trimmed("hash");
     let if_match = if hash.is_empty() { Vec::new() } else { vec![hash.to_owned()] };

@@ -1,12 +1,12 @@
-//! What is done with files and folders from their list.
+//! Actions on files and folders of a list.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{FileType, TrashKind};
 use cairn_proto::ids::FolderId;
 use serde_json::json;
 
-use super::list::{self, Told};
-use super::narrowed::Narrowed;
+use super::list::{self, FormOutcome};
+use super::list_filters::ListFilters;
 use super::selection::{FIELDS, MANY};
 use crate::operations::files::{self, CreateFile};
 use crate::operations::folders::{self as folder_operations, CreateFolder, UpdateFolder};
@@ -16,7 +16,7 @@ use crate::pages::popover::{Refused, is_of_a_form};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, file, folders};
 
-/// What a file is, by the end of its name.
+/// The file type by extension.
 pub(super) fn type_of(name: &str) -> FileType {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     match ending.as_str() {
@@ -44,7 +44,7 @@ pub(super) async fn new_file(visitor: Visitor, form: Form) -> Answer {
     };
     match made {
         Ok(made) => Ok(visitor.done(&format!("{}/edit", file::address(&made.value.id)), &Notice::Created)),
-        Err(problem) => refused(&visitor, Narrowed::of(folder, None, None), ("new", &form), problem).await,
+        Err(problem) => refused(&visitor, ListFilters::of(folder, None, None), ("new", &form), problem).await,
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn new_folder(visitor: Visitor, form: Form) -> Answer {
             Ok(visitor.done(&folders::address(visitor.here()?.id, Some(&made.value.id)), &Notice::Created))
         }
         Err(problem) => {
-            refused(&visitor, Narrowed::of(folder, None, None), ("new-folder", &form), problem).await
+            refused(&visitor, ListFilters::of(folder, None, None), ("new-folder", &form), problem).await
         }
     }
 }
@@ -85,7 +85,7 @@ async fn change(visitor: &Visitor, sent: Sent<'_>, fields: serde_json::Value, no
     };
     match changed {
         Ok(_) => Ok(visitor.done(&folders::address(visitor.here()?.id, Some(id)), notice)),
-        Err(problem) => refused(visitor, Narrowed::of(Some(id), None, None), sent, problem).await,
+        Err(problem) => refused(visitor, ListFilters::of(Some(id), None, None), sent, problem).await,
     }
 }
 
@@ -102,12 +102,12 @@ fn no_folder() -> Problem {
     Problem::not_found("there is no such folder here")
 }
 
-/// A form that was sent: which one of the page, and its fields.
+/// A submitted form: its id on the page, and its fields.
 type Sent<'a> = (&'a str, &'a Form);
 
 pub(super) async fn refused(
     visitor: &Visitor,
-    narrowed: Narrowed<'_>,
+    narrowed: ListFilters<'_>,
     (of, form): Sent<'_>,
     problem: Problem,
 ) -> Answer {
@@ -118,7 +118,12 @@ pub(super) async fn refused(
     let problem = form::renamed(problem, &[("parentId", to), ("folderId", to)]);
     let problem = form::renamed(problem, &FIELDS);
     let refused = Some(Refused { of, form, problem: &problem });
-    list::again(visitor, narrowed, Told { problem: Some(&problem), refused, ..Told::default() }).await
+    list::show_again(
+        visitor,
+        narrowed,
+        FormOutcome { problem: Some(&problem), refused, ..FormOutcome::default() },
+    )
+    .await
 }
 
 #[cfg(test)]

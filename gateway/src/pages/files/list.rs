@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::beside::Beside;
-use super::narrowed::Narrowed;
+use super::columns::FileColumns;
+use super::list_filters::ListFilters;
 use super::selection::{self, MANY};
 use crate::answers::{File, Folder, optional_time};
 use crate::error::Error;
@@ -19,63 +19,67 @@ use crate::operations::files::{self, SearchFiles, Selection};
 use crate::operations::{Context, Page, Paging};
 use crate::pages::frame;
 use crate::pages::parts as part;
-use crate::pages::popover::{Filled, Popovers, Refused};
-use crate::pages::seeing::Seeing;
+use crate::pages::popover::{FormValues, Popovers, Refused};
+use crate::pages::viewer::Viewer;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, file, folders, form, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 const PAGE: u32 = 50;
-/// The fields of the forms, with what they are called.
+/// The labels of form fields.
 const LABELS: [(&str, &str); 4] =
     [("name", "Name"), ("parent", "Folder"), ("to", "Folder"), ("tag-selected", "Tag")];
 
-/// What of the files is looked at.
+/// The filters of the list.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     /// The folder; the root without one.
     folder: Option<String>,
     /// A part of a name, in the folder and below it.
     q: Option<String>,
     tag: Option<String>,
-    /// The id of a token: the list is what that one sees.
+    /// The id of a token to view the list as.
     #[serde(rename = "as")]
     seen_as: Option<String>,
-    /// The marks of the pages up to this one.
+    /// The page tokens up to this page.
     #[serde(default)]
     from: Vec<String>,
 }
 
-/// What a form that could not do everything leaves to say.
+/// The outcome of a form that could not do everything.
 #[derive(Debug, Default)]
-pub(super) struct Told<'a> {
+pub(super) struct FormOutcome<'a> {
     pub(super) problem: Option<&'a Problem>,
     pub(super) more: Markup,
-    /// The form, where it can be put right.
+    /// The form, if it can be corrected.
     pub(super) refused: Option<Refused<'a>>,
 }
 
-pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
-    let seeing = Seeing::of(&visitor, looking.seen_as.as_deref()).await?;
-    shown(&seeing, &looking, Told::default()).await
+pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
+    let seeing = Viewer::of(&visitor, looking.seen_as.as_deref()).await?;
+    show_page(&seeing, &looking, FormOutcome::default()).await
 }
 
-/// The list again, with what became of a form.
-pub(super) async fn again(visitor: &Visitor, narrowed: Narrowed<'_>, told: Told<'_>) -> Answer {
+/// The list again, with the outcome of a form.
+pub(super) async fn show_again(
+    visitor: &Visitor,
+    narrowed: ListFilters<'_>,
+    told: FormOutcome<'_>,
+) -> Answer {
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
-    let looking = Looking {
+    let looking = PageQuery {
         folder: owned(narrowed.folder()),
         q: owned(narrowed.query()),
         tag: owned(narrowed.tag()),
-        ..Looking::default()
+        ..PageQuery::default()
     };
-    shown(&Seeing::of(visitor, None).await?, &looking, told).await
+    show_page(&Viewer::of(visitor, None).await?, &looking, told).await
 }
 
-async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
+async fn show_page(seeing: &Viewer, looking: &PageQuery, told: FormOutcome<'_>) -> Answer {
     let visitor = &seeing.visitor;
     let context = visitor.context()?;
     let tree = folders::Tree::of(&context).await?.seen_as(seeing.token());
@@ -87,9 +91,9 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
         },
     };
     let current = here.as_ref().map(|folder| folder.id.as_str());
-    let narrowed = Narrowed::of(current, looking.q.as_deref(), looking.tag.as_deref());
+    let narrowed = ListFilters::of(current, looking.q.as_deref(), looking.tag.as_deref());
     let files = found(&context, &narrowed, looking.from.last().cloned()).await?;
-    let beside = Beside::of(&context, &files.items).await;
+    let beside = FileColumns::of(&context, &files.items).await;
     let workspace = visitor.here()?.id;
     let is_first = looking.from.is_empty() && looking.q.is_none() && looking.tag.is_none();
     let below: Vec<&Folder> = if is_first { tree.below(current) } else { Vec::new() };
@@ -115,7 +119,7 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
     };
     let title = here.as_ref().map_or("Files", |folder| folder.name.as_str());
     let mut crumbs = tree.crumbs(workspace, current);
-    // The page itself is the last of them by its title.
+    // The page's title is the last crumb.
     crumbs.pop();
     let page = frame::Page::new(title).heading(html! { bdi { (title) } }).crumbs(crumbs).actions(actions(
         visitor,
@@ -131,7 +135,7 @@ enum Place {
     Elsewhere(Response),
 }
 
-/// The folder that the query names; of one in trash the page that says so.
+/// The folder of the query; for a trashed one the page that says so.
 async fn folder(
     visitor: &Visitor,
     context: &Context,
@@ -153,10 +157,10 @@ async fn folder(
     }
 }
 
-/// The files that a list shows, from that mark on.
+/// A page of the listed files.
 pub(super) async fn found(
     context: &Context,
-    narrowed: &Narrowed<'_>,
+    narrowed: &ListFilters<'_>,
     mark: Option<String>,
 ) -> Result<Page<File>, Problem> {
     let (folder, tag) = (narrowed.folder(), narrowed.tag());
@@ -169,7 +173,7 @@ pub(super) async fn found(
     }
     let folder = folder.unwrap_or(crate::operations::ROOT).to_owned();
     let selection = match tag {
-        // Tags are looked for everywhere below.
+        // Tags are searched in all subfolders.
         Some(_) if folder == crate::operations::ROOT => Selection::default(),
         Some(_) => Selection::of_folder(folder, true),
         None => Selection::of_filter(Some(folder))?,
@@ -178,7 +182,7 @@ pub(super) async fn found(
     files::list(context, selection, Paging { limit: Some(PAGE), cursor: mark }).await
 }
 
-fn filter(seeing: &Seeing, looking: &Looking, folder: Option<&str>) -> Markup {
+fn filter(seeing: &Viewer, looking: &PageQuery, folder: Option<&str>) -> Markup {
     let action = seeing.visitor.here_if_any().map(|here| folders::address(here.id, None)).unwrap_or_default();
     html! {
         form.filter role="search" method="get" action=(action) {
@@ -197,17 +201,17 @@ fn filter(seeing: &Seeing, looking: &Looking, folder: Option<&str>) -> Markup {
     }
 }
 
-/// What stands in the list.
+/// The contents of the list.
 struct Listed<'a> {
     below: &'a [&'a Folder],
     files: &'a Page<File>,
-    beside: &'a Beside,
+    beside: &'a FileColumns,
 }
 
 fn table(
     visitor: &Visitor,
     tree: &folders::Tree,
-    narrowed: &Narrowed<'_>,
+    narrowed: &ListFilters<'_>,
     listed: &Listed<'_>,
     refused: Option<Refused<'_>>,
 ) -> Result<Markup, Error> {
@@ -251,11 +255,11 @@ fn table(
     let columns = ["", "Name", "Type", "Tags", "Size", "Changed", "Changed by", "Searchable"];
     Ok(html! {
         (part::table("Files", &columns, &rows))
-        @if may_select { (selection::bar(visitor, tree, narrowed, files.total, Filled::new(MANY, refused))?) }
+        @if may_select { (selection::bar(visitor, tree, narrowed, files.total, FormValues::new(MANY, refused))?) }
     })
 }
 
-/// The forms behind buttons, as far as the visitor's role goes.
+/// The forms of the actions that the visitor's role allows.
 fn forms<'a>(
     visitor: &Visitor,
     tree: &'a folders::Tree,
@@ -329,8 +333,8 @@ fn actions(visitor: &Visitor, here: Option<&Folder>, forms: &Popovers<'_>) -> Ma
     }
 }
 
-/// Names, as many as people read at once.
-pub(super) fn some(names: &[String]) -> Markup {
+/// A readable number of names.
+pub(super) fn name_list(names: &[String]) -> Markup {
     const SHOWN: usize = 20;
     html! {
         ul { @for name in names.iter().take(SHOWN) { li { bdi { (name) } } } }

@@ -1,5 +1,5 @@
-//! Many files and folders at once: those that are selected, or all that match. What nobody sees whole is shown before it is
-//! done; the rest is done at once and can be taken back.
+//! Bulk actions on selected items, or on all that match. The latter are previewed first, because nobody sees all of
+//! them; the rest is done at once and can be undone.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::domain::TrashKind;
@@ -8,11 +8,11 @@ use http::request::Parts;
 use maud::{Markup, html};
 
 use super::change;
-use super::list::{self, Told};
-use super::narrowed::Narrowed;
+use super::list::{self, FormOutcome};
+use super::list_filters::ListFilters;
 use super::selection::MANY;
 use crate::answers::{ChangedItems, SkippedItem};
-use crate::operations::bulk::{self, Chosen, ChosenItem, Deed, MatchingFiles};
+use crate::operations::bulk::{self, BulkAction, Chosen, ChosenItem, MatchingFiles};
 use crate::operations::{Context, files};
 use crate::pages::form::Form;
 use crate::pages::frame::Page;
@@ -22,14 +22,14 @@ use crate::pages::popover::is_of_a_form;
 use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, folders, words};
 
-/// How many of those that match are named before it is done, and how many of those that were left.
+/// How many matching items a preview names, and how many skipped ones a result names.
 const NAMED: usize = 10;
 const MOST_LEFT: usize = 19;
 
-/// Does to those that are selected what the form says. All that match are shown first.
+/// Applies the form's action to the selected items. All that match are previewed first.
 pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
-    let narrowed = Narrowed::read(&form);
-    let deed = deed(&form)?;
+    let narrowed = ListFilters::read(&form);
+    let action = action(&form)?;
     let is_all = form.has("all");
     if is_all && !form.has("sure") {
         return Ok(see_other(&planned_at(visitor.here()?.id, &form)));
@@ -41,13 +41,13 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
         return change::refused(&visitor, narrowed, (MANY, &form), problem).await;
     }
     let context = visitor.context()?;
-    match bulk::change(&context, chosen, deed.clone(), false).await {
+    match bulk::change(&context, chosen, action.clone(), false).await {
         Ok(done) if done.value.skipped.is_empty() => {
             let to = narrowed.address(visitor.here()?.id);
-            Ok(visitor.done(&to, &notice(&deed, &done.value)))
+            Ok(visitor.done(&to, &notice(&action, &done.value)))
         }
         Ok(done) => done_in_part(&visitor, &context, &narrowed, &done.value).await,
-        // Shown again, as it is now.
+        // The preview again, updated.
         Err(problem) if is_all && is_of_a_form(&problem) => {
             Ok(see_other(&planned_at(visitor.here()?.id, &form)))
         }
@@ -55,22 +55,24 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// What would become of all that match.
+/// The preview of an action on all that match.
 pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
     let form = Form::read(parts.uri.query().unwrap_or_default().as_bytes());
-    let narrowed = Narrowed::read(&form);
-    let deed = deed(&form)?;
+    let narrowed = ListFilters::read(&form);
+    let action = action(&form)?;
     let context = visitor.context()?;
     let workspace = visitor.here()?.id;
     let tree = folders::Tree::of(&context).await?;
-    let target = match &deed {
-        Deed::Move(Some(folder)) => tree.get(folder).map_or("another folder", |folder| folder.path.as_str()),
-        Deed::Move(None) | Deed::Tag { .. } | Deed::Trash | Deed::Restore => "/",
+    let target = match &action {
+        BulkAction::Move(Some(folder)) => {
+            tree.get(folder).map_or("another folder", |folder| folder.path.as_str())
+        }
+        BulkAction::Move(None) | BulkAction::Tag { .. } | BulkAction::Trash | BulkAction::Restore => "/",
     };
     let back = html! { a.button href=(narrowed.address(workspace)) { "Cancel" } };
     let crumbs = tree.crumbs(workspace, narrowed.folder());
-    let title = doing(&deed, "all that match");
-    let planned = match bulk::change(&context, all(&narrowed, None), deed.clone(), true).await {
+    let title = button_label(&action, "all that match");
+    let planned = match bulk::change(&context, all(&narrowed, None), action.clone(), true).await {
         Ok(planned) => planned.value,
         Err(problem) if is_of_a_form(&problem) => {
             let body = html! {
@@ -92,20 +94,20 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
         }
         p {
             @if planned.changed_count == 0 { "None of them would change." }
-            @else { (words::count(planned.changed_count, "file", "files")) " " (becomes(&deed, target)) "." }
+            @else { (words::count(planned.changed_count, "file", "files")) " " (planned_effect(&action, target)) "." }
             @if planned.unchanged_count > 0 { " " (words::count(planned.unchanged_count, "is", "are")) " so already." }
         }
         @if !left.is_empty() {
             h2 { (words::count(planned.skipped.len() as u64, "file stays as it is", "files stay as they are")) }
-            (list::some(&left))
+            (list::name_list(&left))
         }
         form.buttons method="post" action={ (folders::address(workspace, None)) "/many" } {
             @if planned.changed_count > 0 {
-                @for (name, value) in kept(&form) { input type="hidden" name=(name) value=(value); }
+                @for (name, value) in match_fields(&form) { input type="hidden" name=(name) value=(value); }
                 @if !form.has("all") { input type="hidden" name="all" value="yes"; }
                 input type="hidden" name="expect" value=(planned.selected_count);
                 input type="hidden" name="sure" value="yes";
-                button.primary type="submit" { (doing(&deed, &words::count(planned.changed_count, "file", "files"))) }
+                button.primary type="submit" { (button_label(&action, &words::count(planned.changed_count, "file", "files"))) }
             }
             (back)
         }
@@ -114,11 +116,11 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
     Ok(Page::new(&title).crumbs(crumbs).show(&visitor, &body))
 }
 
-/// The list again, with what was left and why; what was done can be taken back from here, too.
+/// The list again, with the skipped items and reasons; the rest can be undone from here, too.
 async fn done_in_part(
     visitor: &Visitor,
     context: &Context,
-    narrowed: &Narrowed<'_>,
+    narrowed: &ListFilters<'_>,
     done: &ChangedItems,
 ) -> Answer {
     let tree = folders::Tree::of(context).await?;
@@ -128,15 +130,15 @@ async fn done_in_part(
     let problem = Problem::new(Reason::ValidationError, message);
     let workspace = visitor.here()?.id;
     let more = html! {
-        (list::some(&left))
+        (list::name_list(&left))
         @if let Some(write) = done.write_id.as_deref().filter(|_| visitor.may_undo()) {
             (part::action(&format!("/w/{workspace}/activity/undo"), "Undo", "what was done", &[("write", write), ("back", &narrowed.address(workspace))]))
         }
     };
-    list::again(visitor, *narrowed, Told { problem: Some(&problem), more, refused: None }).await
+    list::show_again(visitor, *narrowed, FormOutcome { problem: Some(&problem), more, refused: None }).await
 }
 
-/// Those that were left by their names, as far as the page has any business to name them, and why.
+/// The skipped items by name, as far as the page can name them, and why.
 async fn named(context: &Context, tree: &folders::Tree, done: &ChangedItems) -> Result<Vec<String>, Problem> {
     let some = || done.skipped.iter().take(MOST_LEFT);
     let ids: Vec<String> =
@@ -162,13 +164,13 @@ async fn named(context: &Context, tree: &folders::Tree, done: &ChangedItems) -> 
     Ok(told)
 }
 
-fn deed(form: &Form) -> Result<Deed, Problem> {
+fn action(form: &Form) -> Result<BulkAction, Problem> {
     let tags = || folders::tags(form.text("tag-selected")).into_iter().map(ToOwned::to_owned).collect();
     Ok(match form.text("do") {
-        "trash" => Deed::Trash,
-        "move" => Deed::Move(Some(form.trimmed("to").to_owned()).filter(|id| !id.is_empty())),
-        "tag" => Deed::Tag { add: tags(), remove: Vec::new() },
-        "untag" => Deed::Tag { add: Vec::new(), remove: tags() },
+        "trash" => BulkAction::Trash,
+        "move" => BulkAction::Move(Some(form.trimmed("to").to_owned()).filter(|id| !id.is_empty())),
+        "tag" => BulkAction::Tag { add: tags(), remove: Vec::new() },
+        "untag" => BulkAction::Tag { add: Vec::new(), remove: tags() },
         _ => {
             let violation = Violation::new("do", "required", "names nothing that can be done");
             return Err(Problem::validation(vec![violation]));
@@ -176,7 +178,7 @@ fn deed(form: &Form) -> Result<Deed, Problem> {
     })
 }
 
-fn all(narrowed: &Narrowed<'_>, expected_count: Option<u64>) -> Chosen {
+fn all(narrowed: &ListFilters<'_>, expected_count: Option<u64>) -> Chosen {
     Chosen::Files(MatchingFiles { expected_count, ..narrowed.matching() })
 }
 
@@ -188,7 +190,7 @@ fn items(form: &Form) -> Vec<ChosenItem> {
     form.all("item").filter_map(item).collect()
 }
 
-/// `file:` or `folder:`, and an id.
+/// Parses `file:` or `folder:` with an id.
 fn item(text: &str) -> Option<ChosenItem> {
     let (kind, id) = text.split_once(':')?;
     let kind = match kind {
@@ -199,49 +201,49 @@ fn item(text: &str) -> Option<ChosenItem> {
     Some(ChosenItem { kind, id: id.parse::<FileId>().ok()?.to_string() })
 }
 
-/// What a form about all that match says, without what is selected beside it.
-fn kept(form: &Form) -> Vec<(&'static str, &str)> {
+/// The fields of an action on all that match, without the selection.
+fn match_fields(form: &Form) -> Vec<(&'static str, &str)> {
     let names = ["do", "in", "q", "tag", "to", "tag-selected", "all"];
     names.into_iter().map(|name| (name, form.text(name))).filter(|(_, value)| !value.is_empty()).collect()
 }
 
 fn planned_at(workspace: WorkspaceId, form: &Form) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(kept(form));
+    query.extend_pairs(match_fields(form));
     format!("{}/all?{}", folders::address(workspace, None), query.finish())
 }
 
-/// What is done, as a button has it.
-fn doing(deed: &Deed, what: &str) -> String {
-    match deed {
-        Deed::Move(_) => format!("Move {what}"),
-        Deed::Tag { add, .. } if add.is_empty() => format!("Remove tag from {what}"),
-        Deed::Tag { .. } => format!("Tag {what}"),
-        Deed::Trash => format!("Move {what} to trash"),
-        Deed::Restore => format!("Restore {what}"),
+/// The label of the action's button.
+fn button_label(action: &BulkAction, what: &str) -> String {
+    match action {
+        BulkAction::Move(_) => format!("Move {what}"),
+        BulkAction::Tag { add, .. } if add.is_empty() => format!("Remove tag from {what}"),
+        BulkAction::Tag { .. } => format!("Tag {what}"),
+        BulkAction::Trash => format!("Move {what} to trash"),
+        BulkAction::Restore => format!("Restore {what}"),
     }
 }
 
-fn becomes(deed: &Deed, target: &str) -> Markup {
+fn planned_effect(action: &BulkAction, target: &str) -> Markup {
     html! {
-        @match deed {
-            Deed::Move(_) => { "would stand in " bdi { (target) } }
-            Deed::Tag { add, remove } => {
+        @match action {
+            BulkAction::Move(_) => { "would stand in " bdi { (target) } }
+            BulkAction::Tag { add, remove } => {
                 @if add.is_empty() { "would lose " bdi { (cairn_chassis::wording::listed(remove, "and")) } }
                 @else { "would be tagged " bdi { (cairn_chassis::wording::listed(add, "and")) } }
             }
-            Deed::Trash => "would go to trash",
-            Deed::Restore => "would come back",
+            BulkAction::Trash => "would go to trash",
+            BulkAction::Restore => "would come back",
         }
     }
 }
 
-fn notice(deed: &Deed, done: &ChangedItems) -> Notice {
-    let change = match deed {
-        Deed::Move(_) => Change::Moved,
-        Deed::Tag { .. } => Change::Tagged,
-        Deed::Trash => Change::Trashed,
-        Deed::Restore => Change::Restored,
+fn notice(action: &BulkAction, done: &ChangedItems) -> Notice {
+    let change = match action {
+        BulkAction::Move(_) => Change::Moved,
+        BulkAction::Tag { .. } => Change::Tagged,
+        BulkAction::Trash => Change::Trashed,
+        BulkAction::Restore => Change::Restored,
     };
     let changed = done.write_id.as_deref().and_then(|write| Changed::read(change, done.changed_count, write));
     changed.map_or(Notice::Saved, Notice::Changed)
@@ -268,7 +270,7 @@ mod tests {
         let address = planned_at(workspace, &form);
         assert!(address.ends_with("/files/all?do=tag&in=1&q=a+b&to=2&tag-selected=x&all=yes"), "{address}");
         assert_eq!(expected(&form), Some(3));
-        assert!(matches!(deed(&form), Ok(Deed::Tag { add, .. }) if add == ["x"]));
-        assert!(deed(&Form::read(b"do=nothing")).is_err());
+        assert!(matches!(action(&form), Ok(BulkAction::Tag { add, .. }) if add == ["x"]));
+        assert!(action(&Form::read(b"do=nothing")).is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! `/w/{id}/files`: the folders as a tree, one of them as a list, and what can be done with many at once.
+//! `/w/{id}/files`: the folder tree, the list of a folder, and bulk actions.
 
-mod beside;
 mod change;
+mod columns;
 mod list;
+mod list_filters;
 mod many;
-mod narrowed;
 mod open;
 mod selection;
 mod upload;

@@ -1,4 +1,4 @@
-//! `/w/{id}/open`: where a link within a text leads, which names a file by its path, or as people call it.
+//! `/w/{id}/open`: resolves links within texts, which name a file by path or by name.
 
 use cairn_chassis::status::Problem;
 use maud::html;
@@ -14,17 +14,17 @@ use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, file, folders, form};
 use crate::schema::inputs;
 
-inputs!(Wanted);
+inputs!(PageQuery);
 
-/// What is to be opened.
+/// The link to resolve.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Wanted {
+pub(super) struct PageQuery {
     path: Option<String>,
     name: Option<String>,
 }
 
-pub(super) async fn open(visitor: Visitor, Query(wanted): Query<Wanted>) -> Answer {
+pub(super) async fn open(visitor: Visitor, Query(wanted): Query<PageQuery>) -> Answer {
     let path = wanted.path.as_deref().unwrap_or_default();
     let name = wanted.name.as_deref().or_else(|| path.rsplit('/').next()).unwrap_or_default().trim();
     if name.is_empty() || name.chars().count() > 255 || name.contains(char::is_control) {
@@ -50,7 +50,7 @@ pub(super) async fn open(visitor: Visitor, Query(wanted): Query<Wanted>) -> Answ
     Ok(Page::new("No such file").with_error(http::StatusCode::NOT_FOUND).show(&visitor, &body))
 }
 
-/// The file at that path; without a path, the one of that name, with the ending of Markdown or without.
+/// The file at that path; without a path, the one of that name, with or without the Markdown extension.
 fn best<'a>(found: &'a [File], path: &str, name: &str) -> Option<&'a File> {
     if !path.is_empty() {
         return found.iter().find(|file| file.path == path);

@@ -1,28 +1,28 @@
-//! The bar of the list: what can be done with those that are selected.
+//! The bar with the bulk actions on selected items.
 
 use cairn_proto::domain::Permission;
 use maud::{Markup, html};
 
-use super::narrowed::Narrowed;
+use super::list_filters::ListFilters;
 use crate::error::Error;
 use crate::pages::parts as part;
-use crate::pages::popover::Filled;
+use crate::pages::popover::FormValues;
 use crate::pages::visitor::Visitor;
 use crate::pages::{folders, words};
 
-/// The form about what is selected.
+/// The id of the bulk form.
 pub(super) const MANY: &str = "many";
-/// The fields of the form by the names that the service has for them.
+/// The form's fields by the service's names.
 pub(super) const FIELDS: [(&str, &str); 3] =
     [("add", "tag-selected"), ("remove", "tag-selected"), ("items", "item")];
 
-/// What can be done with those that are selected.
+/// The bar of the actions.
 pub(super) fn bar(
     visitor: &Visitor,
     tree: &folders::Tree,
-    narrowed: &Narrowed<'_>,
+    narrowed: &ListFilters<'_>,
     total: u64,
-    filled: Filled<'_>,
+    filled: FormValues<'_>,
 ) -> Result<Markup, Error> {
     let action = format!("{}/many", folders::address(visitor.here()?.id, None));
     Ok(html! {

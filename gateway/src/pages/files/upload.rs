@@ -1,4 +1,4 @@
-//! Files that a form brings: each text becomes a file; what is none, or is refused, is named.
+//! Uploads by form: each text becomes a file; rejected ones are reported.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use maud::html;
 use serde_json::json;
 
 use super::change::type_of;
-use super::list::{self, Told};
-use super::narrowed::Narrowed;
+use super::list::{self, FormOutcome};
+use super::list_filters::ListFilters;
 use crate::app::App;
 use crate::error::Error;
 use crate::intake::Intake;
@@ -21,10 +21,10 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, form, words};
 
 const FILES: &str = "files";
-/// More in one form are left out.
+/// Files beyond this in one form are skipped.
 const MOST_FILES: usize = 200;
 
-/// What a form with files has.
+/// A submitted upload form.
 #[derive(Debug, Default)]
 pub(super) struct Upload {
     folder: String,
@@ -45,7 +45,7 @@ impl FromRequest<App> for Upload {
                 upload.folder = part.text().await?.trim().to_owned();
                 continue;
             }
-            // Some browsers send the way to the file with it.
+            // Some browsers send the file's path.
             let file_name = part.file_name().rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
             let bytes = part.bytes().await?;
             if name != FILES || file_name.is_empty() {
@@ -78,7 +78,7 @@ pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {
         };
         match done {
             Ok(_) => made += 1,
-            Err(problem) => left.push(format!("{name}: {}", words::told(&problem))),
+            Err(problem) => left.push(format!("{name}: {}", words::describe(&problem))),
         }
     }
     if upload.left_out > 0 {
@@ -99,12 +99,12 @@ pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {
     let more = if left.is_empty() {
         html! {}
     } else {
-        list::some(&left)
+        list::name_list(&left)
     };
-    list::again(
+    list::show_again(
         &visitor,
-        Narrowed::of(folder, None, None),
-        Told { problem: Some(&problem), more, refused: None },
+        ListFilters::of(folder, None, None),
+        FormOutcome { problem: Some(&problem), more, refused: None },
     )
     .await
 }

@@ -1,4 +1,4 @@
-//! What the pages of imports hold to, read back from their HTML.
+//! Checks on the HTML of the import pages.
 
 use axum::body::Body;
 use cairn_proto::sync::v1::RunStatus;
@@ -13,7 +13,7 @@ fn states() -> impl Iterator<Item = RunStatus> {
     (1..=8).map(|number| RunStatus::try_from(number).unwrap())
 }
 
-/// The names of the buttons and links of a page that has one of these.
+/// Which of these buttons and links a page has.
 fn has(page: &str, names: &[&str]) -> Vec<bool> {
     names.iter().map(|name| page.contains(&format!(">{name}</button>"))).collect()
 }

@@ -1,4 +1,4 @@
-//! The place where an archive is put, and the imports so far.
+//! The upload form of archives, and the imports so far.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{address, words as said};
 use crate::answers::ImportRun;
 use crate::auth::Authenticator;
 use crate::operations::Paging;
-use crate::operations::imports::{self, Door, form};
+use crate::operations::imports::{self, WorkspaceAccess, form};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Choice, Pages};
@@ -23,10 +23,10 @@ use crate::pages::{Answer, folders, is_stale, marks, runs, words};
 
 const PAGE_SIZE: u32 = 50;
 
-/// What a form that was refused leaves.
+/// A rejected form.
 struct Refused<'a> {
     problem: &'a Problem,
-    /// What it said beside the archive.
+    /// Its fields beside the archive.
     fields: &'a Map<String, Value>,
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     list(&visitor, &marks(&parts), None).await
 }
 
-/// Takes the archive as it comes, and leads to what would become of it.
+/// Streams the archive to the service, and redirects to the preview.
 pub(super) async fn upload(
     State(authenticator): State<Arc<Authenticator>>,
     headers: HeaderMap,
@@ -42,9 +42,9 @@ pub(super) async fn upload(
     request: Request,
 ) -> Answer {
     let here = visitor.here()?.id;
-    let door = Door::of(&visitor.person, &authenticator, &headers);
+    let access = WorkspaceAccess::of(&visitor.person, &authenticator, &headers);
     let mut fields = Map::from_iter([("workspaceId".to_owned(), Value::String(here.to_string()))]);
-    match form::receive(&door, &headers, request.into_body(), &mut fields).await {
+    match form::receive(&access, &headers, request.into_body(), &mut fields).await {
         Ok(run) => Ok(visitor.done(&format!("{}/{}", address(here), run.id), &Notice::Uploaded)),
         Err(problem) if runs::is_told_there(&problem) => {
             list(&visitor, &[], Some(Refused { problem: &problem, fields: &fields })).await
@@ -60,7 +60,7 @@ async fn list(visitor: &Visitor, trail: &[String], refused: Option<Refused<'_>>)
     let context = visitor.context()?;
     let (listed, tree) = tokio::join!(imports::list(&visitor.person, paging), folders::Tree::of(&context));
     let listed = match listed {
-        // A mark of a list that has changed since: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if is_stale(&problem, trail) => {
             return Ok(see_other(&path));
         }
@@ -102,7 +102,7 @@ fn form_of(path: &str, tree: &folders::Tree, refused: Option<&Refused<'_>>) -> M
     html! {
         p { "You see what becomes of everything in the archive before anything is written." }
         form.fields.card data-archive method="post" action=(path) enctype="multipart/form-data" {
-            // What stands before the archive is known before it comes: what is too large is then refused at once.
+            // Fields before the archive are known when it arrives, so that an oversized one is rejected at once.
             (part::choices("provider", "From", ImportProvider::ALL.map(provider)))
             (tree.choice("folderId", typed("folderId").filter(|id| !id.is_empty()), None))
             (part::choices("conflictPolicy", "What an earlier import wrote and the archive has otherwise", ConflictPolicy::ALL.map(policy)))

@@ -1,4 +1,4 @@
-//! `/w/{id}/import`: archives of other tools that become content of the workspace, each told before anything is written.
+//! `/w/{id}/import`: imports of other tools' archives, previewed before anything is written.
 
 mod list;
 mod run;
@@ -23,7 +23,7 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/import/{run}/rollback", run::roll_back)
 }
 
-/// The address of the list.
+/// The URL of the list.
 fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/import")
 }

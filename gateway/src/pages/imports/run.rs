@@ -1,4 +1,4 @@
-//! An import: what becomes of the archive before it is started, how far it is, what became of it.
+//! An import: its preview, its progress, and its outcome.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::ReportPart;
@@ -14,26 +14,26 @@ use crate::operations::imports::{self, AskedReport};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Pages};
-use crate::pages::runs::{self, Standing, Tab};
+use crate::pages::runs::{self, RunSummary, Tab};
 use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, folders, marks, places, words};
 
 const PAGE_SIZE: u32 = 50;
 
-/// Which list of the report is looked at.
+/// The selected list of the report.
 #[derive(Debug, Default)]
-struct Looking {
+struct PageQuery {
     part: ReportPart,
-    /// Of the items.
+    /// The action filter of the items.
     action: String,
     trail: Vec<String>,
 }
 
-impl Looking {
-    /// What an address asks for; what cannot be is as if it was not asked.
+impl PageQuery {
+    /// The list in the URL; unknown ones select the default.
     fn of(parts: &Parts) -> Self {
-        let part = runs::asked(parts, "part").parse().unwrap_or_default();
-        Self { part, action: runs::asked(parts, "action"), trail: marks(parts) }
+        let part = runs::query_param(parts, "part").parse().unwrap_or_default();
+        Self { part, action: runs::query_param(parts, "action"), trail: marks(parts) }
     }
 
     fn asked(&self) -> AskedReport {
@@ -45,7 +45,7 @@ impl Looking {
         }
     }
 
-    /// The query of the list, without the place in it.
+    /// The query of the list, without the page token.
     fn query(&self) -> Vec<(&str, &str)> {
         let part = Some(("part", self.part.as_str())).filter(|_| self.part != ReportPart::Items);
         let action = Some(("action", self.action.as_str())).filter(|(_, action)| !action.is_empty());
@@ -56,7 +56,7 @@ impl Looking {
 type Path = PathIds<WorkspaceId, SyncRunId>;
 
 pub(super) async fn show(visitor: Visitor, PathIds(_, id): Path, parts: Parts) -> Answer {
-    page(&visitor, id, Looking::of(&parts), None).await
+    page(&visitor, id, PageQuery::of(&parts), None).await
 }
 
 pub(super) async fn start(visitor: Visitor, PathIds(_, id): Path) -> Answer {
@@ -83,23 +83,23 @@ async fn answered(
     match done {
         Ok(run) => Ok(visitor.done(&format!("{}/{}", address(visitor.here()?.id), run.id), notice)),
         Err(problem) if runs::is_told_there(&problem) => {
-            page(visitor, id, Looking::default(), Some(&problem)).await
+            page(visitor, id, PageQuery::default(), Some(&problem)).await
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn page(visitor: &Visitor, id: SyncRunId, looking: Looking, problem: Option<&Problem>) -> Answer {
+async fn page(visitor: &Visitor, id: SyncRunId, looking: PageQuery, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?.id;
     let path = format!("{}/{id}", address(here));
     let report = match imports::entries(&visitor.person, id, looking.asked()).await {
-        // A list that there is not, or a mark of one that has changed since.
+        // An unknown list, or a stale page token.
         Err(problem) if problem.reason == Reason::ValidationError => return Ok(see_other(&path)),
         report => report?,
     };
     let run = &report.run;
-    let standing = standing(&path, &report);
-    // The address of a form is none to ask again.
+    let standing = summary_of(&path, &report);
+    // The URL of a POST form cannot be polled.
     let poll = if problem.is_some() { path.as_str() } else { visitor.address.as_str() };
     let pages = Pages {
         path: &path,
@@ -125,7 +125,7 @@ async fn page(visitor: &Visitor, id: SyncRunId, looking: Looking, problem: Optio
             h2 { "What is in the archive" }
             (counts(&report.counts))
             (totals(&report))
-            (lost(&report))
+            (losses(&report))
             h2 { @if is_planned(&report) { "What will become of it" } @else { "What became of it" } }
             (runs::tabs("Lists of the report", &tabs(&path, &report, &looking)))
             (entries(here, &report, looking.part))
@@ -140,14 +140,14 @@ async fn page(visitor: &Visitor, id: SyncRunId, looking: Looking, problem: Optio
     Ok(runs::with_problem(page, problem).show(visitor, &body))
 }
 
-/// Whether the report says what would be done.
+/// Whether the report is a plan.
 fn is_planned(report: &ImportReport) -> bool {
     report.phase == "dry_run"
 }
 
-fn standing<'a>(path: &'a str, report: &'a ImportReport) -> Standing<'a> {
+fn summary_of<'a>(path: &'a str, report: &'a ImportReport) -> RunSummary<'a> {
     let run = &report.run;
-    Standing {
+    RunSummary {
         address: path,
         status: run.status,
         total: run.total,
@@ -176,7 +176,7 @@ fn rollback_told(report: &ImportReport) -> Markup {
     }
 }
 
-/// How much there is in the archive.
+/// The contents of the archive.
 fn counts(counts: &ReportCounts) -> Markup {
     html! {
         dl.facts {
@@ -202,7 +202,7 @@ fn counts(counts: &ReportCounts) -> Markup {
     }
 }
 
-/// What comes of it in numbers: as the preview found it, or as it was done.
+/// The planned or actual totals.
 fn totals(report: &ImportReport) -> Markup {
     let run = &report.run;
     let is_planned = is_planned(report);
@@ -229,8 +229,8 @@ fn totals(report: &ImportReport) -> Markup {
     }
 }
 
-/// What is imported otherwise than it was, or not at all: each kind once, with how often it comes.
-fn lost(report: &ImportReport) -> Markup {
+/// What is imported with losses or not at all: each reason once, with its count.
+fn losses(report: &ImportReport) -> Markup {
     html! {
         @if !report.warnings.is_empty() {
             h2 { "What is lost or changed" }
@@ -243,7 +243,7 @@ fn lost(report: &ImportReport) -> Markup {
     }
 }
 
-fn tabs(path: &str, report: &ImportReport, looking: &Looking) -> Vec<Tab> {
+fn tabs(path: &str, report: &ImportReport, looking: &PageQuery) -> Vec<Tab> {
     let sum = |tallies: &[cairn_proto::sync::v1::ReportTally]| tallies.iter().map(|tally| tally.count).sum();
     let is_items = looking.part == ReportPart::Items;
     let mut tabs = vec![Tab {
@@ -316,7 +316,7 @@ fn row(here: WorkspaceId, report: &ImportReport, which: ReportPart, entry: &Repo
     }
 }
 
-/// Where the object is, when it is there.
+/// The page of the object, if it exists.
 fn place(here: WorkspaceId, entry: &ReportEntry) -> Option<String> {
     let id = entry.id.as_deref()?;
     if entry.action.as_deref() == Some("removed") {

@@ -1,8 +1,8 @@
-//! What imports are said to be, in words for people.
+//! The terms of imports, in words for people.
 
 use cairn_proto::domain::{ConflictPolicy, ImportProvider};
 
-/// Where an archive comes from.
+/// The tool that the archive is from.
 pub(super) const fn provider(provider: ImportProvider) -> &'static str {
     match provider {
         ImportProvider::ObsidianZip => "Obsidian vault",
@@ -10,7 +10,7 @@ pub(super) const fn provider(provider: ImportProvider) -> &'static str {
     }
 }
 
-/// What becomes of what an earlier import wrote and the archive has otherwise.
+/// The conflict policy.
 pub(super) const fn policy(policy: ConflictPolicy) -> &'static str {
     match policy {
         ConflictPolicy::Update => "Update it, unless it was edited here",
@@ -19,7 +19,7 @@ pub(super) const fn policy(policy: ConflictPolicy) -> &'static str {
     }
 }
 
-/// What a report says became of an object, or what will.
+/// The actual or planned action on an object.
 pub(super) fn action(action: &str, is_planned: bool) -> &str {
     match (action, is_planned) {
         ("created", true) => "Will be created",
@@ -36,7 +36,7 @@ pub(super) fn action(action: &str, is_planned: bool) -> &str {
     }
 }
 
-/// What an object is.
+/// The kind of an object.
 pub(super) fn kind(kind: &str) -> &str {
     match kind {
         "file" => "File",
@@ -48,7 +48,7 @@ pub(super) fn kind(kind: &str) -> &str {
     }
 }
 
-/// Why a link is listed, or why an entry is no content.
+/// Why a link is unresolved, or an entry ignored.
 pub(super) fn reason(code: &str) -> &str {
     match code {
         "not_found" => "Leads to nothing in the archive; it stays as it was written",

@@ -1,4 +1,4 @@
-//! Which memory an address names, in which of the visitor's workspaces.
+//! Resolves a memory URL: the memory and the visitor's workspace that has it.
 
 use axum::extract::FromRequestParts;
 use axum::response::Response;
@@ -16,12 +16,12 @@ use crate::pages::visitor::Visitor;
 
 /// A memory and its visitor, in the memory's workspace.
 #[derive(Debug)]
-pub(super) struct At {
+pub(super) struct LocatedMemory {
     pub(super) visitor: Visitor,
     pub(super) id: MemoryId,
 }
 
-impl FromRequestParts<App> for At {
+impl FromRequestParts<App> for LocatedMemory {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -34,14 +34,14 @@ fn no_memory() -> Problem {
     Problem::not_found("there is no such memory, or it is nothing that you may see")
 }
 
-/// A memory, or what is shown instead.
+/// A memory, or the page shown instead.
 pub(super) enum Found {
     Live(Box<ResolvedMemory>),
     Elsewhere(Response),
 }
 
-impl At {
-    /// The memory with the current contents of its members; of one in trash the page that says so.
+impl LocatedMemory {
+    /// The memory with the current contents of its members; for a trashed one the page that says so.
     pub(super) async fn memory(&self) -> Result<Found, Error> {
         let context = self.visitor.context()?;
         match memories::get(&context, self.id.to_string(), None).await {

@@ -1,11 +1,11 @@
-//! What is done with a memory from its page.
+//! Actions on a memory from its page.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::{MemberKind, TrashKind};
 use cairn_proto::ids::MemberId;
 use serde_json::{Value, json};
 
-use super::at::At;
+use super::at::LocatedMemory;
 use super::{address, show};
 use crate::operations::memories::{self, AddMembers, Membership, MoveMember, UpdateMemory};
 use crate::operations::trash;
@@ -14,7 +14,7 @@ use crate::pages::form::{self, Form};
 use crate::pages::notice::Notice;
 
 /// `POST /memories/{id}/add`: `item`, each a kind and an id, such as `file:…`.
-pub(super) async fn add(at: At, form: Form) -> Answer {
+pub(super) async fn add(at: LocatedMemory, form: Form) -> Answer {
     let context = at.visitor.context()?;
     let members: Option<Vec<Value>> = form.all("item").map(member).collect();
     let members = members.filter(|members| !members.is_empty());
@@ -44,10 +44,10 @@ fn nothing_chosen() -> Problem {
 }
 
 /// `POST /memories/{id}/move`.
-pub(super) async fn move_member(at: At, form: Form) -> Answer {
+pub(super) async fn move_member(at: LocatedMemory, form: Form) -> Answer {
     let member = named(&form)?;
     let context = at.visitor.context()?;
-    // What is no number stays a text, which the schema refuses.
+    // A non-numeric position is passed on as text, for the schema to reject.
     let position = form.trimmed("position");
     let position = position.parse::<u32>().map_or_else(|_| json!(position), |position| json!(position));
     let moved = match form::input::<MoveMember>(json!({"position": position})) {
@@ -58,7 +58,7 @@ pub(super) async fn move_member(at: At, form: Form) -> Answer {
 }
 
 /// `POST /memories/{id}/remove`.
-pub(super) async fn remove(at: At, form: Form) -> Answer {
+pub(super) async fn remove(at: LocatedMemory, form: Form) -> Answer {
     let member = named(&form)?;
     let context = at.visitor.context()?;
     let removed = memories::remove_member(&context, at.id, member).await.map(drop);
@@ -71,51 +71,51 @@ fn named(form: &Form) -> Result<MemberId, Problem> {
 }
 
 /// `POST /memories/{id}/publish`.
-pub(super) async fn publish(at: At) -> Answer {
+pub(super) async fn publish(at: LocatedMemory) -> Answer {
     show_to(&at, true).await
 }
 
 /// `POST /memories/{id}/unpublish`.
-pub(super) async fn unpublish(at: At) -> Answer {
+pub(super) async fn unpublish(at: LocatedMemory) -> Answer {
     show_to(&at, false).await
 }
 
-/// `POST /memories/{id}/list`: search engines may list the public page from now on.
-pub(super) async fn list(at: At) -> Answer {
+/// `POST /memories/{id}/list`: allows search engines to list the public page.
+pub(super) async fn list(at: LocatedMemory) -> Answer {
     change(&at, json!({"isListed": true})).await
 }
 
 /// `POST /memories/{id}/unlist`.
-pub(super) async fn unlist(at: At) -> Answer {
+pub(super) async fn unlist(at: LocatedMemory) -> Answer {
     change(&at, json!({"isListed": false})).await
 }
 
-async fn show_to(at: &At, everybody: bool) -> Answer {
+async fn show_to(at: &LocatedMemory, everybody: bool) -> Answer {
     change(at, json!({"isPublic": everybody})).await
 }
 
-async fn change(at: &At, fields: Value) -> Answer {
+async fn change(at: &LocatedMemory, fields: Value) -> Answer {
     let context = at.visitor.context()?;
     let input = form::input::<UpdateMemory>(fields)?;
     let changed = memories::update(&context, at.id.to_string(), input, Membership::default()).await;
     answer(at, changed.map(drop), &Notice::Saved).await
 }
 
-/// `POST /memories/{id}/delete`: into the trash, with Undo on the page that follows.
-pub(super) async fn delete(at: At) -> Answer {
+/// `POST /memories/{id}/delete`: moves to trash, with Undo on the next page.
+pub(super) async fn delete(at: LocatedMemory) -> Answer {
     memories::delete(&at.visitor.context()?, at.id).await?;
     let to = format!("/w/{}/memories", at.visitor.here()?.id);
     Ok(at.visitor.done(&to, &Notice::Trashed(vec![(TrashKind::Memory, at.id.0)])))
 }
 
 /// `POST /memories/{id}/restore`.
-pub(super) async fn restore(at: At) -> Answer {
+pub(super) async fn restore(at: LocatedMemory) -> Answer {
     let person = &at.visitor.person;
     trash::restore(&person.upstreams, &person.call, TrashKind::Memory, at.id.to_string()).await?;
     Ok(at.visitor.done(&address(at.id), &Notice::Restored))
 }
 
-async fn answer(at: &At, done: Result<(), Problem>, notice: &Notice) -> Answer {
+async fn answer(at: &LocatedMemory, done: Result<(), Problem>, notice: &Notice) -> Answer {
     match done {
         Ok(()) => Ok(at.visitor.done(&address(at.id), notice)),
         Err(problem) if problem.violations.is_empty() => Err(problem.into()),

@@ -1,10 +1,10 @@
-//! A new memory, and what one says of itself.
+//! Creating a memory, and editing its name and descriptions.
 
 use cairn_chassis::status::Problem;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedMemory};
 use super::{address, require_write};
 use crate::answers::ResolvedMemory;
 use crate::operations::memories::{self, CreateMemory, Membership, UpdateMemory};
@@ -19,16 +19,16 @@ use crate::pages::visitor::Visitor;
 const LABELS: [(&str, &str); 4] =
     [("name", "Name"), ("useWhen", "When to use it"), ("description", "Description"), ("slug", "Short name")];
 
-/// What was typed.
+/// The values of the form.
 #[derive(Debug, Default)]
-struct Typed {
+struct FormInput {
     name: String,
     use_when: String,
     description: String,
     slug: String,
 }
 
-impl Typed {
+impl FormInput {
     fn of(form: &Form) -> Self {
         let lines = |name: &str| form.trimmed(name).replace("\r\n", "\n");
         Self {
@@ -48,7 +48,7 @@ impl Typed {
         }
     }
 
-    /// The fields of the input; what is left empty is null.
+    /// The fields of the input; empty ones are null.
     fn fields(&self) -> Map<String, Value> {
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         Map::from_iter([
@@ -62,12 +62,12 @@ impl Typed {
 /// `GET /w/{id}/memories/new`.
 pub(super) async fn ask_for_new(visitor: Visitor) -> Answer {
     require_write(&visitor)?;
-    new_page(&visitor, &Typed::default(), None)
+    new_page(&visitor, &FormInput::default(), None)
 }
 
 /// `POST /w/{id}/memories/new`.
 pub(super) async fn create(visitor: Visitor, form: Form) -> Answer {
-    let typed = Typed::of(&form);
+    let typed = FormInput::of(&form);
     let mut fields = typed.fields();
     if !typed.slug.is_empty() {
         fields.insert("slug".to_owned(), json!(typed.slug));
@@ -85,19 +85,19 @@ pub(super) async fn create(visitor: Visitor, form: Form) -> Answer {
 }
 
 /// `GET /memories/{id}/edit`.
-pub(super) async fn ask(at: At) -> Answer {
+pub(super) async fn ask(at: LocatedMemory) -> Answer {
     match at.memory().await? {
         Found::Live(memory) => {
             require_write(&at.visitor)?;
-            edit_page(&at, &Typed::known(&memory), None)
+            edit_page(&at, &FormInput::known(&memory), None)
         }
         Found::Elsewhere(response) => Ok(response),
     }
 }
 
 /// `POST /memories/{id}/edit`.
-pub(super) async fn save(at: At, form: Form) -> Answer {
-    let typed = Typed::of(&form);
+pub(super) async fn save(at: LocatedMemory, form: Form) -> Answer {
+    let typed = FormInput::of(&form);
     let mut fields = typed.fields();
     fields.insert("slug".to_owned(), json!(typed.slug));
     let context = at.visitor.context()?;
@@ -112,7 +112,7 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
     }
 }
 
-fn new_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) -> Answer {
+fn new_page(visitor: &Visitor, typed: &FormInput, problem: Option<&Problem>) -> Answer {
     let list = format!("/w/{}/memories", visitor.here()?.id);
     let body = html! {
         (fields(&format!("{list}/new"), typed, problem, "Create memory", &list))
@@ -123,7 +123,7 @@ fn new_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) -> Answ
     Ok(page.show(visitor, &body))
 }
 
-fn edit_page(at: &At, typed: &Typed, problem: Option<&Problem>) -> Answer {
+fn edit_page(at: &LocatedMemory, typed: &FormInput, problem: Option<&Problem>) -> Answer {
     let list = format!("/w/{}/memories", at.visitor.here()?.id);
     let name = if typed.name.is_empty() { "The memory" } else { typed.name.as_str() };
     let own = address(at.id);
@@ -134,7 +134,7 @@ fn edit_page(at: &At, typed: &Typed, problem: Option<&Problem>) -> Answer {
     Ok(page.show(&at.visitor, &body))
 }
 
-fn fields(action: &str, typed: &Typed, problem: Option<&Problem>, deed: &str, back: &str) -> Markup {
+fn fields(action: &str, typed: &FormInput, problem: Option<&Problem>, deed: &str, back: &str) -> Markup {
     let when = Field::text("useWhen", "When to use it").optional().value(&typed.use_when);
     let when = when.hint("Agents decide by it: say the tasks, such as: before a release is made.");
     let slug = Field::text("slug", "Short name").value(&typed.slug);
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn what_is_left_empty_is_null_and_lines_end_as_ours_do() {
         let form = Form::read(b"name=+A+&useWhen=x%0D%0Ay&description=+&slug=a");
-        let fields = Typed::of(&form).fields();
+        let fields = FormInput::of(&form).fields();
         assert_eq!(Value::Object(fields), json!({"name": "A", "useWhen": "x\ny", "description": null}));
     }
 }

@@ -9,21 +9,21 @@ use crate::answers::Memory;
 use crate::operations::{Paging, memories};
 use crate::pages::frame::Page;
 use crate::pages::parts::{self as part, Pages, Tone};
-use crate::pages::seeing::Seeing;
+use crate::pages::viewer::Viewer;
 use crate::pages::visitor::{Visitor, see_other};
 use crate::pages::{Answer, is_stale, marks, words};
 
 const PAGE_SIZE: u32 = 50;
 
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
-    let seeing = Seeing::by(&visitor, &parts).await?;
+    let seeing = Viewer::by(&visitor, &parts).await?;
     let visitor = &seeing.visitor;
     let here = visitor.here()?.id;
     let path = format!("/w/{here}/memories");
     let trail = marks(&parts);
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
     let listed = match memories::list(&visitor.context()?, paging).await {
-        // A mark of a list that has changed since: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if is_stale(&problem, &trail) => {
             return Ok(see_other(&visitor.onward(path)));
         }

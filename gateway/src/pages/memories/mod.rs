@@ -1,4 +1,4 @@
-//! Memories: the list of a workspace, one of them with what an agent reads of it, and what the public reads.
+//! Memories: the list of a workspace, one with its contents as agents read them, and the public page.
 
 mod at;
 mod change;
@@ -19,7 +19,7 @@ use crate::class::{Class, ORDINARY_BYTES, Surface, Who};
 use crate::error::Error;
 use crate::routes::Routes;
 
-/// A page for whoever has its address.
+/// A page for anybody with the link.
 const ANYBODY: Class = Class::new(Surface::Page, Who::Anyone);
 
 pub(super) fn routes() -> Routes {
@@ -45,7 +45,7 @@ pub(super) fn routes() -> Routes {
         .get(ANYBODY, "/m/{id}", public::show)
 }
 
-/// Checks that the visitor may write: what is typed for hours should not be refused at its end.
+/// Checks that the visitor may write, before anything is typed that would be refused at the end.
 fn require_write(visitor: &Visitor) -> Result<(), Error> {
     if visitor.may(Permission::Write) {
         return Ok(());
@@ -56,7 +56,7 @@ fn require_write(visitor: &Visitor) -> Result<(), Error> {
     Err(Problem::forbidden(message).into())
 }
 
-/// What a member is, for people.
+/// The kind of a member, in words.
 const fn kind(kind: MemberKind) -> &'static str {
     match kind {
         MemberKind::File => "file",

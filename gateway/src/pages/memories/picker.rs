@@ -1,4 +1,4 @@
-//! What can be added to a memory, found by its name. A part that fails leaves the others.
+//! Finds items to add to a memory, by name. A part that fails does not affect the others.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::MemberKind;
@@ -14,18 +14,18 @@ use crate::pages::parts as part;
 use crate::pages::visitor::Visitor;
 use crate::pages::{form, words};
 
-/// So many of each kind are offered.
-const MOST: usize = 20;
+/// Limit per kind.
+const MAX_PER_KIND: usize = 20;
 
-/// Something that could be a member.
-struct Offer {
+/// A candidate member.
+struct Candidate {
     kind: MemberKind,
     id: String,
-    /// Its path, or its name where it has none.
+    /// Its path, or its name if it has none.
     name: String,
 }
 
-/// The search, and what it found; nothing is looked for when nothing was typed.
+/// The search form with its results; empty without a query.
 pub(super) async fn show(
     visitor: &Visitor,
     memory: &ResolvedMemory,
@@ -49,7 +49,7 @@ pub(super) async fn show(
     })
 }
 
-fn results(base: &str, offers: &[Offer]) -> Markup {
+fn results(base: &str, offers: &[Candidate]) -> Markup {
     let rows = html! {
         @for offer in offers {
             tr {
@@ -69,7 +69,7 @@ fn results(base: &str, offers: &[Offer]) -> Markup {
     }
 }
 
-async fn offers(context: &Context, name: &str) -> (Vec<Offer>, Vec<Problem>) {
+async fn offers(context: &Context, name: &str) -> (Vec<Candidate>, Vec<Problem>) {
     let (files, folders, databases) =
         tokio::join!(of_files(context, name), of_folders(context, name), of_databases(context, name));
     let (mut offers, mut problems) = (Vec::new(), Vec::new());
@@ -79,36 +79,43 @@ async fn offers(context: &Context, name: &str) -> (Vec<Offer>, Vec<Problem>) {
             Err(problem) => problems.push(problem),
         }
     }
-    // What is wrong with the words is wrong for each of them.
+    // An invalid query fails in every part.
     problems.dedup();
     (offers, problems)
 }
 
-async fn of_files(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
-    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST}))?;
+async fn of_files(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> {
+    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MAX_PER_KIND}))?;
     let found = files::search(context, input).await?.items;
-    Ok(found.into_iter().map(|file| Offer { kind: MemberKind::File, id: file.id, name: file.path }).collect())
+    Ok(found
+        .into_iter()
+        .map(|file| Candidate { kind: MemberKind::File, id: file.id, name: file.path })
+        .collect())
 }
 
-async fn of_folders(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
+async fn of_folders(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> {
     let listed = folders::list(context, folders::Selection::default(), Paging::default()).await?.items;
     let fitting = listed.into_iter().filter(|folder| has(&folder.path, name));
     Ok(fitting
-        .take(MOST)
-        .map(|folder| Offer { kind: MemberKind::Folder, id: folder.id, name: format!("{}/", folder.path) })
+        .take(MAX_PER_KIND)
+        .map(|folder| Candidate {
+            kind: MemberKind::Folder,
+            id: folder.id,
+            name: format!("{}/", folder.path),
+        })
         .collect())
 }
 
-async fn of_databases(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
+async fn of_databases(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> {
     let listed = databases::list(context, None, Paging::default()).await?.items;
     let fitting = listed.into_iter().filter(|database| has(&database.name, name));
     Ok(fitting
-        .take(MOST)
-        .map(|database| Offer { kind: MemberKind::Database, id: database.id, name: database.name })
+        .take(MAX_PER_KIND)
+        .map(|database| Candidate { kind: MemberKind::Database, id: database.id, name: database.name })
         .collect())
 }
 
-/// Whether a name holds the words, whatever the case.
+/// Case-insensitive substring match.
 fn has(name: &str, words: &str) -> bool {
     name.to_lowercase().contains(&words.to_lowercase())
 }
@@ -119,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_was_found_is_offered_with_its_kind() {
-        let offer = |kind, name: &str| Offer { kind, id: "0199c0de".to_owned(), name: name.to_owned() };
+        let offer = |kind, name: &str| Candidate { kind, id: "0199c0de".to_owned(), name: name.to_owned() };
         let html =
             results("/memories/m", &[offer(MemberKind::File, "<b>"), offer(MemberKind::Folder, "/a/")])
                 .into_string();

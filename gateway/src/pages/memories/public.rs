@@ -1,4 +1,4 @@
-//! `GET /m/{id}`: a public memory for people. No script, nobody's session, and what is on the way may keep it for a while.
+//! `GET /m/{id}`: the public page of a memory. No scripts, no session, and publicly cacheable for a while.
 
 use std::sync::Arc;
 
@@ -27,23 +27,23 @@ use crate::rate_limit::Limits;
 use crate::schema::inputs;
 use crate::upstreams::Upstreams;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// A memory that is private again is gone from everywhere within it.
-const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=60");
+/// Bounds how long caches serve a memory that was made private again.
+const CACHE_POLICY: HeaderValue = HeaderValue::from_static("public, max-age=60");
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
-/// So much text stands on the page; what is more has pages of its own.
+/// Limit of text on the page; longer contents have pages of their own.
 const MOST_BYTES: usize = 256 * 1024;
 
-/// Somebody, whoever it is: a session or a token that comes along is not looked at.
+/// An anonymous visitor: sessions and tokens are ignored.
 #[derive(Debug)]
-pub(super) struct Anybody {
+pub(super) struct AnonymousVisitor {
     upstreams: Arc<Upstreams>,
     links: Arc<Links>,
     call: Call,
 }
 
-impl FromRequestParts<App> for Anybody {
+impl FromRequestParts<App> for AnonymousVisitor {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
@@ -52,26 +52,26 @@ impl FromRequestParts<App> for Anybody {
     }
 }
 
-/// Which part is read.
+/// The requested part.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     /// The number of a text, from 1; all of them without one.
     text: Option<String>,
-    /// A line of the part that is wanted of it.
+    /// A line within the requested part.
     line: Option<String>,
 }
 
 pub(super) async fn show(
-    anybody: Anybody,
+    anybody: AnonymousVisitor,
     PathId(id): PathId<MemoryId>,
-    Query(looking): Query<Looking>,
+    Query(looking): Query<PageQuery>,
 ) -> Answer {
-    let Anybody { upstreams, links, call } = anybody;
+    let AnonymousVisitor { upstreams, links, call } = anybody;
     let memory = memories::export(&upstreams, &links, &call, id.to_string(), None).await?;
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<usize>().ok()).unwrap_or_default();
     let body = match number(looking.text.as_deref()) {
-        0 => whole(&memory),
-        text => alone(&memory, text, number(looking.line.as_deref()).max(1)),
+        0 => all_contents(&memory),
+        text => single_text(&memory, text, number(looking.line.as_deref()).max(1)),
     };
     Ok(page(&memory, &body))
 }
@@ -85,8 +85,8 @@ fn page(memory: &ResolvedMemory, body: &Markup) -> Response {
     let mut response = document.around(StatusCode::OK, &body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, document::READING);
-    headers.insert(header::CACHE_CONTROL, KEPT);
-    // Who has the link reads it; nobody finds it by looking around, unless whoever shares it wants that.
+    headers.insert(header::CACHE_CONTROL, CACHE_POLICY);
+    // Only people with the link read it, unless whoever shares it allows search engines.
     if !memory.is_listed {
         headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
     }
@@ -97,8 +97,8 @@ fn entries(memory: &ResolvedMemory) -> impl Iterator<Item = &Entry> {
     memory.members.iter().flat_map(|member| &member.entries)
 }
 
-/// Everything, as far as it fits.
-fn whole(memory: &ResolvedMemory) -> Markup {
+/// All contents, as far as they fit.
+fn all_contents(memory: &ResolvedMemory) -> Markup {
     let mut left = MOST_BYTES;
     let mut texts = Vec::new();
     for (at, entry) in entries(memory).enumerate() {
@@ -119,7 +119,7 @@ fn whole(memory: &ResolvedMemory) -> Markup {
             section id={ "text-" (number) } {
                 h2 dir="auto" { (entry.title) }
                 @if *fits {
-                    (shown(entry, *number, &parts::around(&entry.content, 1), 3))
+                    (rendered(entry, *number, &parts::around(&entry.content, 1), 3))
                 } @else {
                     p { a href=(to(&memory.id, *number, false)) { "Read it on a page of its own" } " (" (words::bytes(entry.content.len() as u64)) ")" }
                 }
@@ -137,8 +137,8 @@ fn to(memory: &str, number: usize, is_here: bool) -> String {
     if is_here { format!("#text-{number}") } else { format!("/m/{memory}?text={number}") }
 }
 
-/// One text, the part of it in which that line is.
-fn alone(memory: &ResolvedMemory, number: usize, line: usize) -> Markup {
+/// One text, the part that contains the line.
+fn single_text(memory: &ResolvedMemory, number: usize, line: usize) -> Markup {
     let own = format!("/m/{}", memory.id);
     let entry = number.checked_sub(1).and_then(|at| entries(memory).nth(at));
     html! {
@@ -151,15 +151,15 @@ fn alone(memory: &ResolvedMemory, number: usize, line: usize) -> Markup {
             Some(entry) => {
                 @let part = parts::around(&entry.content, line);
                 h1 dir="auto" { (entry.title) }
-                (shown(entry, number, &part, 2))
-                (ways(&own, number, &part))
+                (rendered(entry, number, &part, 2))
+                (navigation(&own, number, &part))
             }
         }
     }
 }
 
-/// The way through a text that has several parts.
-fn ways(own: &str, number: usize, part: &Part<'_>) -> Markup {
+/// The navigation between the parts of a text.
+fn navigation(own: &str, number: usize, part: &Part<'_>) -> Markup {
     if part.is_all() {
         return html! {};
     }
@@ -173,10 +173,10 @@ fn ways(own: &str, number: usize, part: &Part<'_>) -> Markup {
     }
 }
 
-/// A text as it is to be read. What its links name is not open to whoever reads here.
-fn shown(entry: &Entry, number: usize, part: &Part<'_>, top_level: u8) -> Markup {
+/// A rendered text. Its relative links are not open to anonymous readers.
+fn rendered(entry: &Entry, number: usize, part: &Part<'_>, top_level: u8) -> Markup {
     let language = match entry.file_type {
-        // Records and documents from outside are written in it, too.
+        // Records and ingested documents are written in Markdown, too.
         None | Some(FileType::Markdown) => {
             let ids = format!("t{number}-");
             let style = Style {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn texts_of_a_page_share_no_ids() {
-        let html = whole(&memory(&["# A\n[x](y.md)", "# A"])).into_string();
+        let html = all_contents(&memory(&["# A\n[x](y.md)", "# A"])).into_string();
         for part in ["id=\"t1-s-a\"", "id=\"t2-s-a\"", "href=\"#text-2\"", "<h3 ", "&lt;b&gt;.md"] {
             assert!(html.contains(part), "{part}: {html}");
         }
@@ -238,13 +238,13 @@ mod tests {
     fn what_does_not_fit_has_a_page_of_its_own() {
         let long = "line\n".repeat(MOST_BYTES / 5 + 1);
         let memory = memory(&[&long, "short"]);
-        let html = whole(&memory).into_string();
+        let html = all_contents(&memory).into_string();
         assert!(html.contains("href=\"/m/m?text=1\"") && html.contains("short"), "{html}");
         assert!(html.len() < 10_000, "{}", html.len());
-        let html = alone(&memory, 1, 1).into_string();
+        let html = single_text(&memory, 1, 1).into_string();
         assert!(html.contains("rel=\"next\"") && html.contains("/m/m?text=1&amp;line="), "{}", html.len());
         for none in [3, usize::MAX] {
-            assert!(alone(&memory, none, 1).into_string().contains("no such text"));
+            assert!(single_text(&memory, none, 1).into_string().contains("no such text"));
         }
     }
 }

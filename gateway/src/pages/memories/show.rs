@@ -1,4 +1,4 @@
-//! `GET /memories/{id}`: what a memory holds, what an agent reads of it, and what that costs.
+//! `GET /memories/{id}`: the members of a memory, its contents as agents read them, and their token cost.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{MemberKind, Permission};
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedMemory};
 use super::{address, kind, picker};
 use crate::answers::{Entry, ResolvedMember, ResolvedMemory, tokens};
 use crate::error::Error;
@@ -19,29 +19,29 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, file, folders, places, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// So much of one text is shown here; the rest is on its own page.
+/// Limit per text; the rest is on its own page.
 const MOST_BYTES_OF_A_TEXT: usize = 8 * 1024;
-/// So much of all texts is shown.
+/// Limit of all texts.
 const MOST_BYTES: usize = 128 * 1024;
 
-/// What is looked for, to be added.
+/// The search for members to add.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     q: Option<String>,
 }
 
-pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
-    shown(&at, looking.q.as_deref().unwrap_or_default().trim(), None).await
+pub(super) async fn show(at: LocatedMemory, Query(looking): Query<PageQuery>) -> Answer {
+    show_page(&at, looking.q.as_deref().unwrap_or_default().trim(), None).await
 }
 
-/// The page again, with what was wrong with a form on it.
-pub(super) async fn failed(at: &At, problem: &Problem) -> Answer {
-    shown(at, "", Some(problem)).await
+/// The page again, with the error of a form.
+pub(super) async fn failed(at: &LocatedMemory, problem: &Problem) -> Answer {
+    show_page(at, "", Some(problem)).await
 }
 
-async fn shown(at: &At, looked_for: &str, problem: Option<&Problem>) -> Answer {
+async fn show_page(at: &LocatedMemory, looked_for: &str, problem: Option<&Problem>) -> Answer {
     let memory = match at.memory().await? {
         Found::Live(memory) => memory,
         Found::Elsewhere(response) => return Ok(response),
@@ -99,7 +99,7 @@ fn guidance(memory: &ResolvedMemory) -> Markup {
     }
 }
 
-/// What all of it costs an agent that loads it.
+/// The token cost for an agent that loads the memory.
 fn costs(memory: &ResolvedMemory) -> Markup {
     html! {
         h2 { "What it costs" }
@@ -124,14 +124,14 @@ fn members(visitor: &Visitor, memory: &ResolvedMemory) -> Result<Markup, Error> 
                 td { (kind(member.kind)) }
                 td.number { (member.entries.len()) }
                 td.number { (words::grouped(member.tokens)) }
-                td { (deeds(visitor, memory, member, at, last)) }
+                td { (member_actions(visitor, memory, member, at, last)) }
             }
         }
     };
     Ok(part::table("Members", &["", "Member", "Kind", "Texts", "Tokens", ""], &rows))
 }
 
-/// The name of what a member refers to, with the way there.
+/// The linked name of a member.
 fn titled(visitor: &Visitor, workspace: WorkspaceId, member: &ResolvedMember) -> Markup {
     let Some(title) = &member.title else {
         return html! { span.quiet { "gone, or out of reach" } };
@@ -151,7 +151,7 @@ fn titled(visitor: &Visitor, workspace: WorkspaceId, member: &ResolvedMember) ->
     }
 }
 
-fn deeds(
+fn member_actions(
     visitor: &Visitor,
     memory: &ResolvedMemory,
     member: &ResolvedMember,
@@ -186,7 +186,7 @@ fn left_out(memory: &ResolvedMemory) -> Markup {
     }
 }
 
-/// Who else reads it, and how that begins and ends.
+/// The public state, with the actions that change it.
 fn public(visitor: &Visitor, memory: &ResolvedMemory) -> Markup {
     let (base, path) = (address(&memory.id), format!("/m/{}", memory.id));
     let may_write = visitor.may(Permission::Write);
@@ -223,7 +223,7 @@ fn public(visitor: &Visitor, memory: &ResolvedMemory) -> Markup {
     }
 }
 
-/// The texts as an agent gets them, each as far as it is shown here.
+/// The texts as agents read them, truncated.
 fn texts(memory: &ResolvedMemory) -> Markup {
     let mut left = MOST_BYTES;
     let mut shown = Vec::new();
@@ -254,7 +254,7 @@ fn one(entry: &Entry, text: &str) -> Markup {
     }
 }
 
-/// As much of a text as so many bytes hold, without a letter cut in two.
+/// A prefix of at most `most` bytes, at a character boundary.
 fn beginning(text: &str, most: usize) -> &str {
     let most = most.min(text.len());
     let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `/memories/{id}/versions`: what a memory was, what each version changed, and the way back.
+//! `/memories/{id}/versions`: the versions of a memory with their diffs, and restoring them.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::Author;
@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::at::{At, Found};
+use super::at::{Found, LocatedMemory};
 use super::{address, kind, show};
 use crate::answers::{Member, Memory, MemoryVersion, ResolvedMemory};
 use crate::error::Error;
@@ -24,19 +24,19 @@ use crate::pages::visitor::see_other;
 use crate::pages::{Answer, marks, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 const PAGE_SIZE: u32 = 50;
 
-/// What of a version is looked at.
+/// The view of a version.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-pub(super) struct Looking {
-    /// Nothing: what it changed; `now`: what has changed since; `text`: what the memory was.
+pub(super) struct PageQuery {
+    /// Nothing: its diff; `now`: the diff to the current state; `text`: its contents.
     show: Option<String>,
 }
 
-/// `GET /memories/{id}/versions`, the newest first.
-pub(super) async fn list(at: At, parts: Parts) -> Answer {
+/// `GET /memories/{id}/versions`, newest first.
+pub(super) async fn list(at: LocatedMemory, parts: Parts) -> Answer {
     let memory = match at.memory().await? {
         Found::Live(memory) => memory,
         Found::Elsewhere(response) => return Ok(response),
@@ -45,7 +45,7 @@ pub(super) async fn list(at: At, parts: Parts) -> Answer {
     let (path, trail) = (format!("{}/versions", address(at.id)), marks(&parts));
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
     let listed = match memory_versions::list(&visitor.context()?, at.id, paging).await {
-        // A mark of a list that has changed since: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
             return Ok(see_other(&visitor.onward(path)));
         }
@@ -87,9 +87,9 @@ pub(super) async fn list(at: At, parts: Parts) -> Answer {
 
 /// `GET /memories/{id}/versions/{version}`.
 pub(super) async fn one(
-    at: At,
+    at: LocatedMemory,
     PathIds(_, number): PathIds<MemoryId, u64>,
-    Query(looking): Query<Looking>,
+    Query(looking): Query<PageQuery>,
 ) -> Answer {
     let memory = match at.memory().await? {
         Found::Live(memory) => memory,
@@ -98,7 +98,7 @@ pub(super) async fn one(
     let context = at.visitor.context()?;
     let version = memory_versions::get(&context, at.id, number).await?;
     let newest = newest(&context, at.id).await?.unwrap_or(number);
-    let older = kept(&context, at.id, number.saturating_sub(1)).await?;
+    let older = find_version(&context, at.id, number.saturating_sub(1)).await?;
     let wanted = looking.show.as_deref().unwrap_or_default();
     let text = written(&version);
     let shown = match wanted {
@@ -139,7 +139,7 @@ pub(super) async fn one(
 }
 
 /// `POST /memories/{id}/versions/{version}/restore`.
-pub(super) async fn restore(at: At, PathIds(_, number): PathIds<MemoryId, u64>) -> Answer {
+pub(super) async fn restore(at: LocatedMemory, PathIds(_, number): PathIds<MemoryId, u64>) -> Answer {
     match memory_versions::restore(&at.visitor.context()?, at.id, number).await {
         Ok(_) => Ok(at.visitor.done(&address(at.id), &Notice::Restored)),
         Err(problem) if problem.violations.is_empty() => Err(problem.into()),
@@ -147,12 +147,12 @@ pub(super) async fn restore(at: At, PathIds(_, number): PathIds<MemoryId, u64>) 
     }
 }
 
-fn page<'a>(at: &At, memory: &ResolvedMemory, title: &'a str) -> Result<Page<'a>, Error> {
+fn page<'a>(at: &LocatedMemory, memory: &ResolvedMemory, title: &'a str) -> Result<Page<'a>, Error> {
     Ok(Page::new(title).crumbs(above(at, memory, None)?))
 }
 
 fn above(
-    at: &At,
+    at: &LocatedMemory,
     memory: &ResolvedMemory,
     more: Option<(String, String)>,
 ) -> Result<Vec<(String, String)>, Error> {
@@ -168,8 +168,12 @@ async fn newest(context: &Context, id: MemoryId) -> Result<Option<u64>, Problem>
     Ok(listed.items.first().map(|version| version.version))
 }
 
-/// A version, unless there was none of that number or it is kept no more.
-async fn kept(context: &Context, id: MemoryId, number: u64) -> Result<Option<MemoryVersion>, Problem> {
+/// A version; `None` if it does not exist or is no longer kept.
+async fn find_version(
+    context: &Context,
+    id: MemoryId,
+    number: u64,
+) -> Result<Option<MemoryVersion>, Problem> {
     match memory_versions::get(context, id, number).await {
         Ok(version) => Ok(Some(version)),
         Err(problem) if problem.reason == Reason::NotFound => Ok(None),
@@ -186,7 +190,7 @@ fn who(author: Option<&Author>) -> Markup {
     }
 }
 
-/// A memory as a text whose lines can be compared.
+/// A memory as text lines, for the diff.
 fn written(version: &MemoryVersion) -> String {
     version.memory.as_ref().map(lines).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! What one write did to many items.
+//! The notice of a bulk change.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::pages::words;
 
-/// What became of them.
+/// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Moved,
@@ -23,12 +23,12 @@ impl Change {
     }
 }
 
-/// What became of how many, and what names the write to an undo.
+/// The kind and number of changes, and the write id for an undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Changed {
     change: Change,
     count: u64,
-    /// Two numbers with a dot between them: nothing else is taken from a cookie.
+    /// Two numbers separated by a dot, the only form accepted from a cookie.
     write: (i64, u64),
 }
 

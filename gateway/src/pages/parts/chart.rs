@@ -1,22 +1,22 @@
-//! Charts: SVG of our own, coloured by classes, each with a sentence for those who do not see it. The page puts the same numbers
-//! into a table beside it.
+//! Charts: our own SVG, coloured by classes, each with a text alternative. The page shows the same numbers in a
+//! table beside it.
 
 use maud::{Markup, html};
 
 use crate::pages::words;
 
-/// The drawing, in its own units: a column's width, and the height of the largest value.
+/// The drawing's units: the width of a column, and the height of the largest value.
 const STEP: usize = 10;
 const HEIGHT: u64 = 100;
 
-/// One of the quantities of a chart, with a value for each place.
+/// A series of a chart, with a value for each position.
 #[derive(Debug)]
 pub(crate) struct Series {
     pub(crate) name: &'static str,
     pub(crate) values: Vec<u64>,
 }
 
-/// Columns, in which the series stand on each other. `ends` are the names of the first and the last column.
+/// A stacked column chart. `ends` are the labels of the first and the last column.
 pub(crate) fn columns(sentence: &str, series: &[Series], ends: (&str, &str)) -> Markup {
     let count = places(series);
     let sum = |at: usize| {
@@ -34,14 +34,14 @@ pub(crate) fn columns(sentence: &str, series: &[Series], ends: (&str, &str)) -> 
     framed(sentence, series, ends, &words::grouped(most), count, &drawing)
 }
 
-/// The parts of a column that are to be seen: the number of the series, and the rectangle's top and height.
+/// The visible segments of a column: the series' index, and the rectangle's top and height.
 fn stacked(series: &[Series], at: usize, most: u64) -> Vec<(usize, u64, u64)> {
     let (mut below, mut parts) = (0_u64, Vec::new());
     for (index, one) in series.iter().enumerate() {
         let value = one.values.get(at).copied().unwrap_or_default();
         let (from, to) = (height(below, most), height(below.saturating_add(value), most));
         below = below.saturating_add(value);
-        // What is there is seen, be it ever so little.
+        // Non-zero values are always visible.
         let tall = to.saturating_sub(from).max(u64::from(value > 0));
         if tall > 0 {
             parts.push((index + 1, HEIGHT.saturating_sub(from + tall), tall));
@@ -50,7 +50,7 @@ fn stacked(series: &[Series], at: usize, most: u64) -> Vec<(usize, u64, u64)> {
     parts
 }
 
-/// A line for each series.
+/// A line chart, with a line per series.
 pub(crate) fn lines(
     sentence: &str,
     series: &[Series],
@@ -73,7 +73,7 @@ fn points(values: &[u64], most: u64) -> String {
     values.iter().enumerate().map(point).collect::<Vec<_>>().join(" ")
 }
 
-/// How high a value stands: the largest is as high as the drawing.
+/// The height of a value, scaled to the largest.
 fn height(value: u64, most: u64) -> u64 {
     let scaled = u128::from(value.min(most)) * u128::from(HEIGHT) / u128::from(most.max(1));
     u64::try_from(scaled).unwrap_or(HEIGHT)
@@ -83,7 +83,7 @@ fn places(series: &[Series]) -> usize {
     series.iter().map(|one| one.values.len()).max().unwrap_or_default()
 }
 
-/// The drawing with what its height and its ends mean, and what the colours stand for.
+/// The drawing with axis labels and legend.
 fn framed(
     sentence: &str,
     series: &[Series],
@@ -109,7 +109,7 @@ fn framed(
     }
 }
 
-/// How a whole is made up: a bar for each part, with its number.
+/// A bar chart of shares, with their numbers.
 pub(crate) fn shares<'a>(name: &str, parts: impl IntoIterator<Item = (&'a str, u64)>) -> Markup {
     let parts: Vec<(&str, u64)> = parts.into_iter().collect();
     let most = parts.iter().map(|(_, value)| *value).max().unwrap_or_default();

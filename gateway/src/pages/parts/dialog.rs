@@ -1,8 +1,8 @@
-//! Dialogs, for what cannot be undone. The browser opens and closes them, without a script.
+//! Confirmation dialogs for irreversible actions, opened and closed by the browser without scripts.
 
 use maud::{Markup, html};
 
-/// The button that opens the dialog of that id; `about` completes its name for those who do not see the row around it.
+/// The button that opens the dialog; `about` completes its accessible name without the row around it.
 pub(crate) fn opens(id: &str, label: &str, about: &str) -> Markup {
     html! {
         button type="button" command="show-modal" commandfor=(id) {
@@ -11,7 +11,7 @@ pub(crate) fn opens(id: &str, label: &str, about: &str) -> Markup {
     }
 }
 
-/// A question with its consequences: `deed` does it, and the button that closes the dialog comes first.
+/// A question with its consequences: `deed` is the form that confirms, after the button that closes the dialog.
 pub(crate) fn dialog(
     id: &str,
     title: &str,

@@ -1,11 +1,11 @@
-//! Fields of forms, and what is wrong with them.
+//! Form fields with their errors.
 
 use cairn_chassis::status::{Problem, Reason};
 use maud::{Markup, html};
 
 use crate::pages::words;
 
-/// A field of one line. Its name is that of the input's field, so that a violation finds it.
+/// A one-line field. Its name is that of the input's field, so that violations find it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Field<'a> {
     name: &'a str,
@@ -16,9 +16,9 @@ pub(crate) struct Field<'a> {
     autocomplete: &'a str,
     is_required: bool,
     problem: Option<&'a Problem>,
-    /// Where a page has several fields of the name.
+    /// Needed if a page has several fields of the name.
     id: Option<&'a str>,
-    /// The same by the form that it stands in.
+    /// The form that makes the id unique.
     form: Option<&'a str>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Field<'a> {
         Self { kind: "email", ..Self::text(name, label) }
     }
 
-    /// `autocomplete` is `current-password` or `new-password`. What was typed is never written back.
+    /// `autocomplete` is `current-password` or `new-password`. The value is never rendered back.
     pub(crate) const fn password(name: &'a str, label: &'a str, autocomplete: &'a str) -> Self {
         Self { kind: "password", autocomplete, ..Self::text(name, label) }
     }
@@ -55,7 +55,7 @@ impl<'a> Field<'a> {
         Self { id: Some(id), ..self }
     }
 
-    /// Its id begins with that of its form.
+    /// Prefixes the id with that of its form.
     pub(crate) const fn within(self, form: &'a str) -> Self {
         Self { form: Some(form), ..self }
     }
@@ -76,7 +76,7 @@ impl<'a> Field<'a> {
         Self { hint, ..self }
     }
 
-    /// What was wrong with the form, of which the field takes its part.
+    /// The problem of the form, of which the field shows its part.
     pub(crate) const fn problem(self, problem: Option<&'a Problem>) -> Self {
         Self { problem, ..self }
     }
@@ -91,7 +91,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// The same with several lines.
+    /// The same as a text area.
     pub(crate) fn area(&self, rows: u32) -> Markup {
         self.around(|id, invalid, about| {
             html! {
@@ -101,7 +101,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// The label, the hint and what is wrong, around what is typed in: of its id, and what it says of itself.
+    /// Label, hint and error around a control, which gets its id, `aria-describedby` and value.
     fn around(&self, typed_in: impl Fn(&str, Option<&str>, Option<&str>) -> Markup) -> Markup {
         let said = of_field(self.problem, self.name);
         let id = match (self.id, self.form) {
@@ -126,7 +126,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// One of several.
+/// An option of a select.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice<'a> {
     pub(crate) value: &'a str,
@@ -134,7 +134,7 @@ pub(crate) struct Choice<'a> {
     pub(crate) is_chosen: bool,
 }
 
-/// A list to choose one of.
+/// A select.
 pub(crate) fn choices<'a>(name: &str, label: &str, choices: impl IntoIterator<Item = Choice<'a>>) -> Markup {
     html! {
         div.field {
@@ -148,7 +148,7 @@ pub(crate) fn choices<'a>(name: &str, label: &str, choices: impl IntoIterator<It
     }
 }
 
-/// What is wrong with a form, on top of it, with a link to each field. Fields are told with their labels.
+/// The error summary of a form, with a link to each field. Fields are named by their labels.
 pub(crate) fn summary(problem: Option<&Problem>, labels: &[(&str, &str)]) -> Markup {
     let Some(problem) = problem else { return html! {} };
     html! {
@@ -174,7 +174,7 @@ pub(crate) fn summary(problem: Option<&Problem>, labels: &[(&str, &str)]) -> Mar
     }
 }
 
-/// The first part of a path: `members[3].fileId` is of `members`.
+/// The first segment of a path: `members[3].fileId` belongs to `members`.
 fn field_of(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or(path)
 }

@@ -1,8 +1,8 @@
-//! The icons, drawn by us: 16 px, lines of 1.5 px. What has one has a text too.
+//! Our own icons: 16 px, 1.5 px strokes. An icon always accompanies a text.
 
 use maud::{Markup, html};
 
-/// What an icon stands for.
+/// The meaning of an icon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Icon {
     Bars,
@@ -29,7 +29,7 @@ pub(crate) enum Icon {
     Turn,
 }
 
-/// The icon; who cannot see it misses nothing.
+/// The icon, hidden from assistive technology.
 pub(crate) fn icon(icon: Icon) -> Markup {
     let path = match icon {
         Icon::Bars => "M3.5 13.5v-4M8 13.5v-11M12.5 13.5v-7",

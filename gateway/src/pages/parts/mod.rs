@@ -1,4 +1,4 @@
-//! What pages are made of: each part is a function that gives HTML. They know nothing of who looks.
+//! The components of pages: functions that return HTML, independent of the visitor.
 
 mod chart;
 mod dialog;
@@ -20,7 +20,7 @@ pub(crate) use self::icons::{Icon, icon};
 pub(crate) use self::secret::{copy, copy_link, secret, snippet};
 pub(crate) use self::table::{MARK, Pages, pages, table};
 
-/// How something stands.
+/// The severity of a badge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -29,7 +29,7 @@ pub(crate) enum Tone {
     Wrong,
 }
 
-/// A word about how something stands.
+/// A badge with a word about a state.
 pub(crate) fn badge(tone: Tone, word: &str) -> Markup {
     let class = match tone {
         Tone::Plain => "badge",
@@ -40,17 +40,17 @@ pub(crate) fn badge(tone: Tone, word: &str) -> Markup {
     html! { span class=(class) { (word) } }
 }
 
-/// What belongs here, and how the first of it comes here.
+/// The empty state of a list: what belongs here, and how to create the first.
 pub(crate) fn empty(sentence: &str, action: &Markup) -> Markup {
     html! { div.empty { h2 { (sentence) } (action) } }
 }
 
-/// A part of a page that could not be had, in its place: the rest of the page stands. `again` is the page's address.
+/// The placeholder of a failed part: the rest of the page is unaffected. `again` is the page's URL.
 pub(crate) fn failed(problem: &Problem, again: &str) -> Markup {
-    html! { p { (words::told(problem)) " " a href=(again) { "Try again" } } }
+    html! { p { (words::describe(problem)) " " a href=(again) { "Try again" } } }
 }
 
-/// The way to a page.
+/// The breadcrumbs.
 pub(crate) fn crumbs(above: &[(String, String)], title: &str) -> Markup {
     html! {
         @if !above.is_empty() {
@@ -64,7 +64,7 @@ pub(crate) fn crumbs(above: &[(String, String)], title: &str) -> Markup {
     }
 }
 
-/// How much is used of what there may be; from four fifths on it warns.
+/// A usage meter; it warns from 80 % on.
 pub(crate) fn meter(label: &str, used: u64, limit: Option<u64>, written: impl Fn(u64) -> String) -> Markup {
     let Some(limit) = limit else {
         return html! { (written(used)) " " span.quiet { "(no limit)" } };
@@ -77,18 +77,18 @@ pub(crate) fn meter(label: &str, used: u64, limit: Option<u64>, written: impl Fn
     }
 }
 
-/// A time (RFC 3339): UTC, which a module turns into the reader's own.
+/// A time (RFC 3339) in UTC, which a module converts to the reader's time zone.
 pub(crate) fn time(at: &str) -> Markup {
     let written = at.get(..16).map(|minute| minute.replace('T', " "));
     html! { time datetime=(at) { (written.as_deref().unwrap_or(at)) @if written.is_some() { " UTC" } } }
 }
 
-/// The same for what may not have happened.
+/// The same for an optional time.
 pub(crate) fn time_or(at: Option<&str>, without: &str) -> Markup {
     html! { @if let Some(at) = at { (time(at)) } @else { span.quiet { (without) } } }
 }
 
-/// A form of one button; `about` completes its name for those who do not see the row around it.
+/// A form with a single button; `about` completes its accessible name without the row around it.
 pub(crate) fn action(address: &str, label: &str, about: &str, fields: &[(&str, &str)]) -> Markup {
     html! {
         form.inline method="post" action=(address) {
@@ -98,7 +98,7 @@ pub(crate) fn action(address: &str, label: &str, about: &str, fields: &[(&str, &
     }
 }
 
-/// What the visitor's role does not allow here, and who could change that.
+/// The note that the visitor's role does not allow something, and who could change that.
 pub(crate) fn not_in_role(here: &Here) -> Markup {
     html! {
         p.quiet {
@@ -108,7 +108,7 @@ pub(crate) fn not_in_role(here: &Here) -> Markup {
     }
 }
 
-/// Tells every member that questions are kept, for how long, and who sees them; nothing while they are not.
+/// The note to every member that questions are logged, for how long, and who sees them; empty while they are not.
 pub(crate) fn question_log(days: Option<u32>) -> Markup {
     let Some(days) = days else { return html! {} };
     html! {

@@ -1,8 +1,8 @@
-//! What is to be copied: texts, and secrets that are shown once.
+//! Copyable texts, and secrets that are shown once.
 
 use maud::{Markup, html};
 
-/// A text that is put somewhere else, with its button. The button works by a script, and is shown by it.
+/// A text with a copy button, which needs a script and is shown by it.
 pub(crate) fn snippet(id: &str, text: &str) -> Markup {
     html! {
         div.snippet {
@@ -12,7 +12,7 @@ pub(crate) fn snippet(id: &str, text: &str) -> Markup {
     }
 }
 
-/// A secret, this once.
+/// A secret, shown once.
 pub(crate) fn secret(id: &str, label: &str, text: &str) -> Markup {
     html! {
         div.field {
@@ -23,12 +23,12 @@ pub(crate) fn secret(id: &str, label: &str, text: &str) -> Markup {
     }
 }
 
-/// Copies the address of what is looked at, with its lines; `y` presses it.
+/// Copies the URL of the current view with its lines; shortcut `y`.
 pub(crate) fn copy_link() -> Markup {
     html! { button.copy type="button" hidden data-copy="" data-done="Copied" data-key="y" { "Copy link" } }
 }
 
-/// Copies what the element of that id holds.
+/// Copies the content of an element.
 pub(crate) fn copy(id: &str) -> Markup {
     html! { button.copy type="button" hidden data-copy={ "#" (id) } data-done="Copied" { "Copy" } }
 }

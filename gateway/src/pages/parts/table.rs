@@ -1,11 +1,11 @@
-//! Tables, and the way through a list that has several pages.
+//! Tables and pagination.
 
 use maud::{Markup, html};
 
 use crate::operations::Page;
 use crate::pages::words;
 
-/// A table in a frame that scrolls by itself, with the mouse and by keys. A column without a name holds buttons.
+/// A table in a scrollable frame. A column without a name holds buttons.
 pub(crate) fn table(caption: &str, columns: &[&str], rows: &Markup) -> Markup {
     html! {
         div.frame role="region" tabindex="0" aria-label=(caption) {
@@ -24,29 +24,29 @@ pub(crate) fn table(caption: &str, columns: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-/// Where a page of a list is. The services give a mark where the next page begins; the marks of those before it travel along,
-/// so that there is a way back.
+/// The position in a paginated list. The services return only the next page token; the previous ones are carried in
+/// the URL, so that there is a way back.
 #[derive(Debug, Default)]
 pub(crate) struct Pages<'a> {
-    /// The page's path, and its query without the place.
+    /// The page's path, and its query without page tokens.
     pub(crate) path: &'a str,
     pub(crate) query: &'a [(&'a str, &'a str)],
-    /// The marks of the pages up to this one, the first page's left out.
+    /// The page tokens up to this page, without the first page's.
     pub(crate) trail: Vec<String>,
-    /// Where the next page begins.
+    /// The next page token.
     pub(crate) next: Option<String>,
-    /// How many there are in all, and on a full page.
+    /// The total, and the page size.
     pub(crate) total: u64,
     pub(crate) page_size: u64,
-    /// How many are on this page.
+    /// The number of entries on this page.
     pub(crate) shown: usize,
 }
 
-/// The name of a mark in the query: it comes once for each page up to this one.
+/// The query parameter of page tokens, repeated once per page.
 pub(crate) const MARK: &str = "from";
 
 impl<'a> Pages<'a> {
-    /// Where that page of a list is.
+    /// The position of a page of a list.
     pub(crate) fn of<T>(
         path: &'a str,
         query: &'a [(&'a str, &'a str)],
@@ -65,7 +65,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// The address of this page, with one thing more.
+    /// The URL of this page with an additional parameter.
     pub(crate) fn with(&self, name: &str, value: &str) -> String {
         let address = self.address(&self.trail);
         let mark = if address.contains('?') { '&' } else { '?' };
@@ -82,7 +82,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Next and previous, and which of how many there are. A list of one page says nothing.
+/// The pagination links with the position and total; empty for a single page.
 pub(crate) fn pages(list: &Pages<'_>) -> Markup {
     let first = list.page_size * list.trail.len() as u64;
     let (before, _) = list.trail.split_at(list.trail.len().saturating_sub(1));

@@ -1,18 +1,18 @@
-//! The same question, asked again now: what is answered, and what moved.
+//! Asking a question again, with the diff of its results.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::retrieval::v1::FeedPosition;
 use maud::{Markup, html};
 
-use super::shown::standing;
+use super::format::location;
 use crate::answers::{AskedAgain, QuestionReplay, RankChange};
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::parts::{self, Tone};
 use crate::pages::search::{bar, chip_of, heading, number};
 use crate::pages::words;
 
-/// The button that asks, and the answer when it was asked. The form is one of GET, so that the answer has an address; it is no
-/// link, which browsers would fetch ahead, and ask. `after` is what the answer has waited for.
+/// The button, and the new results after it. The form uses GET, so that the results have a URL; it is no link, which
+/// browsers could prefetch. `after` is the write that the search has waited for.
 pub(super) fn show(
     page: &str,
     then: &QuestionReplay,
@@ -28,8 +28,8 @@ pub(super) fn show(
             }
             @match again {
                 None => { p.hint { "The same question with the same arguments, asked by you: you may see more or less than who asked. It is kept as a question of yours." } }
-                Some(Err(problem)) => { p.problem role="alert" { (words::told(problem)) } }
-                Some(Ok(now)) => { (asking::note(after)) (answered(then, now)) }
+                Some(Err(problem)) => { p.problem role="alert" { (words::describe(problem)) } }
+                Some(Ok(now)) => { (ask_again::note(after)) (answered(then, now)) }
             }
         }
     }
@@ -75,7 +75,7 @@ fn place(rank: Option<u32>) -> Markup {
     html! { @match rank { Some(rank) => (rank), None => span.quiet { "–" } } }
 }
 
-/// The passage as it is answered now; as it was answered then when it is gone.
+/// The passage in the new results; in the old ones if it is gone.
 fn passage(
     then: &QuestionReplay,
     now: &AskedAgain,
@@ -88,7 +88,7 @@ fn passage(
     }
     at(rank.then)
         .and_then(|at| then.passages.get(at))
-        .map(|passage| standing(passage, question))
+        .map(|passage| location(passage, question))
         .unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! The pages of the question log, read back from their HTML, over a log whose texts are hostile.
+//! Checks on the HTML of the question log's pages, over a log whose texts are hostile.
 
 use cairn_chassis::identity::Role;
 use cairn_proto::retrieval::v1::question_service_server::QuestionServiceServer;
@@ -16,7 +16,7 @@ async fn log(role: Role) -> (Bench, String) {
     (bench, cookie)
 }
 
-/// A page that is sound.
+/// A page without faults.
 async fn page(bench: &Bench, cookie: &str, below: &str) -> String {
     let path = format!("/w/{WORKSPACE}{below}");
     let page = get(bench, &path, cookie).await;
@@ -117,15 +117,16 @@ async fn a_question_is_asked_again_beside_the_answer_of_then() {
     let text = page(&bench, &cookie, &below).await;
     assert!(text.contains("Ask again now") && !text.contains("Now and then"), "{text}");
     let text = page(&bench, &cookie, &format!("{below}?again=1")).await;
-    // New at the first place; what stood first and second is at the second place, and gone; so is the third.
+    // The expected ranks: a new first; the former first and second are at the second place, and gone; so is the
+    // third.
     for part in ["Now and then", "New", "Down 1", "Gone", "4 passages of 4 moved"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Whoever mends a passage comes back to the question, whose answer sees the write.
+    // Whoever edits a cited passage returns to the question, and its answer waits for the write.
     assert!(text.contains(&format!("&amp;ask={ANSWERED}#L1")) && !text.contains("Asked again"), "{text}");
     let after = page(&bench, &cookie, &format!("{below}?again=1&after=c1-1")).await;
     assert!(after.contains("Asked again"), "{after}");
-    // Nothing is kept of what was asked with it.
+    // No results are kept of this one.
     let text = page(&bench, &cookie, &format!("/questions/{UNANSWERED}?again=1")).await;
     assert!(text.contains("is not kept"), "{text}");
 }

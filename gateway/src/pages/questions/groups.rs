@@ -1,19 +1,19 @@
-//! Questions of like meaning, and those that nobody has answered well yet, which become files.
+//! Questions clustered by meaning, and gaps (unanswered clusters) that can become files.
 
 use maud::{Markup, html};
 
 use super::address;
-use super::shown::{outcome, shortened};
+use super::format::{outcome, shortened};
 use crate::answers::QuestionGroup;
 use crate::operations::questions;
 use crate::pages::frame::Page;
 use crate::pages::visitor::{Here, Visitor};
 use crate::pages::{Answer, parts, words};
 
-/// Questions that an outline takes from one gap.
+/// Questions of one gap in an outline.
 const MOST_IN_OUTLINE: usize = 10;
 
-/// The groups, or of them only the gaps.
+/// The clusters, or only the gaps.
 pub(super) async fn show(visitor: &Visitor, only_gaps: bool) -> Answer {
     let here = visitor.here()?;
     let listed = questions::groups(&visitor.person, only_gaps).await?;
@@ -57,7 +57,7 @@ fn table(here: &Here, listed: &[QuestionGroup], writes: bool) -> Markup {
     parts::table("Questions of like meaning", shown, &rows)
 }
 
-/// The latest question of a group, and how else it was asked.
+/// The latest question of a cluster, and its other phrasings.
 fn questions_of(base: &str, group: &QuestionGroup) -> Markup {
     let Some(latest) = group.questions.first() else { return html! {} };
     let mut others: Vec<_> = group.questions.iter().filter(|one| one.query != latest.query).collect();

@@ -1,4 +1,4 @@
-//! The list of questions, and what stands there while none is kept.
+//! The list of questions, and the page shown while the log is off.
 
 use cairn_proto::domain::Role;
 use http::request::Parts;
@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::shown::{milliseconds, outcome, shortened};
+use super::format::{milliseconds, outcome, shortened};
 use super::{address, groups, tabs};
 use crate::answers::Question;
 use crate::extract::Query;
@@ -19,22 +19,22 @@ use crate::pages::visitor::{Here, Visitor};
 use crate::pages::{Answer, marks, words};
 use crate::schema::inputs;
 
-inputs!(Asked);
+inputs!(PageQuery);
 
 const PAGE_SIZE: u32 = 50;
 
-/// What of the log is looked at.
+/// The filters of the list.
 #[derive(Debug, Default, Clone, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Asked {
+pub(super) struct PageQuery {
     /// A token, app or person, by its id.
     who: Option<String>,
-    /// `yes`: only what was not answered well.
+    /// `yes`: only questions that were not answered well.
     unanswered: Option<String>,
     /// A day.
     since: Option<String>,
     text: Option<String>,
-    /// `groups` or `gaps`; else the questions one by one.
+    /// `groups` or `gaps`; else the individual questions.
     view: Option<String>,
 }
 
@@ -42,7 +42,7 @@ fn given(value: Option<&String>) -> Option<&str> {
     value.map(|value| value.trim()).filter(|value| !value.is_empty())
 }
 
-impl Asked {
+impl PageQuery {
     fn who(&self) -> Option<&str> {
         given(self.who.as_ref())
     }
@@ -56,7 +56,7 @@ impl Asked {
             || [&self.who, &self.since, &self.text].iter().any(|value| given(value.as_ref()).is_some())
     }
 
-    /// The query of an address that looks at the same, but for who asked.
+    /// The query with the same filters, except for the asker.
     fn query(&self) -> Vec<(&str, &str)> {
         let unanswered = self.is_unanswered().then_some("yes");
         [
@@ -70,7 +70,7 @@ impl Asked {
     }
 }
 
-pub(super) async fn show(visitor: Visitor, parts: Parts, Query(asked): Query<Asked>) -> Answer {
+pub(super) async fn show(visitor: Visitor, parts: Parts, Query(asked): Query<PageQuery>) -> Answer {
     if visitor.question_log_days().is_none() {
         return off(&visitor).await;
     }
@@ -104,7 +104,7 @@ pub(super) async fn show(visitor: Visitor, parts: Parts, Query(asked): Query<Ask
     Ok(page.show(&visitor, &body))
 }
 
-fn filter(here: &Here, asked: &Asked) -> Markup {
+fn filter(here: &Here, asked: &PageQuery) -> Markup {
     html! {
         form.filter role="search" method="get" action=(address(here.id)) {
             (Field::text("text", "Question").value(given(asked.text.as_ref()).unwrap_or_default()).optional().render())
@@ -123,7 +123,7 @@ fn filter(here: &Here, asked: &Asked) -> Markup {
     }
 }
 
-fn table(here: &Here, asked: &Asked, listed: &Listed<Question>, trail: Vec<String>) -> Markup {
+fn table(here: &Here, asked: &PageQuery, listed: &Listed<Question>, trail: Vec<String>) -> Markup {
     if listed.items.is_empty() {
         let sentence =
             if asked.is_narrowed() { "No question is like that." } else { "Nothing was asked yet." };
@@ -154,8 +154,8 @@ fn table(here: &Here, asked: &Asked, listed: &Listed<Question>, trail: Vec<Strin
     }
 }
 
-/// Who asked, with the way to all that they asked.
-fn who(here: &Here, asked: &Asked, question: &Question) -> Markup {
+/// The asker, linked to all of their questions.
+fn who(here: &Here, asked: &PageQuery, question: &Question) -> Markup {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(asked.query()).append_pair("who", &question.asked_by.id);
     let about = match &question.client {
@@ -169,7 +169,7 @@ fn who(here: &Here, asked: &Asked, question: &Question) -> Markup {
     }
 }
 
-/// What stands here while nothing is kept: what would be, and who decides that.
+/// The page while the log is off: what it would show, and who can switch it on.
 async fn off(visitor: &Visitor) -> Answer {
     let here = visitor.here()?;
     let members = members::list(&visitor.person, here.id).await?;
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_query_of_a_page_says_what_is_looked_at() {
-        let asked = Asked {
+        let asked = PageQuery {
             who: Some("t".to_owned()),
             unanswered: Some("yes".to_owned()),
             since: Some(" ".to_owned()),
@@ -205,6 +205,6 @@ mod tests {
             view: None,
         };
         assert_eq!(asked.query(), [("unanswered", "yes"), ("text", "roll back")]);
-        assert!(asked.is_narrowed() && !Asked::default().is_narrowed());
+        assert!(asked.is_narrowed() && !PageQuery::default().is_narrowed());
     }
 }

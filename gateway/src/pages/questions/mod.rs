@@ -1,10 +1,10 @@
-//! `/w/{id}/questions`: what agents and people asked, where the owner keeps it, and what they were answered.
+//! `/w/{id}/questions`: the question log of agents and people, if the owner has it on, with the answers.
 
 mod again;
+mod format;
 mod groups;
 mod list;
 mod replay;
-mod shown;
 mod write;
 
 #[cfg(test)]
@@ -28,12 +28,12 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/questions/{question}/delete", replay::delete)
 }
 
-/// The address of the log.
+/// The URL of the log.
 pub(super) fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/questions")
 }
 
-/// The ways to look at the log; one of them is looked at.
+/// The views of the log as tabs.
 fn tabs(here: &Here, current: &str) -> Markup {
     let base = address(here.id);
     html! {

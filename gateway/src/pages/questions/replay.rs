@@ -1,4 +1,4 @@
-//! `/w/{id}/questions/{question}`: what was asked, and the passages in the order in which they were answered.
+//! `/w/{id}/questions/{question}`: a question and its passages in the order they were returned.
 
 use cairn_proto::domain::{DocumentKind, Permission, QuestionOutcome, Strategy};
 use cairn_proto::ids::{QuestionId, WorkspaceId};
@@ -6,12 +6,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::shown::{SHORT, milliseconds, outcome, shortened, standing};
+use super::format::{SHORT, location, milliseconds, outcome, shortened};
 use super::{address, again};
 use crate::answers::{Question, QuestionArguments, QuestionReplay, ReplayedPassage};
 use crate::extract::{PathIds, Query};
 use crate::operations::questions;
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts;
@@ -20,25 +20,25 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, golden, words};
 use crate::schema::inputs;
 
-inputs!(Asked);
+inputs!(PageQuery);
 
-/// What stands beside the answer of then.
+/// What is shown beside the original results.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Asked {
-    /// `1`: the answer of now.
+pub(super) struct PageQuery {
+    /// `1`: the current results.
     again: Option<String>,
-    /// The write that it must have seen.
+    /// The write to wait for.
     after: Option<String>,
 }
 
 pub(super) async fn show(
     visitor: Visitor,
     PathIds(workspace, id): PathIds<WorkspaceId, QuestionId>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<PageQuery>,
 ) -> Answer {
     let replay = questions::get(&visitor.person, id).await?;
-    let after = asking::after(asked.after.as_deref());
+    let after = ask_again::after(asked.after.as_deref());
     let again = match asked.again.as_deref() {
         Some("1") => Some(questions::ask_again(&visitor.person, id, after.clone()).await),
         _ => None,
@@ -46,7 +46,7 @@ pub(super) async fn show(
     let travels = AskAgain::Question(id);
     let page = format!("{}/{id}", address(workspace));
     let may_write = visitor.may(Permission::Write);
-    // A golden question asks for what is there now.
+    // A golden question is about the current state.
     let may_pin = may_write && replay.arguments.as_of.is_none();
     let is_gap = replay.question.outcome != QuestionOutcome::Answered;
     let question = form_urlencoded::Serializer::new(String::new()).extend_pairs(asked_for(&replay)).finish();
@@ -125,7 +125,7 @@ fn arguments(replay: &QuestionReplay) -> Markup {
     }
 }
 
-/// The arguments by the names that they have in requests.
+/// The arguments by their names in requests.
 fn rows(given: &QuestionArguments) -> Vec<(&'static str, String)> {
     let lists = [
         ("sourceIds", given.source_ids.join(", ")),
@@ -148,7 +148,7 @@ fn rows(given: &QuestionArguments) -> Vec<(&'static str, String)> {
     single.chain(lists.into_iter().filter(|(_, value)| !value.is_empty())).collect()
 }
 
-/// The question as a search on its page asks it.
+/// The question as parameters of the search page.
 fn asked_for(replay: &QuestionReplay) -> Vec<(&str, &str)> {
     let given = &replay.arguments;
     let strategy = given.strategy.map(Strategy::as_str);
@@ -158,7 +158,7 @@ fn asked_for(replay: &QuestionReplay) -> Vec<(&str, &str)> {
     std::iter::once(("q", replay.question.query.as_str())).chain(chosen).collect()
 }
 
-/// The button that makes it a golden question that this passage is found; none for a document that is gone.
+/// The button that pins this passage as a golden question; `None` for a document that is gone.
 fn pin(workspace: WorkspaceId, replay: &QuestionReplay, passage: &ReplayedPassage) -> Markup {
     let passage_of_then = golden::Passage {
         kind: passage.kind,
@@ -173,7 +173,7 @@ fn pin(workspace: WorkspaceId, replay: &QuestionReplay, passage: &ReplayedPassag
 fn answered(place: usize, passage: &ReplayedPassage, question: &AskAgain, pin: Option<Markup>) -> Markup {
     html! {
         section.result aria-label={ "Passage " (place) } {
-            h3 { (place) ". " (standing(passage, Some(question))) }
+            h3 { (place) ". " (location(passage, Some(question))) }
             @match &passage.content {
                 Some(text) => { pre.passage tabindex="0" dir="auto" { (text) } }
                 None => { p.quiet { (without_text(passage)) } }

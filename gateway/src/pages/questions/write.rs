@@ -11,7 +11,7 @@ use super::address;
 use crate::answers::Question;
 use crate::operations::files::{self, CreateFile};
 use crate::operations::questions;
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
@@ -19,35 +19,35 @@ use crate::pages::parts::{self as part, Field};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, places};
 
-/// Questions that an outline takes.
+/// Limit of questions in an outline.
 const MOST_QUESTIONS: usize = 20;
-/// Words of a question that a name is made of.
-const WORDS_OF_NAME: usize = 6;
-/// A suggested name is no longer, in characters.
-const LENGTH_OF_NAME: usize = 60;
+/// Words of a question in a suggested name.
+const NAME_WORDS: usize = 6;
+/// Limit of a suggested name, in characters.
+const MAX_NAME_CHARS: usize = 60;
 
-/// What is typed in.
+/// The values of the form.
 struct Draft {
     name: String,
     folder: Option<String>,
     content: String,
-    /// The first of the questions, which can be asked again once the file is there.
+    /// The first question, which can be asked again once the file exists.
     ask: Option<AskAgain>,
 }
 
-/// The form, with the questions that the address names (`q`, once for each).
+/// The form, with the questions in the URL (`q`, repeated).
 pub(super) async fn ask(visitor: Visitor, parts: Parts) -> Answer {
-    let asked = asked(&visitor, &parts).await?;
+    let asked = questions_of(&visitor, &parts).await?;
     let ask = asked.first().and_then(|question| AskAgain::parse(&question.id));
     let draft = Draft { name: name(&asked), folder: None, content: outline(&asked), ask };
     show(&visitor, &draft, None).await
 }
 
-/// Makes the file; when that fails, every word is kept.
+/// Creates the file; on failure the form keeps its input.
 pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
     let folder = Some(form.trimmed("folder")).filter(|id| !id.is_empty()).map(ToOwned::to_owned);
     let content = form.text("content").replace("\r\n", "\n");
-    let ask = AskAgain::parse(form.text(asking::NAME));
+    let ask = AskAgain::parse(form.text(ask_again::NAME));
     let draft = Draft { name: form.trimmed("name").to_owned(), folder, content, ask };
     let fields = json!({
         "name": draft.name, "content": draft.content, "fileType": "markdown", "folderId": draft.folder,
@@ -59,9 +59,9 @@ pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
     };
     match made {
         Ok(made) => {
-            let to = match draft.ask.as_ref().filter(|_| asking::is_wanted(&form)) {
+            let to = match draft.ask.as_ref().filter(|_| ask_again::is_wanted(&form)) {
                 Some(ask) => ask.address(visitor.here()?.id, made.change),
-                None => asking::carried(&places::file(&made.value.id), draft.ask.as_ref()),
+                None => ask_again::carried(&places::file(&made.value.id), draft.ask.as_ref()),
             };
             Ok(visitor.done(&to, &Notice::Created))
         }
@@ -70,8 +70,8 @@ pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// The questions that are there, of those that are named.
-async fn asked(visitor: &Visitor, parts: &Parts) -> Result<Vec<Question>, Problem> {
+/// The existing questions among the given ids.
+async fn questions_of(visitor: &Visitor, parts: &Parts) -> Result<Vec<Question>, Problem> {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let named = query.filter(|(name, _)| name == "q").filter_map(|(_, id)| id.parse::<QuestionId>().ok());
     let named: Vec<_> = named.take(MOST_QUESTIONS).collect();
@@ -122,16 +122,16 @@ fn after() -> Markup {
     html! { p.hint { "Then ask the question again, from its page: the gap closes when it finds what you wrote." } }
 }
 
-/// A name out of the first question.
+/// A name derived from the first question.
 fn name(asked: &[Question]) -> String {
     let first = asked.first().map(|question| question.query.to_lowercase()).unwrap_or_default();
     let words = first.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-    let name = words.take(WORDS_OF_NAME).collect::<Vec<_>>().join("-");
-    let name: String = name.chars().take(LENGTH_OF_NAME).collect();
+    let name = words.take(NAME_WORDS).collect::<Vec<_>>().join("-");
+    let name: String = name.chars().take(MAX_NAME_CHARS).collect();
     if name.is_empty() { "answers.md".to_owned() } else { format!("{name}.md") }
 }
 
-/// A heading for each question, in one line.
+/// A one-line heading per question.
 fn outline(asked: &[Question]) -> String {
     let mut text = String::new();
     for question in asked {
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(queries: &[&str]) -> Vec<Question> {
+    fn questions_of(queries: &[&str]) -> Vec<Question> {
         let question =
             |query: &&str| proto::Question { query: (*query).to_owned(), ..proto::Question::default() };
         queries.iter().map(|query| question(query).into()).collect()
@@ -157,15 +157,15 @@ mod tests {
 
     #[test]
     fn questions_become_a_name_and_an_outline() {
-        let questions = asked(&["How do we\nroll back a release, and who may?", "Who decides?"]);
+        let questions = questions_of(&["How do we\nroll back a release, and who may?", "Who decides?"]);
         assert_eq!(name(&questions), "how-do-we-roll-back-a.md");
         assert_eq!(
             outline(&questions),
             "## How do we roll back a release, and who may?\n\n\n\n## Who decides?\n\n\n\n"
         );
         assert_eq!((name(&[]), outline(&[])), ("answers.md".to_owned(), String::new()));
-        assert_eq!(name(&asked(&["../../??"])), "answers.md");
+        assert_eq!(name(&questions_of(&["../../??"])), "answers.md");
         let long = "é".repeat(300);
-        assert_eq!(name(&asked(&[&long])).chars().count(), LENGTH_OF_NAME + 3);
+        assert_eq!(name(&questions_of(&[&long])).chars().count(), MAX_NAME_CHARS + 3);
     }
 }

@@ -1,4 +1,5 @@
-//! A text to read, whatever it is of: rendered with an outline or line by line, the cited lines marked, a large one in parts.
+//! The text view: rendered with an outline or as numbered lines, with cited lines highlighted and large texts in
+//! parts.
 
 pub(super) mod parts;
 mod stale;
@@ -11,28 +12,28 @@ use super::text::{self, Language, Lines, Relative, Style};
 use super::visitor::Visitor;
 use super::words;
 
-/// A text, and how it is looked at.
+/// A text and how it is viewed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading<'a> {
-    /// The page's address, without its query.
+    /// The page's path, without query.
     pub(super) page: &'a str,
-    /// Who reads it.
+    /// The reader.
     pub(super) visitor: &'a Visitor,
     pub(super) content: &'a str,
-    /// Of the whole text; without it lines cannot be cited from here.
+    /// The hash of the whole text; without it, lines cannot be cited from here.
     pub(super) hash: Option<&'a str>,
     pub(super) language: Language,
-    /// Whether it is shown as it was typed, and not rendered.
+    /// Whether the source is shown instead of the rendering.
     pub(super) is_source: bool,
-    /// A line of the part that is wanted of a large text.
+    /// A line within the requested part of a large text.
     pub(super) line: Option<usize>,
     pub(super) cited: Option<Lines>,
-    /// What its links name.
+    /// What relative links refer to.
     pub(super) relative: Relative<'a>,
 }
 
 impl Reading<'_> {
-    /// The text, with the ways to its other parts; `what` it is begins the sentence about an empty one.
+    /// The text with links to its other parts; `what` begins the sentence about an empty one.
     pub(super) fn show(&self, what: &str) -> Markup {
         let line = self.line.or(self.cited.map(|lines| lines.first)).unwrap_or(1);
         let part = parts::around(self.content, line);
@@ -42,9 +43,9 @@ impl Reading<'_> {
             self.rendered(&part)
         };
         html! {
-            (self.ways(&part, "Pages"))
+            (self.navigation(&part, "Pages"))
             @if self.content.trim().is_empty() { p.quiet { (what) " is empty." } } @else { (text) }
-            (self.ways(&part, "Pages, below the text"))
+            (self.navigation(&part, "Pages, below the text"))
         }
     }
 
@@ -68,8 +69,8 @@ impl Reading<'_> {
         }
     }
 
-    /// The way through a text that is shown in parts.
-    fn ways(&self, part: &Part<'_>, label: &str) -> Markup {
+    /// The navigation between parts.
+    fn navigation(&self, part: &Part<'_>, label: &str) -> Markup {
         if part.is_all() {
             return html! {};
         }
@@ -85,7 +86,7 @@ impl Reading<'_> {
     }
 }
 
-/// The lines of a text with their numbers; with its hash they can be cited by a click on a number.
+/// The numbered lines; with the hash, clicking a number cites the line.
 pub(super) fn numbered(
     language: Language,
     content: &str,

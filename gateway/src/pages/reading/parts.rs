@@ -1,35 +1,35 @@
-//! Texts that are too large to be shown at once are shown in parts, which end where lines end.
+//! Splits texts that are too large for one page into parts at line boundaries.
 
 use crate::pages::text::Lines;
 
-/// A part is about so large.
+/// The target size of a part.
 const PART_BYTES: usize = 256 * 1024;
-/// And has at most so many lines: a hundred thousand short ones keep a browser busy for minutes.
+/// The most lines of a part: a hundred thousand short ones keep a browser busy for minutes.
 const PART_LINES: usize = 5_000;
 
 /// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::pages) struct Part<'a> {
     pub(in crate::pages) text: &'a str,
-    /// Which of the text's lines.
+    /// The range of lines.
     pub(in crate::pages) lines: Lines,
-    /// Where the next part begins, and the one before.
+    /// The first lines of the next and the previous part.
     pub(in crate::pages) next: Option<usize>,
     pub(in crate::pages) previous: Option<usize>,
-    /// How many lines the text has.
+    /// The number of lines of the text.
     pub(in crate::pages) total: usize,
 }
 
 impl Part<'_> {
-    /// Whether there is more of the text than this.
+    /// Whether this is the whole text.
     pub(in crate::pages) const fn is_all(&self) -> bool {
         self.next.is_none() && self.previous.is_none()
     }
 }
 
-/// The part of a text in which that line is; the last part when it has fewer lines.
+/// The part that contains the line; the last part if there are fewer lines.
 pub(in crate::pages) fn around(text: &str, line: usize) -> Part<'_> {
-    // Where parts begin: the number of the line, and the byte.
+    // Starts of parts: line number and byte offset.
     let (mut starts, mut at, mut number) = (vec![(1, 0)], 0, 0);
     for part in text.split_inclusive('\n') {
         let (first, begun) = starts.last().copied().unwrap_or((1, 0));
@@ -54,14 +54,14 @@ pub(in crate::pages) fn around(text: &str, line: usize) -> Part<'_> {
     }
 }
 
-/// The same text with other lines in place of these.
+/// The text with a range of lines replaced.
 pub(in crate::pages) fn replaced(text: &str, lines: Lines, with: &str) -> String {
     let mut parts = text.split_inclusive('\n');
     let before: usize = parts.by_ref().take(lines.first - 1).map(str::len).sum();
     let within: usize = parts.take(lines.last + 1 - lines.first).map(str::len).sum();
     let (start, end) = (before, before + within);
     let rest = text.get(end..).unwrap_or_default();
-    // What follows stays a line of its own.
+    // The text after it stays on a line of its own.
     let gap = if rest.is_empty() || with.is_empty() || with.ends_with('\n') { "" } else { "\n" };
     [text.get(..start).unwrap_or_default(), with, gap, rest].concat()
 }

@@ -1,29 +1,30 @@
-//! A citation of a text that is not kept any more: what can be said of it by the text as it is.
+//! A citation of a text that is no longer kept: what can be derived from the current text.
 
 use maud::{Markup, html};
 
 use crate::pages::text::{Lines, Nearest, nearest};
 
-/// Lines that are shown of a passage, at most.
+/// Limit of a passage's lines.
 const MOST_LINES: usize = 60;
-/// Characters that are looked at of what was quoted.
+/// Limit of the quote that is compared.
 const MOST_QUOTED: usize = 2_000;
 
-/// What an address cites of a text of then, and the text as it is.
+/// The citation of an old text, and the current text.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::pages) struct Stale<'a> {
-    /// The page's address, without its query.
+    /// The page's path, without query.
     pub(in crate::pages) page: &'a str,
     pub(in crate::pages) content: &'a str,
     pub(in crate::pages) lines: Option<Lines>,
-    /// Of the text of then.
+    /// The hash of the old text.
     pub(in crate::pages) hash: &'a str,
-    /// The words that were quoted, where the address has them.
+    /// The quoted words, if the URL has them.
     pub(in crate::pages) quote: Option<&'a str>,
 }
 
 impl Stale<'_> {
-    /// The lines of the text as it is that come nearest, and what there is to say; `elsewhere` the text of then may be found.
+    /// The most similar lines of the current text, and the notice; `elsewhere` links to where the old text may be
+    /// found.
     pub(in crate::pages) fn show(&self, elsewhere: &Markup) -> (Option<Lines>, Markup) {
         let quote: String = self.quote.unwrap_or_default().trim().chars().take(MOST_QUOTED).collect();
         let quote = quote.replace("\r\n", "\n");
@@ -39,7 +40,7 @@ impl Stale<'_> {
         (found.map(|found| found.lines), notice)
     }
 
-    /// What was quoted beside what is there.
+    /// The quote beside the current lines.
     fn compared(&self, quote: &str, found: Option<Nearest>) -> Markup {
         html! {
             @match (found, self.lines) {
@@ -50,7 +51,7 @@ impl Stale<'_> {
                     p { "As it was quoted:" }
                     pre.cited-then tabindex="0" dir="auto" { @for line in quote.lines().take(MOST_LINES) { del { (line) } "\n" } }
                     p { "What comes nearest to it in the text as it is, in " (self.link(lines)) ":" }
-                    pre.cited-now tabindex="0" dir="auto" { @for line in some(self.content, lines) { ins { (line) } "\n" } }
+                    pre.cited-now tabindex="0" dir="auto" { @for line in truncated(self.content, lines) { ins { (line) } "\n" } }
                 }
                 (None, _) if !quote.is_empty() => {
                     p { "As it was quoted:" }
@@ -69,7 +70,7 @@ impl Stale<'_> {
         html! { a href={ (self.page) "?lines=" (lines) "#L" (lines.first) } { @if lines.first == lines.last { "line " } @else { "lines " } (lines) } }
     }
 
-    /// Who has the words can look for them.
+    /// A search for the quoted words.
     fn ask(&self, quote: &str) -> Markup {
         html! {
             form.filter method="get" action=(self.page) {
@@ -85,7 +86,7 @@ impl Stale<'_> {
     }
 }
 
-fn some(text: &str, lines: Lines) -> impl Iterator<Item = &str> {
+fn truncated(text: &str, lines: Lines) -> impl Iterator<Item = &str> {
     let count = (lines.last + 1).saturating_sub(lines.first).min(MOST_LINES);
     text.lines().skip(lines.first.saturating_sub(1)).take(count)
 }

@@ -1,4 +1,4 @@
-//! What the pages of the search hold to, read back from their HTML.
+//! Checks on the HTML of the search pages.
 
 use crate::pages::checks::{cookie, faults, filled, get, send};
 use crate::testing::{FILE, bench_with_retrieval};

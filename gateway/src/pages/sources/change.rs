@@ -1,4 +1,4 @@
-//! `/w/{id}/sources/{source}/change` and `…/credentials`: what a source is, changed by a form.
+//! `/w/{id}/sources/{source}/change` and `…/credentials`: the forms that change a source.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::SourceMode;
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::connect::told_here;
-use super::draft::{self, CREDENTIALS, SETTINGS, Typed};
+use super::draft::{self, CREDENTIALS, FieldValues, SETTINGS};
 use super::providers::{self, Provider};
 use super::{address, cost, crumbs, require_manager};
 use crate::answers::ConnectedSource;
@@ -24,13 +24,13 @@ use crate::pages::visitor::Visitor;
 
 /// A source whose provider has a form.
 #[derive(Debug)]
-struct At {
+struct EditedSource {
     connected: ConnectedSource,
     provider: &'static Provider,
     mode: SourceMode,
 }
 
-impl At {
+impl EditedSource {
     async fn of(visitor: &Visitor, id: SourceId) -> Result<Self, Error> {
         require_manager(visitor)?;
         let connected = sources::get(&visitor.person, id).await?;
@@ -43,17 +43,17 @@ impl At {
 
 /// `GET /w/{id}/sources/{source}/change`.
 pub(super) async fn ask(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, SourceId>) -> Answer {
-    let at = At::of(&visitor, id).await?;
+    let at = EditedSource::of(&visitor, id).await?;
     show(&visitor, id, &at, None, None).await
 }
 
-/// `POST /w/{id}/sources/{source}/change`: only what is other than it was is sent on.
+/// `POST /w/{id}/sources/{source}/change`: only changed fields are sent to the service.
 pub(super) async fn save(
     visitor: Visitor,
     PathIds(_, id): PathIds<WorkspaceId, SourceId>,
     form: Form,
 ) -> Answer {
-    let at = At::of(&visitor, id).await?;
+    let at = EditedSource::of(&visitor, id).await?;
     let fields = changes(&at, &form);
     if !fields.is_empty() {
         let changed = match form::input::<UpdateSource>(Value::Object(fields)) {
@@ -68,8 +68,8 @@ pub(super) async fn save(
     Ok(visitor.done(&address(visitor.here()?.id, id), &Notice::Saved))
 }
 
-/// What of the form is other than what is so.
-fn changes(at: &At, form: &Form) -> Map<String, Value> {
+/// The fields of the form that differ from the current values.
+fn changes(at: &EditedSource, form: &Form) -> Map<String, Value> {
     let was = &at.connected;
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value, is_other: bool| {
@@ -85,7 +85,7 @@ fn changes(at: &At, form: &Form) -> Map<String, Value> {
     let mode = form.trimmed("mode");
     put("mode", json!(mode), !mode.is_empty() && mode != at.mode.as_str());
     let every = form.trimmed("every");
-    // Null: what is usual.
+    // Null restores the default.
     let wanted = if every.is_empty() { Value::Null } else { json!(every) };
     put("every", wanted, every != was.every);
     let budget = form.trimmed("dailyBudget");
@@ -97,14 +97,14 @@ fn changes(at: &At, form: &Form) -> Map<String, Value> {
 async fn show(
     visitor: &Visitor,
     id: SourceId,
-    at: &At,
+    at: &EditedSource,
     form: Option<&Form>,
     problem: Option<&Problem>,
 ) -> Answer {
     let here = visitor.here()?.id;
     let usage = workspace::of_member(&visitor.person, here).await?;
     let (source, provider) = (&at.connected.source, at.provider);
-    let typed = Typed { form, settings: Some(&at.connected.settings) };
+    let typed = FieldValues { form, settings: Some(&at.connected.settings) };
     let limit = at.connected.budget.limit.to_string();
     let text =
         |name: &str, was: &str| form.map_or_else(|| was.to_owned(), |form| form.trimmed(name).to_owned());
@@ -136,7 +136,7 @@ async fn show(
 fn page(
     visitor: &Visitor,
     id: SourceId,
-    at: &At,
+    at: &EditedSource,
     title: &str,
     problem: Option<&Problem>,
     body: &Markup,
@@ -156,7 +156,7 @@ pub(super) async fn ask_credentials(
     show_credentials(&visitor, id, &at, None, None)
 }
 
-/// `POST /w/{id}/sources/{source}/credentials`: they are checked by the run that follows.
+/// `POST /w/{id}/sources/{source}/credentials`: the next run verifies them.
 pub(super) async fn replace_credentials(
     visitor: Visitor,
     PathIds(_, id): PathIds<WorkspaceId, SourceId>,
@@ -177,8 +177,8 @@ pub(super) async fn replace_credentials(
     }
 }
 
-async fn with_credentials(visitor: &Visitor, id: SourceId) -> Result<At, Error> {
-    let at = At::of(visitor, id).await?;
+async fn with_credentials(visitor: &Visitor, id: SourceId) -> Result<EditedSource, Error> {
+    let at = EditedSource::of(visitor, id).await?;
     if at.provider.credentials.is_empty() {
         return Err(Problem::not_found("this provider takes no credentials").into());
     }
@@ -188,12 +188,12 @@ async fn with_credentials(visitor: &Visitor, id: SourceId) -> Result<At, Error> 
 fn show_credentials(
     visitor: &Visitor,
     id: SourceId,
-    at: &At,
+    at: &EditedSource,
     form: Option<&Form>,
     problem: Option<&Problem>,
 ) -> Answer {
     let own = address(visitor.here()?.id, id);
-    let typed = Typed { form, settings: None };
+    let typed = FieldValues { form, settings: None };
     let body = html! {
         (draft::summary(at.provider, problem))
         @if let Some(hint) = &at.connected.credential_hint { p { "Those that it has end with " code { "…" bdi { (hint) } } ". New ones take their place, and a run tries them." } }

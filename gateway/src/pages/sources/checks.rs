@@ -1,4 +1,4 @@
-//! What the pages of sources hold to.
+//! Checks on the pages of sources.
 
 use super::super::checks::{cookie, faults, get, send};
 use crate::testing::outside::{CATALOGUED, ENDED, LIVE, PAST, RUN, SOURCE, UNREAD};
@@ -61,7 +61,7 @@ async fn deeds_are_answered_where_they_were_done() {
     let cookie = cookie(&bench).await;
     let base = format!("/w/{WORKSPACE}/sources");
     for (path, status, told) in [
-        // A run is under way: that is said on the page.
+        // A run in progress is reported on the page.
         (format!("{SOURCE}/sync"), 409, "A run of this source is under way."),
         (format!("{ENDED}/sync"), 303, ""),
         (format!("{SOURCE}/retry"), 404, ""),

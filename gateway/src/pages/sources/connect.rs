@@ -1,4 +1,4 @@
-//! `/w/{id}/sources/new`: a provider, what it asks for, what it costs, and only then how much of it is kept.
+//! `/w/{id}/sources/new`: choose a provider, fill in its fields, see the costs, and choose a mode.
 
 use axum::response::Response;
 use cairn_chassis::status::Problem;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::draft::{self, CREDENTIALS, SETTINGS, Typed};
+use super::draft::{self, CREDENTIALS, FieldValues, SETTINGS};
 use super::providers::{self, Provider};
 use super::{address, all, cost, require_manager};
 use crate::answers::CheckedSource;
@@ -25,33 +25,33 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// Which provider is asked about; all of them without one.
+/// The provider; all of them without one.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     provider: Option<String>,
 }
 
-/// What the form has besides what is typed into it.
+/// The state of the form beside its input.
 #[derive(Debug, Default)]
-struct Told<'a> {
+struct FormState<'a> {
     form: Option<&'a Form>,
     problem: Option<&'a Problem>,
-    /// What the provider says; then the problem is the check's, too.
+    /// The provider's answer to a check; then the problem is the check's, too.
     checked: Option<&'a CheckedSource>,
     was_check: bool,
 }
 
 /// `GET /w/{id}/sources/new?provider=`.
-pub(super) async fn ask(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn ask(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     require_manager(&visitor)?;
     match looking.provider.as_deref().filter(|name| !name.is_empty()) {
         None => choose(&visitor),
         Some(name) => {
             let provider = providers::named(name).ok_or_else(no_provider)?;
-            show(&visitor, provider, Told::default()).await
+            show(&visitor, provider, FormState::default()).await
         }
     }
 }
@@ -75,7 +75,7 @@ fn choose(visitor: &Visitor) -> Answer {
     Ok(Page::new("Connect a source").crumbs(above).show(visitor, &body))
 }
 
-/// `POST /w/{id}/sources/new`: asks the provider, or connects.
+/// `POST /w/{id}/sources/new`: checks the settings, or connects.
 pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
     require_manager(&visitor)?;
     let provider = providers::named(form.trimmed("provider")).ok_or_else(no_provider)?;
@@ -94,13 +94,17 @@ pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
         }
         Err(problem) => {
             let problem = draft::of_form(told_here(problem)?);
-            show(&visitor, provider, Told { form: Some(&form), problem: Some(&problem), ..Told::default() })
-                .await
+            show(
+                &visitor,
+                provider,
+                FormState { form: Some(&form), problem: Some(&problem), ..FormState::default() },
+            )
+            .await
         }
     }
 }
 
-/// What the person can put right stays on the page; the rest is an error of its own.
+/// Errors that the person can correct stay on the page; others are pages of their own.
 pub(super) fn told_here(problem: Problem) -> Result<Problem, Error> {
     let error = Error::from(problem.clone());
     if error.status.is_client_error() && error.status != StatusCode::FORBIDDEN {
@@ -124,17 +128,17 @@ async fn check(
         Ok(input) => sources::check(&visitor.person, input).await,
         Err(problem) => Err(problem),
     };
-    let told = Told { form: Some(form), was_check: true, ..Told::default() };
+    let told = FormState { form: Some(form), was_check: true, ..FormState::default() };
     match checked {
-        Ok(checked) => show(visitor, provider, Told { checked: Some(&checked), ..told }).await,
+        Ok(checked) => show(visitor, provider, FormState { checked: Some(&checked), ..told }).await,
         Err(problem) => {
             let problem = draft::of_form(told_here(problem)?);
-            show(visitor, provider, Told { problem: Some(&problem), ..told }).await
+            show(visitor, provider, FormState { problem: Some(&problem), ..told }).await
         }
     }
 }
 
-/// The form as the API takes it.
+/// The form as the API's input.
 fn fields_of(provider: &Provider, form: &Form) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
@@ -159,11 +163,11 @@ fn fields_of(provider: &Provider, form: &Form) -> Map<String, Value> {
     fields
 }
 
-async fn show(visitor: &Visitor, provider: &Provider, told: Told<'_>) -> Result<Response, Error> {
+async fn show(visitor: &Visitor, provider: &Provider, told: FormState<'_>) -> Result<Response, Error> {
     let here = visitor.here()?.id;
     let usage = workspace::of_member(&visitor.person, here).await?;
     let own = format!("{}/new", all(here));
-    let typed = Typed { form: told.form, settings: None };
+    let typed = FieldValues { form: told.form, settings: None };
     let text = |name: &str| told.form.map(|form| form.trimmed(name)).unwrap_or_default();
     let problem = told.problem;
     let of_connecting = problem.filter(|_| !told.was_check);
@@ -204,15 +208,15 @@ async fn show(visitor: &Visitor, provider: &Provider, told: Told<'_>) -> Result<
     let page = Page::new(&title).crumbs(above);
     let page = match problem {
         None => page,
-        // What was asked is answered: browsers note every other status of what a script fetches as an error.
+        // A completed check is 200: browsers log any other status of a script's fetch as an error.
         Some(_) if told.was_check => page.with_error(StatusCode::OK),
         Some(_) => page.failed(),
     };
     Ok(page.show(visitor, &body))
 }
 
-fn credentials(provider: &Provider, told: &Told<'_>) -> Markup {
-    let typed = Typed { form: told.form, settings: None };
+fn credentials(provider: &Provider, told: &FormState<'_>) -> Markup {
+    let typed = FieldValues { form: told.form, settings: None };
     html! {
         @if !provider.credentials.is_empty() {
             h2 { "Credentials" }
@@ -225,8 +229,8 @@ fn credentials(provider: &Provider, told: &Told<'_>) -> Markup {
     }
 }
 
-/// What the provider says to what was typed, at the button that asked.
-fn tested(provider: &Provider, told: &Told<'_>) -> Markup {
+/// The result of the check, at its button.
+fn tested(provider: &Provider, told: &FormState<'_>) -> Markup {
     html! {
         div #tested role="status" {
             @if told.was_check { (draft::summary(provider, told.problem)) }

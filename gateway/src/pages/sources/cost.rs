@@ -1,5 +1,4 @@
-//! What a source costs, told before somebody chooses how much of it is kept: what is stored, which requests are made, and what
-//! the plan still has room for.
+//! The costs of a source, shown before its mode is chosen: storage, requests, and the remaining room of the plan.
 
 use cairn_proto::domain::SourceMode;
 use maud::{Markup, html};
@@ -10,10 +9,10 @@ use crate::pages::parts as part;
 use crate::pages::text::{self, Relative, Style};
 use crate::pages::words;
 
-/// The rows of a provider's guide that tell it.
+/// The relevant rows of a provider's guide.
 const ROWS: [&str; 5] = ["Is read", "Cost", "Limits", "Runs", "Deletions"];
 
-/// What the provider costs, and what there is room for.
+/// The costs of the provider, and the remaining room.
 pub(super) fn show(provider: &Provider, usage: &Usage) -> Markup {
     html! {
         section aria-labelledby="cost" {
@@ -36,7 +35,7 @@ pub(super) fn show(provider: &Provider, usage: &Usage) -> Markup {
     }
 }
 
-/// What a mode keeps and asks for.
+/// What a mode stores and requests.
 pub(super) const fn of_mode(mode: SourceMode) -> &'static str {
     match mode {
         SourceMode::Indexed => {
@@ -54,7 +53,7 @@ pub(super) const fn of_mode(mode: SourceMode) -> &'static str {
     }
 }
 
-/// A line of a guide.
+/// Renders a line of a guide.
 pub(super) fn markdown(line: &str) -> Markup {
     let style =
         Style { top_level: 3, first_line: 1, cited: None, relative: Relative::Nothing, ids: "guide-" };

@@ -1,4 +1,4 @@
-//! What people type about a source: fields that its provider asks for, and what becomes of them as the API's input.
+//! The form fields of a source, as its provider defines them, and their conversion to the API's input.
 
 use cairn_chassis::status::{Problem, Violation};
 use maud::{Markup, html};
@@ -13,26 +13,26 @@ use crate::pages::words;
 pub(super) const SETTINGS: &str = "settings";
 pub(super) const CREDENTIALS: &str = "credentials";
 
-/// The name of a provider's field in a form.
+/// The form name of a provider's field.
 fn name_of(group: &str, input: &Input) -> String {
     format!("{group}-{}", input.name)
 }
 
-/// What stands in the fields: what was typed, else what is so already.
+/// The values of the fields: the input, else the current values.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Typed<'a> {
+pub(super) struct FieldValues<'a> {
     pub(super) form: Option<&'a Form>,
     pub(super) settings: Option<&'a Value>,
 }
 
-impl Typed<'_> {
+impl FieldValues<'_> {
     fn of_settings(&self, input: &Input) -> Option<&Value> {
         self.settings?.get(input.name)
     }
 
     fn text(&self, group: &str, input: &Input) -> String {
         if let Some(form) = self.form {
-            // Forms send other ends of lines than were typed.
+            // Forms submit CR LF line endings.
             return form.text(&name_of(group, input)).replace("\r\n", "\n");
         }
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
@@ -52,12 +52,17 @@ impl Typed<'_> {
     }
 }
 
-/// The fields of a group. Secrets are never written back.
-pub(super) fn fields(group: &str, inputs: &[Input], typed: Typed<'_>, problem: Option<&Problem>) -> Markup {
+/// The fields of a group. Secrets are never rendered back.
+pub(super) fn fields(
+    group: &str,
+    inputs: &[Input],
+    typed: FieldValues<'_>,
+    problem: Option<&Problem>,
+) -> Markup {
     html! { @for input in inputs { (field(group, input, typed, problem)) } }
 }
 
-fn field(group: &str, input: &Input, typed: Typed<'_>, problem: Option<&Problem>) -> Markup {
+fn field(group: &str, input: &Input, typed: FieldValues<'_>, problem: Option<&Problem>) -> Markup {
     let name = name_of(group, input);
     let value = if input.kind == Kind::Secret { String::new() } else { typed.text(group, input) };
     let plain = if input.kind == Kind::Secret {
@@ -91,7 +96,7 @@ fn field(group: &str, input: &Input, typed: Typed<'_>, problem: Option<&Problem>
     }
 }
 
-/// The group as the API takes it; what was left empty is left out.
+/// The group as the API's input, without empty fields.
 pub(super) fn read(group: &str, inputs: &[Input], form: &Form) -> Map<String, Value> {
     let mut read = Map::new();
     for input in inputs {
@@ -106,7 +111,7 @@ pub(super) fn read(group: &str, inputs: &[Input], form: &Form) -> Map<String, Va
                 let lines: Vec<&str> = lines.collect();
                 if lines.is_empty() { continue } else { json!(lines) }
             }
-            // What is no number stays a text, which the service refuses.
+            // A non-numeric input is passed on as text, for the service to reject.
             Kind::Number if !form.trimmed(&name).is_empty() => number(form.trimmed(&name)),
             Kind::Line | Kind::Number | Kind::One(_) | Kind::Secret => match form.trimmed(&name) {
                 "" => continue,
@@ -118,12 +123,12 @@ pub(super) fn read(group: &str, inputs: &[Input], form: &Form) -> Map<String, Va
     read
 }
 
-/// A number, or what was typed instead of one.
+/// A number, or the input if it is none.
 pub(super) fn number(text: &str) -> Value {
     text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number))
 }
 
-/// A problem whose paths are the names of the form's fields: `settings.url` is `settings-url` there.
+/// Renames violation paths to the form's field names: `settings.url` is `settings-url`.
 pub(super) fn of_form(problem: Problem) -> Problem {
     let rename = |violation: Violation| {
         let groups = [SETTINGS, CREDENTIALS];
@@ -136,7 +141,7 @@ pub(super) fn of_form(problem: Problem) -> Problem {
     Problem { violations: problem.violations.into_iter().map(rename).collect(), ..problem }
 }
 
-/// How much of it is kept, in each way that the provider can do, with what that costs.
+/// The modes of the provider, with their costs.
 pub(super) fn modes(provider: &Provider, chosen: &str) -> Markup {
     html! {
         fieldset #f-mode {
@@ -152,7 +157,7 @@ pub(super) fn modes(provider: &Provider, chosen: &str) -> Markup {
     }
 }
 
-/// What is wrong, with a link to each field.
+/// The error summary with links to the fields.
 pub(super) fn summary(provider: &Provider, problem: Option<&Problem>) -> Markup {
     let groups = [(SETTINGS, provider.settings), (CREDENTIALS, provider.credentials)];
     let fields = groups
@@ -195,7 +200,7 @@ mod tests {
     fn what_is_so_already_stands_in_the_fields_and_secrets_never_do() {
         let web = providers::named("web").unwrap();
         let settings = json!({"kind": "feed", "url": "https://a.example", "urls": ["x", "y"], "maxPages": 7});
-        let typed = Typed { settings: Some(&settings), form: None };
+        let typed = FieldValues { settings: Some(&settings), form: None };
         let html = fields(SETTINGS, web.settings, typed, None).into_string();
         for part in
             ["value=\"feed\" selected", "value=\"https://a.example\"", "\nx\ny</textarea>", "value=\"7\""]
@@ -204,7 +209,7 @@ mod tests {
         }
         let s3 = providers::named("s3").unwrap();
         let form = Form::read(b"credentials-accessKeyId=AKIA&credentials-secretAccessKey=hush");
-        let typed = Typed { form: Some(&form), settings: None };
+        let typed = FieldValues { form: Some(&form), settings: None };
         let html = fields(CREDENTIALS, s3.credentials, typed, None).into_string();
         assert!(!html.contains("AKIA") && !html.contains("hush"), "{html}");
     }

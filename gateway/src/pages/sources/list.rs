@@ -4,7 +4,7 @@ use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::WorkspaceId;
 use maud::{Markup, html};
 
-use super::{address, all, budget, mode_word, standing};
+use super::{address, all, budget, mode_word, status_badge};
 use crate::answers::{ConnectedSource, optional_time};
 use crate::operations::sources;
 use crate::pages::frame::Page;
@@ -40,7 +40,7 @@ fn table(workspace: WorkspaceId, sources: &[ConnectedSource]) -> Markup {
                     span.hint { (source.provider) }
                 }
                 td {
-                    (standing(&source.status))
+                    (status_badge(&source.status))
                     @if let Some(error) = &source.error { span.hint { bdi { (words::sentence(error)) } } }
                 }
                 td { (SourceMode::from_number(source.mode).map_or("", mode_word)) }

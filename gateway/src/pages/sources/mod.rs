@@ -1,11 +1,11 @@
-//! Connected sources: what a workspace reads outside, how it goes, and what can be done about it.
+//! Connected sources: their settings, state and actions.
 
+mod actions;
 mod change;
 #[cfg(test)]
 mod checks;
 mod connect;
 mod cost;
-mod deeds;
 mod draft;
 mod list;
 mod providers;
@@ -36,27 +36,27 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/sources/{source}/change", change::save)
         .get(MEMBER, "/w/{id}/sources/{source}/credentials", change::ask_credentials)
         .post(MEMBER.with_secrets(), "/w/{id}/sources/{source}/credentials", change::replace_credentials)
-        .post(MEMBER, "/w/{id}/sources/{source}/sync", deeds::sync)
-        .post(MEMBER, "/w/{id}/sources/{source}/retry", deeds::retry)
-        .post(MEMBER, "/w/{id}/sources/{source}/pause", deeds::pause)
-        .post(MEMBER, "/w/{id}/sources/{source}/resume", deeds::resume)
-        .post(MEMBER, "/w/{id}/sources/{source}/disconnect", deeds::disconnect)
+        .post(MEMBER, "/w/{id}/sources/{source}/sync", actions::sync)
+        .post(MEMBER, "/w/{id}/sources/{source}/retry", actions::retry)
+        .post(MEMBER, "/w/{id}/sources/{source}/pause", actions::pause)
+        .post(MEMBER, "/w/{id}/sources/{source}/resume", actions::resume)
+        .post(MEMBER, "/w/{id}/sources/{source}/disconnect", actions::disconnect)
         .get(MEMBER, "/w/{id}/sources/{source}/runs", runs::list)
         .get(MEMBER, "/w/{id}/sources/{source}/runs/{run}", runs::one)
         .post(MEMBER, "/w/{id}/sources/{source}/runs/{run}/cancel", runs::cancel)
 }
 
-/// The address of the sources of a workspace.
+/// The URL of a workspace's sources.
 fn all(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/sources")
 }
 
-/// What leads to a page below that of a source.
+/// The breadcrumbs of a page below a source.
 fn crumbs(workspace: WorkspaceId, id: SourceId, name: &str) -> Vec<(String, String)> {
     vec![("Sources".to_owned(), all(workspace)), (name.to_owned(), address(workspace, id))]
 }
 
-/// Checks that the visitor manages the workspace: what is typed should not be refused at its end.
+/// Checks that the visitor manages the workspace, before anything is typed that would be refused at the end.
 fn require_manager(visitor: &Visitor) -> Result<(), Error> {
     if visitor.manages() {
         return Ok(());
@@ -67,8 +67,8 @@ fn require_manager(visitor: &Visitor) -> Result<(), Error> {
     Err(Problem::forbidden(message).into())
 }
 
-/// How a source stands.
-pub(super) fn standing(status: &str) -> Markup {
+/// The badge of a source's status.
+pub(super) fn status_badge(status: &str) -> Markup {
     let (tone, word) = match status {
         "never_synced" => (Tone::Plain, "Never synced"),
         "queued" => (Tone::Warn, "Queued"),
@@ -83,7 +83,7 @@ pub(super) fn standing(status: &str) -> Markup {
     part::badge(tone, word)
 }
 
-/// How much of a source is kept, in a word.
+/// The name of a mode.
 const fn mode_word(mode: SourceMode) -> &'static str {
     match mode {
         SourceMode::Indexed => "Indexed",
@@ -92,7 +92,7 @@ const fn mode_word(mode: SourceMode) -> &'static str {
     }
 }
 
-/// What that means.
+/// The description of a mode.
 const fn mode_told(mode: SourceMode) -> &'static str {
     match mode {
         SourceMode::Indexed => "Texts are kept here and searched by their words and their meaning.",
@@ -103,7 +103,7 @@ const fn mode_told(mode: SourceMode) -> &'static str {
     }
 }
 
-/// What questions spent of today's requests.
+/// Today's requests against the daily budget.
 fn budget(budget: &SourceBudget) -> Markup {
     html! {
         @if budget.limit == 0 {

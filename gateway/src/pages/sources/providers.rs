@@ -1,5 +1,5 @@
-//! What each provider asks for, as fields of a form. What they mean is judged by the service that knows the provider; what it
-//! takes and costs stands in its guide, and is shown from there.
+//! The form fields of each provider. The service that knows the provider validates them; limits and costs are taken
+//! from its guide.
 
 use cairn_proto::domain::SourceMode;
 
@@ -10,23 +10,23 @@ const INDEXED: SourceMode = SourceMode::Indexed;
 const CATALOG: SourceMode = SourceMode::Catalog;
 const LIVE: SourceMode = SourceMode::Live;
 
-/// A provider, as its form asks for it.
+/// A provider's form.
 #[derive(Debug)]
 pub(super) struct Provider {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    /// What is read of it.
+    /// What is read from it.
     pub(super) told: &'static str,
-    /// The usual one first.
+    /// The default first.
     pub(super) modes: &'static [SourceMode],
     pub(super) settings: &'static [Input],
     pub(super) credentials: &'static [Input],
 }
 
-/// One field.
+/// A field.
 #[derive(Debug)]
 pub(super) struct Input {
-    /// As the API has it.
+    /// The API's name.
     pub(super) name: &'static str,
     pub(super) label: &'static str,
     pub(super) hint: &'static str,
@@ -34,18 +34,18 @@ pub(super) struct Input {
     pub(super) is_required: bool,
 }
 
-/// What is typed into a field.
+/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Line,
     Number,
-    /// Several, one a line.
+    /// A list, one value per line.
     Lines,
-    /// One of these.
+    /// A single choice.
     One(&'static [&'static str]),
-    /// Some of these.
+    /// A multiple choice.
     Some(&'static [&'static str]),
-    /// It opens something, and is never written back.
+    /// A secret, never rendered back.
     Secret,
 }
 
@@ -299,14 +299,14 @@ pub(super) fn named(name: &str) -> Option<&'static Provider> {
 }
 
 impl Provider {
-    /// What its guide says under a heading such as `Cost`: Markdown of one line.
+    /// The guide's row for a heading such as `Cost`: a line of Markdown.
     pub(super) fn row(&self, heading: &str) -> Option<&'static str> {
         let page = guides::named(GUIDE)?.file(&format!("references/{}.md", self.name))?;
         let start = format!("| {heading} | ");
         page.text.lines().find_map(|line| line.strip_prefix(start.as_str())?.strip_suffix(" |"))
     }
 
-    /// The address of its guide.
+    /// The URL of its guide.
     pub(super) fn guide(&self) -> String {
         format!("/docs/guides/{GUIDE}/references/{}.md", self.name)
     }
@@ -316,7 +316,7 @@ impl Provider {
 mod tests {
     use super::*;
 
-    /// The words that stand as code in a row.
+    /// The words formatted as code in a row.
     fn words(row: &str) -> Vec<&str> {
         row.split('`').skip(1).step_by(2).collect()
     }

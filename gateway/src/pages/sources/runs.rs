@@ -1,4 +1,4 @@
-//! Runs of a source: all of them in pages, and one with its counters and warnings.
+//! Runs of a source: the list, and one with its counters and warnings.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use cairn_chassis::status::{Problem, Reason};
@@ -21,7 +21,7 @@ use crate::pages::{Answer, is_stale, marks, words};
 
 const PAGE_SIZE: u32 = 50;
 
-/// A run of the path `/w/{id}/sources/{source}/runs/{run}…`.
+/// A run in the path `/w/{id}/sources/{source}/runs/{run}…`.
 #[derive(Debug)]
 pub(super) struct Named {
     source: SourceId,
@@ -55,7 +55,7 @@ pub(super) async fn list(
     let found =
         tokio::try_join!(sources::get(&visitor.person, id), sources::runs(&visitor.person, id, paging),);
     let (connected, listed) = match found {
-        // A mark of another list: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if is_stale(&problem, &trail) => {
             return Ok(see_other(&path));
         }
@@ -77,7 +77,7 @@ fn table(own: &str, runs: &[SourceRun]) -> Markup {
             tr {
                 th scope="row" { a href={ (own) "/runs/" (run.id) } { (part::time_or(run.started_at.as_deref(), "not begun")) } }
                 td {
-                    (standing(run.status))
+                    (status_badge(run.status))
                     @if let Some(error) = &run.error { span.hint { bdi { (words::sentence(error)) } } }
                     @else if !run.warnings.is_empty() { span.hint { (words::count(run.warnings.len() as u64, "warning", "warnings")) } }
                 }
@@ -97,10 +97,10 @@ fn table(own: &str, runs: &[SourceRun]) -> Markup {
 
 /// `GET /w/{id}/sources/{source}/runs/{run}`.
 pub(super) async fn one(visitor: Visitor, named: Named) -> Answer {
-    shown(&visitor, &named, None).await
+    show_page(&visitor, &named, None).await
 }
 
-async fn shown(visitor: &Visitor, named: &Named, problem: Option<&Problem>) -> Answer {
+async fn show_page(visitor: &Visitor, named: &Named, problem: Option<&Problem>) -> Answer {
     let (person, here) = (&visitor.person, visitor.here()?.id);
     let (connected, run) =
         tokio::try_join!(sources::get(person, named.source), sources::run(person, named.source, named.run))?;
@@ -109,7 +109,7 @@ async fn shown(visitor: &Visitor, named: &Named, problem: Option<&Problem>) -> A
     let body = html! {
         (part::summary(problem, &[]))
         div #run data-live="run" data-poll=[is_open.then(|| format!("{own}/runs/{}", named.run))] {
-            (told(&own, &run))
+            (details(&own, &run))
             @if !run.complete && !is_open { p.hint { "Not the whole listing was read, so nothing was removed for being absent from it." } }
             (warnings(&run))
         }
@@ -126,25 +126,26 @@ async fn shown(visitor: &Visitor, named: &Named, problem: Option<&Problem>) -> A
     Ok(page.show(visitor, &body))
 }
 
-/// `POST /w/{id}/sources/{source}/runs/{run}/cancel`: it ends soon, and the next run goes on where it stopped.
+/// `POST /w/{id}/sources/{source}/runs/{run}/cancel`: the run ends soon, and the next one continues where it
+/// stopped.
 pub(super) async fn cancel(visitor: Visitor, named: Named) -> Answer {
     match sources::cancel(&visitor.person, named.source, named.run).await {
         Ok(_) => {
             let to = format!("{}/runs/{}", address(visitor.here()?.id, named.source), named.run);
             Ok(visitor.done(&to, &Notice::Cancelled))
         }
-        Err(problem) if is_of_its_state(&problem) => shown(&visitor, &named, Some(&problem)).await,
+        Err(problem) if is_of_its_state(&problem) => show_page(&visitor, &named, Some(&problem)).await,
         Err(problem) => Err(problem.into()),
     }
 }
 
-/// Whether what was asked for does not go with what the source does just now.
+/// Whether the source's current state does not allow the action.
 pub(super) fn is_of_its_state(problem: &Problem) -> bool {
     matches!(problem.reason, Reason::RunBusy | Reason::RunNotStartable | Reason::RunNotCancellable)
 }
 
 /// A run in sentences and numbers.
-pub(super) fn told(own: &str, run: &SourceRun) -> Markup {
+pub(super) fn details(own: &str, run: &SourceRun) -> Markup {
     let counted = &run.counters;
     let figures = [
         (counted.listed, "seen"),
@@ -157,7 +158,7 @@ pub(super) fn told(own: &str, run: &SourceRun) -> Markup {
     ];
     html! {
         p {
-            (standing(run.status)) " "
+            (status_badge(run.status)) " "
             a href={ (own) "/runs/" (run.id) } { (kind(run.kind)) }
             @if let Some(at) = &run.started_at { ", begun " (part::time(at)) }
             @if let Some(at) = &run.finished_at { ", ended " (part::time(at)) }
@@ -181,7 +182,7 @@ fn warnings(run: &SourceRun) -> Markup {
     }
 }
 
-fn standing(status: SourceRunStatus) -> Markup {
+fn status_badge(status: SourceRunStatus) -> Markup {
     let (tone, word) = match status {
         SourceRunStatus::Queued => (Tone::Warn, "Queued"),
         SourceRunStatus::Running => (Tone::Warn, "Running"),
@@ -194,7 +195,7 @@ fn standing(status: SourceRunStatus) -> Markup {
     part::badge(tone, word)
 }
 
-/// What a run reads.
+/// The kind of a run.
 const fn kind(kind: SourceRunKind) -> &'static str {
     match kind {
         SourceRunKind::Full => "Reads everything",

@@ -1,4 +1,4 @@
-//! `GET /w/{id}/sources/{source}`: how a source stands, its run that is under way and its last one that is over, and what
+//! `GET /w/{id}/sources/{source}`: the state of a source, its current and its last completed run, and documents that
 //! could not be read.
 
 use axum::response::Response;
@@ -9,7 +9,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{address, all, budget, mode_told, mode_word, providers, runs, standing};
+use super::{address, all, budget, mode_told, mode_word, providers, runs, status_badge};
 use crate::answers::{ConnectedSource, SourceDocument, SourceRun, optional_time};
 use crate::error::Error;
 use crate::extract::PathIds;
@@ -22,11 +22,11 @@ use crate::pages::{Answer, frame, parts as part, places, words};
 const FAILING: u32 = 50;
 
 pub(super) async fn show(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, SourceId>) -> Answer {
-    shown(&visitor, id, None).await
+    show_page(&visitor, id, None).await
 }
 
-/// The page again, with what became of a form on it.
-pub(super) async fn shown(visitor: &Visitor, id: SourceId, problem: Option<&Problem>) -> Answer {
+/// The page again, with the outcome of a form.
+pub(super) async fn show_page(visitor: &Visitor, id: SourceId, problem: Option<&Problem>) -> Answer {
     let person = &visitor.person;
     let newest = Paging { limit: Some(2), cursor: None };
     let failed = DocumentFilter { source: Some(id), status: Some("failed".to_owned()), title: None };
@@ -93,12 +93,12 @@ fn actions(own: &str, connected: &ConnectedSource) -> Markup {
     }
 }
 
-/// How it stands, in sentences.
+/// The state in sentences.
 fn state(visitor: &Visitor, own: &str, connected: &ConnectedSource) -> Markup {
     let source = &connected.source;
     html! {
         p {
-            (standing(&source.status)) " "
+            (status_badge(&source.status)) " "
             @match (source.status.as_str(), connected.waiting_until.as_deref()) {
                 ("waiting", Some(until)) => { "The provider asked to wait until " (part::time(until)) ". It goes on by itself." }
                 ("waiting", None) => { "The provider asked to wait. It goes on by itself." }
@@ -150,18 +150,18 @@ fn facts(workspace: WorkspaceId, connected: &ConnectedSource) -> Markup {
     }
 }
 
-/// The run that is not over, and the last one that is: apart, so that the one does not hide how the other ended.
+/// The current run and the last completed one, separately, so that the former does not hide how the latter ended.
 fn under_way_and_over(own: &str, newest: &[SourceRun]) -> Markup {
     let open = newest.iter().find(|run| !run.status.is_over());
     let over = newest.iter().find(|run| run.status.is_over());
     html! {
         @if let Some(run) = open {
             h2 { "Run under way" }
-            (runs::told(own, run))
+            (runs::details(own, run))
         }
         h2 { "Last finished run" }
         @match over {
-            Some(run) => { (runs::told(own, run)) }
+            Some(run) => { (runs::details(own, run)) }
             None => { p.quiet { "No run has ended yet." } }
         }
         @if !newest.is_empty() { p { a href={ (own) "/runs" } { "All runs" } } }

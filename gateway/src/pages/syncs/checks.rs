@@ -1,4 +1,4 @@
-//! What the pages of syncs hold to, read back from their HTML.
+//! Checks on the HTML of the sync pages.
 
 use cairn_proto::sync::v1::RunStatus;
 

@@ -1,4 +1,4 @@
-//! The runs of directory syncs, newest first; of one sync, when the address names it.
+//! The runs of directory syncs, newest first; optionally of one sync only.
 
 use cairn_proto::ids::WorkspaceId;
 use http::request::Parts;
@@ -17,12 +17,12 @@ const PAGE_SIZE: u32 = 50;
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let here = visitor.here()?.id;
     let path = address(here);
-    let name = runs::asked(&parts, "name");
+    let name = runs::query_param(&parts, "name");
     let trail = marks(&parts);
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
     let of_name = Some(name.clone()).filter(|name| !name.is_empty());
     let listed = match syncs::list(&visitor.person, of_name, paging).await {
-        // A mark of a list that has changed since: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if is_stale(&problem, &trail) => {
             return Ok(see_other(&path));
         }
@@ -66,7 +66,7 @@ fn table(here: WorkspaceId, runs: &[SyncRun]) -> Markup {
     part::table("Runs", &["Sync", "State", "What", "By", "When", ""], &rows)
 }
 
-/// What a run did, or would do, in numbers that are not zero.
+/// The non-zero counts of a run, done or planned.
 fn done(run: &SyncRun) -> String {
     let done = &run.counters;
     let figures = if run.started_at.is_some() {

@@ -1,4 +1,5 @@
-//! `/w/{id}/sync`: the runs of directory syncs, and what each would do or did. Programs preview them, from the directory.
+//! `/w/{id}/sync`: the runs of directory syncs, and what each did or would do. Programs create the previews, from
+//! the directory.
 
 mod list;
 mod run;
@@ -21,12 +22,12 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/sync/{run}/delete", run::delete)
 }
 
-/// The address of the list.
+/// The URL of the list.
 fn address(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/sync")
 }
 
-/// The address of the runs of one sync.
+/// The URL of the runs of one sync.
 fn address_of_name(workspace: WorkspaceId, name: &str) -> String {
     let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
     format!("{}?name={name}", address(workspace))

@@ -1,4 +1,4 @@
-//! A sync run: what it would do to each document, how far it is, what became of each.
+//! A sync run: its plan per document, its progress, and its outcome.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{ConflictPolicy, Permission, RunStatus, SyncAction};
@@ -13,7 +13,7 @@ use crate::operations::syncs;
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Pages};
-use crate::pages::runs::{self, Standing, Tab};
+use crate::pages::runs::{self, RunSummary, Tab};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, marks, places, words};
 
@@ -24,9 +24,9 @@ type Path = PathIds<WorkspaceId, SyncRunId>;
 /// One of the lists of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum List {
-    /// What would become of documents, or what became of them; all when no action is named.
+    /// Documents with their planned or actual action; optionally of one action only.
     Documents(Option<SyncAction>),
-    /// What earlier runs wrote and the directory lacks.
+    /// Files of earlier runs that are missing in the directory.
     Prunable,
     Warnings,
 }
@@ -41,7 +41,7 @@ impl List {
         }
     }
 
-    /// What an address asks for; what cannot be is as if it was not asked.
+    /// The list in the URL; unknown ones select the default.
     fn of(name: &str) -> Self {
         match name {
             "prune" => Self::Prunable,
@@ -51,7 +51,7 @@ impl List {
     }
 }
 
-/// An entry of a list: a path, where it leads to, and what there is to say.
+/// An entry of a list: a path, its link, and a note.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry<'a> {
     path: &'a str,
@@ -61,7 +61,7 @@ struct Entry<'a> {
 }
 
 pub(super) async fn show(visitor: Visitor, PathIds(_, id): Path, parts: Parts) -> Answer {
-    let list = List::of(&runs::asked(&parts, "show"));
+    let list = List::of(&runs::query_param(&parts, "show"));
     page(&visitor, id, list, marks(&parts), None).await
 }
 
@@ -116,7 +116,7 @@ async fn page(
     let here = visitor.here()?.id;
     let path = format!("{}/{id}", address(here));
     let run = syncs::get(&visitor.person.upstreams, &visitor.person.call, id).await?;
-    let standing = standing(&path, &run);
+    let standing = summary_of(&path, &run);
     let entries = entries(here, &run, list);
     let begin: usize = trail.last().and_then(|mark| mark.parse().ok()).unwrap_or_default();
     let shown: Vec<&Entry<'_>> = entries.iter().skip(begin).take(PAGE_SIZE).collect();
@@ -132,7 +132,7 @@ async fn page(
         page_size: PAGE_SIZE as u64,
         shown: shown.len(),
     };
-    // The address of a form is none to ask again.
+    // The URL of a POST form cannot be polled.
     let poll = if problem.is_some() { path.as_str() } else { visitor.address.as_str() };
     let body = html! {
         div #run data-live="run" data-poll=[standing.is_busy().then_some(poll)] {
@@ -157,18 +157,18 @@ async fn page(
     Ok(runs::with_problem(page, problem).show(visitor, &body))
 }
 
-/// Whether it never began: then the lists say what would be done.
+/// Whether it was never started, so that the lists are a plan.
 const fn is_planned(run: &SyncRun) -> bool {
     run.started_at.is_none()
 }
 
-/// Half a sync is not rolled back: the next one mends it.
+/// A partial sync cannot be rolled back: the next sync repairs it.
 const fn is_revertible(run: &SyncRun) -> bool {
     matches!(run.status, RunStatus::Completed | RunStatus::CompletedWithWarnings)
 }
 
-fn standing<'a>(path: &'a str, run: &'a SyncRun) -> Standing<'a> {
-    Standing {
+fn summary_of<'a>(path: &'a str, run: &'a SyncRun) -> RunSummary<'a> {
+    RunSummary {
         address: path,
         status: run.status,
         total: run.total,
@@ -184,7 +184,7 @@ fn standing<'a>(path: &'a str, run: &'a SyncRun) -> Standing<'a> {
     }
 }
 
-/// How the run was asked to go about it.
+/// The options of the run.
 fn rules(here: WorkspaceId, run: &SyncRun) -> Markup {
     let changed = match run.conflict_policy {
         ConflictPolicy::Update => "are updated, unless they were edited here",
@@ -215,7 +215,7 @@ fn rollback_told(run: &SyncRun) -> Markup {
     }
 }
 
-fn deletion(visitor: &Visitor, path: &str, run: &SyncRun, standing: &Standing<'_>) -> Markup {
+fn deletion(visitor: &Visitor, path: &str, run: &SyncRun, standing: &RunSummary<'_>) -> Markup {
     if standing.is_busy() || !visitor.may(Permission::Write) {
         return html! {};
     }
@@ -287,7 +287,7 @@ fn tabs(path: &str, run: &SyncRun, shown: List) -> Vec<Tab> {
     let all = (run.changes.len() + run.results.len()) as u64;
     let mut tabs = vec![tab(List::Documents(None), "Everything", all)];
     for action in SyncAction::ALL {
-        // Of a plan, the lists are there also when they are empty: that nothing is in conflict is worth knowing.
+        // A plan shows these lists even if empty: that there are no conflicts is worth knowing.
         let is_of_plans = matches!(action, SyncAction::Created | SyncAction::Updated | SyncAction::Conflict);
         let is_shown = shown == List::Documents(Some(action));
         if count(action) > 0 || (is_planned && is_of_plans) || is_shown {

@@ -1,8 +1,8 @@
-//! Colours for code: five classes of words, which the style sheet knows.
+//! Token classes of syntax highlighting, as in the style sheet.
 
 use super::escape;
 
-/// What a word is.
+/// The class of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Key,
@@ -24,7 +24,7 @@ impl Class {
     }
 }
 
-/// Adds a word of that class.
+/// Writes a token of that class.
 pub(super) fn word(out: &mut String, class: Class, text: &str) {
     if text.is_empty() {
         return;

@@ -1,9 +1,9 @@
-//! Code within a text, in the languages that have colours.
+//! Code blocks, in the languages that are highlighted.
 
 use super::escape;
 use super::source::{Language, Painter};
 
-/// Adds a block of code in the language that its author names; of one that is not known, as it is.
+/// Writes a code block in the named language; unhighlighted if that is unknown.
 pub(super) fn write(out: &mut String, language: &str, text: &str) {
     let language = match language.to_ascii_lowercase().as_str() {
         "json" => Language::Json,

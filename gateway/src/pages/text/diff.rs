@@ -1,4 +1,4 @@
-//! What changed between two texts, line by line, and word by word within lines that changed.
+//! Diffs: line by line, and word by word within changed lines.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -8,15 +8,15 @@ use similar::{Algorithm, DiffOp, DiffTag};
 
 use super::{Lines, escape};
 
-/// More lines than these between the first and the last change are told as numbers.
+/// Above this number of changed lines only counts are shown.
 const MOST_LINES: usize = 5_000;
-/// Lines around a change that are shown with it.
+/// Context lines around a change.
 const CONTEXT: usize = 3;
-/// Pairs of lines that are compared word by word, and the most words of one.
+/// Limits of word diffs: pairs of lines, and words per line.
 const MOST_PAIRS: usize = 200;
 const MOST_WORDS: usize = 400;
 
-/// Two texts beside each other.
+/// The diff of two texts.
 #[derive(Debug)]
 pub(in crate::pages) struct Comparison<'a> {
     old: Vec<&'a str>,
@@ -70,7 +70,7 @@ fn shifted(change: DiffOp, by: usize) -> DiffOp {
 }
 
 impl<'a> Comparison<'a> {
-    /// How many lines went, and how many came.
+    /// The numbers of removed and added lines.
     pub(in crate::pages) fn counts(&self) -> (usize, usize) {
         let changed = self.changes.iter().filter(|change| change.tag() != DiffTag::Equal);
         changed.fold((0, 0), |(removed, added), change| {
@@ -78,8 +78,8 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Where lines of the old text stand in the new one: what is left of them, or what came in their place; `None` when they
-    /// are gone.
+    /// Maps lines of the old text to the new one: what is left of them, or their replacement; `None` if they were
+    /// removed.
     pub(in crate::pages) fn now(&self, lines: Lines) -> Option<Lines> {
         let wanted = lines.first - 1..lines.last;
         let mut found: Option<Range<usize>> = None;
@@ -99,7 +99,7 @@ impl<'a> Comparison<'a> {
         found.map(|found| Lines { first: found.start + 1, last: found.end })
     }
 
-    /// Which line of the old text, from 0, a line of the new one is; `None` for one that came.
+    /// Maps a line of the new text to the old one, from 0; `None` if it was added.
     pub(in crate::pages) fn was(&self, line: usize) -> Option<usize> {
         let after = self.changes.partition_point(|change| change.new_range().end <= line);
         let change = self.changes.get(after)?;
@@ -107,7 +107,7 @@ impl<'a> Comparison<'a> {
         is_same.then(|| change.old_range().start + (line - change.new_range().start))
     }
 
-    /// Both texts from the beginning on, in parts: whether they are the same there, and the lines of each.
+    /// Both texts in sections: whether they are equal there, and the lines of each.
     pub(in crate::pages) fn parts(&self) -> impl Iterator<Item = (bool, &[&'a str], &[&'a str])> {
         self.changes.iter().map(|change| {
             let old = self.old.get(change.old_range()).unwrap_or_default();
@@ -116,7 +116,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The changes as a table; without any, a sentence.
+    /// The diff as a table, or a sentence if there is none.
     pub(in crate::pages) fn markup(&self) -> Markup {
         let (removed, added) = self.counts();
         if removed == 0 && added == 0 {
@@ -149,7 +149,7 @@ impl<'a> Comparison<'a> {
         if change.tag() == DiffTag::Equal {
             return html! {
                 @for (old, new) in old.zip(new) {
-                    tr { td { (old + 1) } td { (new + 1) } td { (shown("  ", line(&self.old, old), &[])) } }
+                    tr { td { (old + 1) } td { (new + 1) } td { (rendered_line("  ", line(&self.old, old), &[])) } }
                 }
             };
         }
@@ -167,17 +167,17 @@ impl<'a> Comparison<'a> {
         html! {
             @for (index, old) in old.enumerate() {
                 @let marks = pairs.get(index).map_or([].as_slice(), |(marks, _)| marks.as_slice());
-                tr.del { td { (old + 1) } td {} td { del { (shown("− ", line(&self.old, old), marks)) } } }
+                tr.del { td { (old + 1) } td {} td { del { (rendered_line("− ", line(&self.old, old), marks)) } } }
             }
             @for (index, new) in new.enumerate() {
                 @let marks = pairs.get(index).map_or([].as_slice(), |(_, marks)| marks.as_slice());
-                tr.ins { td {} td { (new + 1) } td { ins { (shown("+ ", line(&self.new, new), marks)) } } }
+                tr.ins { td {} td { (new + 1) } td { ins { (rendered_line("+ ", line(&self.new, new), marks)) } } }
             }
         }
     }
 }
 
-/// Which bytes of a line are others.
+/// The changed byte ranges of a line.
 type Marks = Vec<Range<usize>>;
 
 fn line<'a>(lines: &[&'a str], index: usize) -> &'a str {
@@ -201,8 +201,8 @@ fn heading(hunk: &[DiffOp]) -> String {
     format!("Lines {first} to {last}, {changed} changed")
 }
 
-/// A line with its sign, and what is other in it.
-fn shown(sign: &str, line: &str, marks: &[Range<usize>]) -> Markup {
+/// A line with its sign, and its changes highlighted.
+fn rendered_line(sign: &str, line: &str, marks: &[Range<usize>]) -> Markup {
     let mut out = String::with_capacity(line.len() + 16);
     out.push_str(sign);
     let text = line.strip_suffix('\n').unwrap_or(line);
@@ -221,7 +221,7 @@ fn shown(sign: &str, line: &str, marks: &[Range<usize>]) -> Markup {
     PreEscaped(out)
 }
 
-/// The words that are others in two lines; none where hardly anything is the same.
+/// The changed words of two lines; empty if they have hardly anything in common.
 fn changed_words(old: &str, new: &str) -> (Marks, Marks) {
     let (old, new) = (old.trim_end_matches('\n'), new.trim_end_matches('\n'));
     let (old_words, new_words) = (words(old), words(new));
@@ -246,7 +246,7 @@ fn changed_words(old: &str, new: &str) -> (Marks, Marks) {
     })
 }
 
-/// Words, and every other sign by itself.
+/// Splits into words and single other characters.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = line;
@@ -263,7 +263,7 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// Where some of these words, one after the other, stand in their line.
+/// The byte range of consecutive words in their line.
 fn bytes(words: &[&str], range: Range<usize>) -> Option<Range<usize>> {
     let length = |words: &[&str]| words.iter().map(|word| word.len()).sum::<usize>();
     let start = length(words.get(..range.start)?);

@@ -1,22 +1,22 @@
-//! What stands before a text between two lines of `---`: names and values.
+//! Front matter: keys and values before a text, between two lines of `---`.
 
-/// More are left to the text itself.
+/// Longer front matter is treated as text.
 const MOST_LINES: usize = 200;
-/// The line that begins it.
+/// The delimiter line.
 pub(super) const FENCE: &str = "---";
 
 /// The front matter of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FrontMatter<'a> {
-    /// Names and values as they are written; what does not begin with a name belongs to the value before.
+    /// Keys with their raw values, including continuation lines.
     pub(super) entries: Vec<(&'a str, String)>,
-    /// How many bytes it has, with both lines of `---`.
+    /// Its length in bytes, with both delimiters.
     pub(super) bytes: usize,
-    /// How many lines.
+    /// Its number of lines.
     pub(super) lines: usize,
 }
 
-/// The front matter that a text begins with.
+/// The front matter at the start of a text.
 pub(super) fn of(text: &str) -> Option<FrontMatter<'_>> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next()?;
@@ -34,7 +34,7 @@ pub(super) fn of(text: &str) -> Option<FrontMatter<'_>> {
             Some((name, value)) => entries.push((name, value.to_owned())),
             None if written.trim().is_empty() || written.starts_with('#') => {}
             None => {
-                // Something else than names and values.
+                // Neither a key nor a continuation line.
                 let (_, value) = entries.last_mut()?;
                 if !value.is_empty() {
                     value.push('\n');
@@ -52,7 +52,7 @@ pub(super) fn ends(line: &str) -> bool {
     line == FENCE || line == "..."
 }
 
-/// A name at the very beginning of a line, and its value.
+/// The key at the start of a line, and its value.
 pub(super) fn named(line: &str) -> Option<(&str, &str)> {
     if line.starts_with([' ', '\t', '-', '#', '[', '{', '"', '\'']) {
         return None;

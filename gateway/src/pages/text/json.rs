@@ -1,4 +1,4 @@
-//! JSON, a line at a time: its texts do not go over lines.
+//! JSON highlighting, line by line: its strings do not span lines.
 
 use super::class::{Class, word};
 use super::escape;
@@ -30,7 +30,7 @@ fn length_while(text: &str, is_part: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|byte| is_part(*byte)).count().max(1)
 }
 
-/// How long a text in quotation marks is, with both; to the end of the line when it is not closed.
+/// The length of a quoted string with its quotes; up to the end of the line if unterminated.
 fn text_length(text: &str) -> usize {
     let mut is_escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

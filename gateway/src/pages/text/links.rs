@@ -1,25 +1,25 @@
-//! Where the links of a text lead. What is not known to be harmless leads nowhere.
+//! Resolves the links of a text. Anything not known to be harmless is dropped.
 
 use std::borrow::Cow;
 
 use form_urlencoded::byte_serialize;
 use percent_encoding::percent_decode_str;
 
-/// What an address without a scheme and without a leading `/` is relative to.
+/// The base of relative URLs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Relative<'a> {
-    /// The address of the page.
+    /// The page's own URL.
     Page,
-    /// Nothing that the reader could open.
+    /// Nothing the reader could open.
     Nothing,
-    /// A folder of a workspace: what it names is opened there.
+    /// A folder of a workspace, where links are resolved as paths.
     Folder { workspace: &'a str, path: &'a str },
 }
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// An address of ours.
+    /// A URL of ours.
     Own(String),
     /// Another host, or a mail program.
     Elsewhere(String),
@@ -28,10 +28,10 @@ pub(super) enum Target {
 
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 
-/// Where the address of a link leads.
+/// Resolves a URL.
 pub(super) fn target(address: &str, relative: Relative<'_>) -> Target {
     let address = address.trim_matches(' ');
-    // Browsers drop some of these and read others as `/`, so that an address could become another one.
+    // Browsers strip or reinterpret some of these, which could turn one URL into another.
     if address.is_empty() || address.contains(|c: char| c.is_control() || c == '\\') {
         return Target::Nowhere;
     }
@@ -46,7 +46,7 @@ pub(super) fn target(address: &str, relative: Relative<'_>) -> Target {
     if address.starts_with('/') {
         return if address.starts_with("//") { Target::Nowhere } else { Target::Own(address.to_owned()) };
     }
-    // A scheme, also one that somebody decodes before looking, ends before the first of these.
+    // A scheme, even if decoded by somebody first, ends before the first of these.
     let start = address.split(['/', '?']).next().unwrap_or_default().to_ascii_lowercase();
     let first = start.split('#').next().unwrap_or_default();
     if first.is_empty()
@@ -65,7 +65,7 @@ pub(super) fn target(address: &str, relative: Relative<'_>) -> Target {
     }
 }
 
-/// Where a link leads that names a file as people call it: `[[Release notes]]`.
+/// Resolves a wiki link: `[[Release notes]]`.
 pub(super) fn named(name: &str, relative: Relative<'_>) -> Target {
     let name = name.split('#').next().unwrap_or_default().trim();
     match relative {
@@ -74,13 +74,13 @@ pub(super) fn named(name: &str, relative: Relative<'_>) -> Target {
     }
 }
 
-/// Whether the address is that of an asset's bytes: the only images that a page shows.
+/// Whether the URL is an asset's: the only images that pages show.
 pub(super) fn is_asset(address: &str) -> bool {
     let Some(rest) = address.strip_prefix("/api/assets/") else { return false };
     rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'/'))
 }
 
-/// The id of a heading, by its text. Every id begins alike, so that none is one of the page's own.
+/// The id of a heading, from its text. A common prefix keeps them distinct from the page's own ids.
 pub(super) fn anchor(text: &str) -> String {
     let mut id = "s-".to_owned();
     for letter in text.chars().flat_map(char::to_lowercase) {
@@ -96,7 +96,7 @@ pub(super) fn anchor(text: &str) -> String {
     id
 }
 
-/// Longer headings share their beginning, and get a number.
+/// Longer headings are cut, and made unique by a number.
 const MOST_ID_BYTES: usize = 80;
 
 fn opened(workspace: &str, by: &str, what: &str) -> Target {
@@ -104,7 +104,7 @@ fn opened(workspace: &str, by: &str, what: &str) -> Target {
     Target::Own(format!("/w/{workspace}/open?{by}={what}"))
 }
 
-/// A path from the root, of one that begins in a folder.
+/// Resolves a path relative to a folder.
 fn joined(folder: &str, path: &str) -> String {
     let mut segments: Vec<&str> = folder.split('/').filter(|segment| !segment.is_empty()).collect();
     for segment in path.split('/') {
@@ -119,7 +119,7 @@ fn joined(folder: &str, path: &str) -> String {
     format!("/{}", segments.join("/"))
 }
 
-/// A text whose bytes may be written as `%20`; what is not UTF-8 then stays as it is.
+/// Percent-decodes a text; invalid UTF-8 is left unchanged.
 fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8().unwrap_or(Cow::Borrowed(text))
 }

@@ -1,7 +1,7 @@
-//! Markdown as HTML: a writer over pulldown-cmark's events.
+//! Renders Markdown as HTML, from pulldown-cmark's events.
 //!
-//! HTML in the text is shown as text. Ids are ours, links lead where [`super::links`] lets them, images are assets. Elements
-//! do not stand in each other deeper than browsers like, and every block says which lines it is of.
+//! HTML in the text is escaped. Ids are ours, links go through [`super::links`], only assets are images. Nesting
+//! depth is limited, and every block knows its lines.
 
 mod blocks;
 mod place;
@@ -17,38 +17,38 @@ use self::place::{Places, own_ends};
 use super::links::{self, Relative, Target};
 use super::{Lines, escape, front_matter};
 
-/// Quotes and lists in each other, and emphasis in each other: what is deeper stands in the last one.
+/// Limit of nested quotes, lists and emphasis: deeper content is put into the last one.
 const MOST_DEPTH: usize = 32;
 
-/// How a text is to be shown.
+/// Rendering options.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style<'a> {
-    /// The level of a heading with one `#`: 1 where the text is the page, 2 where the page has a title of its own.
+    /// The level of a `#` heading: 1 if the text is the page, 2 if the page has a title of its own.
     pub(crate) top_level: u8,
-    /// The number of the text's first line.
+    /// The line number of the text's first line.
     pub(crate) first_line: usize,
-    /// The lines that are cited.
+    /// The cited lines.
     pub(crate) cited: Option<Lines>,
     pub(crate) relative: Relative<'a>,
-    /// What the ids begin with where a page has several texts: letters, digits and hyphens.
+    /// The id prefix on a page with several texts: letters, digits and hyphens.
     pub(crate) ids: &'a str,
 }
 
-/// A text that is shown.
+/// A rendered text.
 #[derive(Debug)]
 pub(crate) struct Rendered {
     pub(crate) markup: Markup,
-    /// The headings in their order.
+    /// The headings in order.
     pub(crate) outline: Vec<Heading>,
 }
 
 /// A heading of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Heading {
-    /// As it is shown.
+    /// The level as rendered.
     pub(crate) level: u8,
     pub(crate) text: String,
-    /// Of the element.
+    /// The id of its element.
     pub(crate) id: String,
 }
 
@@ -77,7 +77,7 @@ fn options() -> Options {
         | Options::ENABLE_WIKILINKS
 }
 
-/// What counts towards the depth.
+/// What counts towards the nesting depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
     Block,
@@ -86,10 +86,10 @@ enum Depth {
     None,
 }
 
-/// An element that is open.
+/// An open element.
 #[derive(Debug)]
 struct Open {
-    /// Empty for one that was left out.
+    /// Empty for an omitted one.
     close: &'static str,
     depth: Depth,
 }
@@ -97,7 +97,7 @@ struct Open {
 struct Writer<'a> {
     style: Style<'a>,
     places: Places,
-    /// Where the own text of each list item ends, in the order of the items; empty where nothing is cited.
+    /// The end of each list item's own text, in the order of the items; empty if nothing is cited.
     own_ends: Vec<usize>,
     items: usize,
     out: String,
@@ -106,15 +106,15 @@ struct Writer<'a> {
     inlines: usize,
     links: usize,
     outline: Vec<Heading>,
-    /// How often each id was given.
+    /// How often each id was assigned.
     ids: HashMap<String, usize>,
     heading: Option<OpenHeading>,
     last_level: u8,
     code: Option<Code>,
     table: Option<Table>,
-    /// Of an image: its text so far, and how many elements are open in it.
+    /// Within an image: its text so far, and the number of open elements.
     image: Option<(String, usize)>,
-    /// The numbers of footnotes by their labels.
+    /// Footnote numbers by label.
     footnotes: HashMap<String, usize>,
     referred: HashSet<usize>,
     defined: HashSet<usize>,
@@ -329,7 +329,7 @@ impl<'a> Writer<'a> {
         escape(&mut self.out, text);
     }
 
-    /// The beginning of an image, which its text ends; what is no asset becomes a link.
+    /// The start of an image, which ends with its text; a non-asset becomes a link.
     fn push_image(&mut self, address: &str) {
         if links::is_asset(address) {
             self.out.push_str("<img loading=\"lazy\" src=\"");
@@ -344,7 +344,7 @@ impl<'a> Writer<'a> {
         self.push("</a>", Depth::Link);
     }
 
-    /// Of what stands in an image only the text is shown.
+    /// Within an image only text is kept.
     fn in_image(&mut self, event: Event<'_>) {
         let Some((text, depth)) = &mut self.image else { return };
         match event {
@@ -374,12 +374,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A line break as people write it in tables, where Markdown has none.
+/// A `<br>`, as people write it in tables where Markdown has no line break.
 fn is_break(html: &str) -> bool {
     matches!(html, "<br>" | "<br/>" | "<br />")
 }
 
-/// What an alert is called.
+/// The title of an alert.
 const fn alert(kind: BlockQuoteKind) -> (&'static str, &'static str) {
     match kind {
         BlockQuoteKind::Note => ("note", "Note"),

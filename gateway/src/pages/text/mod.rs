@@ -1,5 +1,5 @@
-//! Texts that people and agents wrote, as HTML: nothing of theirs becomes an element, an attribute's name or an address that
-//! runs. What is here takes time and memory in proportion to the text, however odd it is.
+//! Renders untrusted texts as HTML: nothing in them becomes an element, an attribute name or an executable URL. Time
+//! and memory are linear in the text, however odd it is.
 
 mod class;
 mod code;
@@ -21,7 +21,7 @@ pub(crate) use self::markdown::{Style, render};
 pub(super) use self::nearest::{Nearest, nearest};
 pub(super) use self::source::{Language, lines as source_lines};
 
-/// Lines of a text, counted from 1; the last one belongs to them.
+/// A range of lines, from 1, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lines {
     pub(crate) first: usize,
@@ -29,14 +29,14 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Reads `12` or `12-18`; anything else names no lines.
+    /// Parses `12` or `12-18`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let (first, last) = (first.parse().ok()?, last.parse().ok()?);
         (1 <= first && first <= last).then_some(Self { first, last })
     }
 
-    /// Whether both have a line in common.
+    /// Whether the ranges overlap.
     pub(super) const fn meet(self, other: Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
@@ -55,8 +55,8 @@ impl fmt::Display for Lines {
     }
 }
 
-/// Adds a text to HTML, so that it is shown as it is, in an element or in an attribute. Signs that no page may have come out
-/// as the one that stands for them.
+/// Writes a text escaped for element content and attributes. Characters forbidden in HTML become replacement
+/// characters.
 fn escape(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find(is_refused) {
@@ -68,7 +68,7 @@ fn escape(out: &mut String, text: &str) {
     escape_part(out, rest);
 }
 
-/// Whether HTML has no place for it.
+/// Whether HTML forbids the character.
 fn is_refused(letter: char) -> bool {
     let number = letter as u32;
     let is_no_character = number & 0xfffe == 0xfffe || (0xfdd0..=0xfdef).contains(&number);

@@ -1,22 +1,21 @@
-//! Where a passage that was quoted stands in a text that has changed since, or what is left of it.
+//! Fuzzy matching: finds a quoted passage, or what is left of it, in a text that has changed since.
 
 use std::collections::{HashMap, HashSet};
 
 use super::Lines;
 
-/// The lines that come nearest to a passage.
+/// The lines most similar to a passage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Nearest {
     pub(crate) lines: Lines,
-    /// Whether all of its words stand there.
+    /// Whether all of its words are there.
     pub(crate) is_whole: bool,
 }
 
-/// Finds where most pairs of neighbouring words of a passage stand together; at least a third of them. Takes time in
-/// proportion to both.
+/// Finds the window with the most word bigrams of a passage; at least a third of them. Runs in time linear in both.
 pub(crate) fn nearest(text: &str, quote: &str) -> Option<Nearest> {
     let quote = quote.trim();
-    let wanted = Wanted::of(quote);
+    let wanted = QuotedPassage::of(quote);
     if let Some((before, _)) = text.split_once(quote).filter(|_| !quote.is_empty()) {
         let first = 1 + newlines(before);
         return Some(Nearest { lines: Lines { first, last: first + newlines(quote) }, is_whole: true });
@@ -38,37 +37,37 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// The number that a word has here.
+/// The number assigned to a word.
 type Word = usize;
-/// Two words, one after the other; of a passage of one word that word twice.
+/// A bigram; for a passage of one word, that word twice.
 type Pair = (Word, Word);
 
-/// What a passage is known by.
-struct Wanted {
+/// The bigrams of a passage.
+struct QuotedPassage {
     words: HashMap<String, Word>,
     pairs: HashSet<Pair>,
-    /// Words of the passage.
+    /// The number of words in the passage.
     count: usize,
 }
 
-/// A pair of the passage in the text.
-struct Met {
+/// An occurrence of one of the passage's bigrams in the text.
+struct Occurrence {
     pair: Pair,
-    /// The number of its second word among those of the text.
+    /// The index of its second word in the text.
     place: usize,
     /// The lines of both words.
     first: usize,
     last: usize,
 }
 
-/// Some of the text, and how many different pairs stand in it.
+/// A window of the text, and the number of distinct bigrams in it.
 struct Span {
     pairs: usize,
     first: usize,
     last: usize,
 }
 
-impl Wanted {
+impl QuotedPassage {
     fn of(quote: &str) -> Self {
         let mut known: HashMap<String, Word> = HashMap::new();
         let mut row = Vec::new();
@@ -83,11 +82,11 @@ impl Wanted {
         Self { words: known, pairs, count: row.len() }
     }
 
-    /// The pairs of the passage that the text has, in its order.
-    fn met(&self, text: &str) -> Vec<Met> {
+    /// The occurrences of the passage's bigrams, in the text's order.
+    fn met(&self, text: &str) -> Vec<Occurrence> {
         let mut met = Vec::new();
         let mut place = 0;
-        // The word before with its line, where the passage has it.
+        // The previous word with its line, if it is in the passage.
         let mut before: Option<(Word, usize)> = None;
         for (line, content) in (1..).zip(text.lines()) {
             for word in words(content) {
@@ -97,7 +96,7 @@ impl Wanted {
                 if let (Some((one, first)), Some((other, last))) = (first, known)
                     && self.pairs.contains(&(one, other))
                 {
-                    met.push(Met { pair: (one, other), place, first, last });
+                    met.push(Occurrence { pair: (one, other), place, first, last });
                 }
                 before = known;
             }
@@ -105,8 +104,8 @@ impl Wanted {
         met
     }
 
-    /// Where most different pairs stand within half as much again as the passage takes; of equals the first.
-    fn densest(&self, met: &[Met]) -> Option<Span> {
+    /// The window of 1.5 times the passage's length with the most distinct bigrams; the first of equals.
+    fn densest(&self, met: &[Occurrence]) -> Option<Span> {
         let reach = self.count + self.count / 2;
         let mut within: HashMap<Pair, usize> = HashMap::new();
         let mut begin = met.iter().peekable();

@@ -1,5 +1,5 @@
-//! What is wrong with YAML, in words and by its line. It holds nobody up: the text is kept as it was written, and programs that
-//! read it should not be the first to tell.
+//! YAML syntax errors, in words and with their line. They never block saving; but the author should learn of them
+//! before programs that read the text do.
 
 use serde::Deserialize as _;
 use serde::de::IgnoredAny;
@@ -7,23 +7,23 @@ use serde_norway::Deserializer;
 
 use super::front_matter::{self, FENCE, ends, named};
 
-/// A longer text is not looked at.
+/// Longer texts are not checked.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// Why a text is not the YAML that it says it is.
+/// Why a text is not valid YAML.
 pub(in crate::pages) fn of_yaml(text: &str) -> Option<String> {
     let told = broken(text)?;
     Some(format!("This is no valid YAML: {told}."))
 }
 
-/// What is wrong with what stands before a text between two lines of `---`.
+/// What is wrong with the front matter of a text.
 pub(in crate::pages) fn of_front_matter(text: &str) -> Option<String> {
     let Some(front) = front_matter::of(text) else {
         return is_endless(text).then(|| {
             "The front matter that begins at line 1 does not end: a line of --- is missing.".to_owned()
         });
     };
-    // An empty line stands for the first one, so that lines are counted as in the text.
+    // An empty line replaces the first one, so that line numbers match the text.
     let whole = text.get(..front.bytes).unwrap_or_default();
     let inner = whole.split_inclusive('\n').skip(1).take(front.lines.saturating_sub(2));
     let yaml: String = std::iter::once("\n").chain(inner).collect();
@@ -39,10 +39,10 @@ fn broken(text: &str) -> Option<String> {
     if text.len() > MOST_BYTES {
         return None;
     }
-    // Nothing that it names is read twice, so it costs what its length says.
+    // Aliases are not expanded, so the time is linear in the length.
     let error = Deserializer::from_str(text).find_map(|document| IgnoredAny::deserialize(document).err())?;
     let told = error.to_string();
-    // The place is told once, in front.
+    // The position is shown once, in front.
     let told = told.split(" at line ").next().unwrap_or_default();
     Some(match error.location() {
         Some(place) => format!("line {}, column {}: {told}", place.line(), place.column()),
@@ -50,14 +50,14 @@ fn broken(text: &str) -> Option<String> {
     })
 }
 
-/// Whether a text begins as front matter does, and never ends it.
+/// Whether a text begins with front matter that never ends.
 fn is_endless(text: &str) -> bool {
     let mut lines = text.lines();
     let is_begun = lines.next().is_some_and(|line| line.trim_end() == FENCE);
     is_begun && lines.next().is_some_and(|line| named(line.trim_end()).is_some()) && !lines.any(ends)
 }
 
-/// The first name that stands a second time, and its line.
+/// The first duplicate key, and its line.
 fn doubled(yaml: &str) -> Option<(usize, &str)> {
     let mut names = Vec::new();
     for (line, text) in (1..).zip(yaml.lines()) {
@@ -104,7 +104,7 @@ mod tests {
         let second = of_yaml("a: 1\n---\nb: [1\nc: 2\n").unwrap();
         assert!(second.contains("line "), "{second}");
         assert_eq!(of_yaml(&"x".repeat(MOST_BYTES + 1)), None);
-        // What names itself again and again is not unfolded.
+        // Recursive aliases are not expanded.
         let laughs: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}]\n", n - 1)).collect();
         assert_eq!(of_yaml(&format!("a0: &a0 x\n{laughs}")), None);
         assert!(of_yaml(&"[".repeat(10_000)).is_some());

@@ -1,4 +1,4 @@
-//! The lines of a text in the language that it is written in.
+//! Syntax highlighting of source lines.
 
 use maud::{Markup, PreEscaped};
 
@@ -14,7 +14,7 @@ pub(in crate::pages) enum Language {
     Plain,
 }
 
-/// The lines of a text, without their ends.
+/// The lines of a text, without line endings.
 pub(in crate::pages) fn lines(language: Language, text: &str) -> impl Iterator<Item = Markup> {
     let mut painter = Painter::new(language);
     text.lines().map(move |line| {
@@ -24,7 +24,7 @@ pub(in crate::pages) fn lines(language: Language, text: &str) -> impl Iterator<I
     })
 }
 
-/// Colours one line after the other, and knows what those before have begun.
+/// Highlights line by line, keeping the state of multi-line constructs.
 #[derive(Debug)]
 pub(super) struct Painter {
     language: Language,
@@ -32,7 +32,7 @@ pub(super) struct Painter {
     fence: Option<Fence>,
 }
 
-/// A block of code in Markdown: the sign that ends it, and at least how often.
+/// A fenced code block: its fence character, and the least length of the closing fence.
 #[derive(Debug, Clone, Copy)]
 struct Fence {
     sign: u8,
@@ -77,7 +77,7 @@ impl Painter {
         let bullet = bullet(words);
         let (mark, words) = words.split_at(bullet);
         word(out, Class::Literal, mark);
-        // Every second part stands between backticks; after the last one, nothing is code.
+        // Every second part is between backticks; after the last one, nothing is code.
         let mut parts = words.split('`').peekable();
         let mut is_code = false;
         while let Some(part) = parts.next() {
@@ -101,7 +101,7 @@ fn fence(words: &str) -> Option<Fence> {
     (count >= 3).then_some(Fence { sign, count })
 }
 
-/// How long the mark of a list item is.
+/// The length of a list item's marker.
 fn bullet(words: &str) -> usize {
     let digits = words.bytes().take_while(u8::is_ascii_digit).count();
     let mark = match words.as_bytes().get(digits) {
@@ -122,7 +122,7 @@ mod tests {
         lines(language, text).map(PreEscaped::into_string).collect()
     }
 
-    /// What a browser shows of it.
+    /// The text that a browser shows.
     fn shown(html: &str) -> String {
         let mut out = String::new();
         let mut rest = html;

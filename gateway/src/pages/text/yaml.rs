@@ -1,12 +1,12 @@
-//! YAML, a line at a time, as people write it: keys, values, comments, and blocks of text by their indentation.
+//! YAML highlighting, line by line: keys, values, comments, and block scalars by indentation.
 
 use super::class::{Class, word};
 use super::escape;
 
-/// What the lines before have begun.
+/// The state across lines.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// The indentation of the line that began a block of text: what is deeper belongs to it.
+    /// The indentation of the line that began a block scalar: deeper lines belong to it.
     block: Option<usize>,
 }
 
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-/// How long the marks of list items are that a line begins with.
+/// The length of the list markers at the start of a line.
 fn list_marks(words: &str) -> usize {
     let mut rest = words;
     while let Some(after) = rest.strip_prefix("- ") {
@@ -72,7 +72,7 @@ fn list_marks(words: &str) -> usize {
     words.len() - rest.len()
 }
 
-/// How long the key is that a line begins with; 0 without one.
+/// The length of the key at the start of a line; 0 without one.
 fn key_length(words: &str) -> usize {
     let length = match words.bytes().next() {
         Some(quote @ (b'"' | b'\'')) => match quoted_length(words, quote) {
@@ -108,7 +108,7 @@ fn quoted_length(text: &str, quote: u8) -> Option<usize> {
     None
 }
 
-/// Where a value ends, and the comment behind it begins, if there is one.
+/// The end of a value, where a trailing comment begins.
 fn value_length(value: &str) -> usize {
     let quoted = match value.bytes().next() {
         Some(quote @ (b'"' | b'\'')) => quoted_length(value, quote).unwrap_or(value.len()),

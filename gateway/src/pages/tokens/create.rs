@@ -1,4 +1,4 @@
-//! Making a token: the form, what it would reach, and the secret, this once.
+//! Creating a token: the form, a preview of its reach, and the secret, which is shown once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::{address, paths, reach};
 use crate::answers::{Folder, Token, TokenReach};
 use crate::extract::Query;
 use crate::operations::tokens::{self, CreateToken};
-use crate::operations::views::{Seen, WishedToken};
+use crate::operations::views::{ViewTarget, WishedToken};
 use crate::operations::{Context, Paging, folders};
 use crate::origin::Origins;
 use crate::pages::form::{self, Form};
@@ -28,32 +28,32 @@ use crate::pages::visitor::{Here, Visitor};
 use crate::pages::{Answer, words};
 use crate::schema::inputs;
 
-inputs!(Wanted);
+inputs!(PageQuery);
 
-const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
-/// So many folders can be chosen from.
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Folders offered in the form.
 const MOST_FOLDERS: u32 = 200;
-/// What the field of further folders is called.
+/// The label of the field for further folders.
 const BY_PATH: &str = "Folders by their paths";
-/// The number of a form: when it was shown.
-pub(super) const NUMBER: &str = "number";
+/// The idempotency field of a form: when it was rendered.
+pub(super) const RENDERED_AT: &str = "number";
 
-/// What was typed into the form, or stands in a new one.
-pub(super) struct Typed {
+/// The values of the form.
+pub(super) struct FormInput {
     pub(super) name: String,
     permissions: Vec<Permission>,
     folders: Vec<String>,
-    /// Further folders by their paths, one a line.
+    /// Further folders by path, one per line.
     paths: String,
-    /// The ids of these, once they are known.
+    /// Their ids, once resolved.
     named: Vec<String>,
     end: String,
     number: i64,
 }
 
-impl Typed {
+impl FormInput {
     fn new(visitor: &Visitor, name: String) -> Self {
-        let end = visitor.now().plus(USUAL_LIFE).to_rfc3339();
+        let end = visitor.now().plus(DEFAULT_LIFETIME).to_rfc3339();
         Self {
             name,
             permissions: [Permission::Read, Permission::Write]
@@ -76,11 +76,11 @@ impl Typed {
             paths: form.text(paths::FIELD).trim().to_owned(),
             named: Vec::new(),
             end: form.trimmed("expiresAt").to_owned(),
-            number: form.text(NUMBER).parse().unwrap_or_else(|_| visitor.now().as_micros()),
+            number: form.text(RENDERED_AT).parse().unwrap_or_else(|_| visitor.now().as_micros()),
         }
     }
 
-    /// What makes a token like that one.
+    /// A form that copies a token.
     pub(super) fn like(token: &Token, form: &Form, visitor: &Visitor) -> Self {
         let end = token.expires_at.as_deref().and_then(|end| end.get(..10));
         Self {
@@ -90,23 +90,23 @@ impl Typed {
             paths: String::new(),
             named: Vec::new(),
             end: end.unwrap_or_default().to_owned(),
-            number: form.text(NUMBER).parse().unwrap_or_else(|_| visitor.now().as_micros()),
+            number: form.text(RENDERED_AT).parse().unwrap_or_else(|_| visitor.now().as_micros()),
         }
     }
 
-    /// Finds the folders that are named by their paths.
+    /// Resolves the folders given by path.
     async fn find(&mut self, context: &Context) -> Result<(), Problem> {
         self.named = paths::ids(context, &self.paths).await?;
         Ok(())
     }
 
-    /// The ids of the folders, however they were chosen.
+    /// The ids of all selected folders.
     fn scope(&self) -> Vec<&str> {
         let named = self.named.iter().filter(|id| !self.folders.contains(id));
         self.folders.iter().chain(named).map(String::as_str).collect()
     }
 
-    /// The same input as the API takes. A day ends with its last second, UTC.
+    /// The form as the API's input. A day ends with its last second, UTC.
     pub(super) fn input(&self) -> Result<CreateToken, Problem> {
         let permissions: Vec<_> = self.permissions.iter().map(|one| one.as_str()).collect();
         let mut fields = json!({"name": self.name, "permissions": permissions});
@@ -123,9 +123,9 @@ impl Typed {
     }
 }
 
-impl Typed {
-    /// What of it says what the token would reach. Without a permission yet: what it would read.
-    fn wished(&self) -> Result<WishedToken, Problem> {
+impl FormInput {
+    /// The part that determines the reach. Without a permission yet: that of reading.
+    fn proposed(&self) -> Result<WishedToken, Problem> {
         let mut permissions: Vec<_> = self.permissions.iter().map(|one| one.as_str()).collect();
         if permissions.is_empty() {
             permissions.push(Permission::Read.as_str());
@@ -139,18 +139,18 @@ impl Typed {
     }
 }
 
-/// Whom the token is for, when the page of a client led here.
+/// The client the token is for, when its setup page led here.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-pub(super) struct Wanted {
+pub(super) struct PageQuery {
     name: Option<String>,
 }
 
-pub(super) async fn ask(visitor: Visitor, Query(wanted): Query<Wanted>) -> Answer {
-    let typed = Typed::new(&visitor, wanted.name.unwrap_or_default());
+pub(super) async fn ask(visitor: Visitor, Query(wanted): Query<PageQuery>) -> Answer {
+    let typed = FormInput::new(&visitor, wanted.name.unwrap_or_default());
     form_page(&visitor, &typed, None, None).await
 }
 
-/// Makes a token and shows it. The same form sent again makes nothing: a reload of the page with the secret sends it.
+/// Creates a token and shows it. Resubmitting the same form, as a reload does, creates nothing.
 pub(super) async fn create(
     State(origins): State<Arc<Origins>>,
     headers: HeaderMap,
@@ -159,18 +159,18 @@ pub(super) async fn create(
 ) -> Answer {
     let here = visitor.here()?;
     let base = origins.base_url(&headers);
-    let mut typed = Typed::read(&form, &visitor);
+    let mut typed = FormInput::read(&form, &visitor);
     let found = typed.find(&visitor.context()?).await;
     let input = match found.and_then(|()| typed.input()) {
         Ok(input) => input,
         Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
         Err(problem) => return form_page(&visitor, &typed, Some(&problem), None).await,
     };
-    if form.has(NUMBER) && is_made(&visitor, here, &typed, None).await? {
-        return Ok(made_before(&visitor, here, &typed.name));
+    if form.has(RENDERED_AT) && is_made(&visitor, here, &typed, None).await? {
+        return Ok(already_created(&visitor, here, &typed.name));
     }
     match tokens::create(&visitor.person, here.id, input).await {
-        Ok(token) => Ok(made(&visitor, here, &token, base.as_deref())),
+        Ok(token) => Ok(secret_page(&visitor, here, &token, base.as_deref())),
         Err(problem) if matches!(problem.reason, Reason::ValidationError | Reason::LimitExceeded) => {
             form_page(&visitor, &typed, Some(&problem), None).await
         }
@@ -178,11 +178,11 @@ pub(super) async fn create(
     }
 }
 
-/// Whether the visitor has made a token of that name since the form was shown, besides one that was there.
+/// Whether the visitor has created a token of that name since the form was rendered, besides the given one.
 pub(super) async fn is_made(
     visitor: &Visitor,
     here: &Here,
-    typed: &Typed,
+    typed: &FormInput,
     besides: Option<&str>,
 ) -> Result<bool, Problem> {
     let shown = Timestamp::from_micros(typed.number).as_seconds();
@@ -195,13 +195,13 @@ pub(super) async fn is_made(
     }))
 }
 
-/// Tells what the token would reach, before it is made.
+/// Previews the reach of the token.
 pub(super) async fn preview(visitor: Visitor, form: Form) -> Answer {
     let context = visitor.context()?;
-    let mut typed = Typed::read(&form, &visitor);
+    let mut typed = FormInput::read(&form, &visitor);
     let reach = match typed.find(&context).await {
         Ok(()) => {
-            let view = visitor.see(Seen::Wished(typed.wished()?)).await?;
+            let view = visitor.see(ViewTarget::Proposed(typed.proposed()?)).await?;
             Ok(view.reach(&context).await?)
         }
         Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
@@ -212,7 +212,7 @@ pub(super) async fn preview(visitor: Visitor, form: Form) -> Answer {
 
 async fn form_page(
     visitor: &Visitor,
-    typed: &Typed,
+    typed: &FormInput,
     problem: Option<&Problem>,
     reach: Option<&Result<TokenReach, Problem>>,
 ) -> Answer {
@@ -231,7 +231,7 @@ async fn form_page(
     let body = html! {
         (parts::summary(problem, &labels))
         form.fields method="post" action=(address(here.id)) {
-            input type="hidden" name=(NUMBER) value=(typed.number);
+            input type="hidden" name=(RENDERED_AT) value=(typed.number);
             (Field::text("name", "Name").value(&typed.name).hint("Of what uses it, such as Claude Code on a laptop.").problem(problem).render())
             fieldset #f-permissions {
                 legend { "Permissions" }
@@ -251,7 +251,7 @@ async fn form_page(
             div #reach role="status" {
                 @match reach {
                     Some(Ok(reach)) => { p { (reach::sentences(reach)) } (reach::folders(reach)) }
-                    Some(Err(problem)) => { p.said { (words::told(problem)) } }
+                    Some(Err(problem)) => { p.said { (words::describe(problem)) } }
                     None => {}
                 }
             }
@@ -268,7 +268,7 @@ async fn form_page(
     Ok(page.show(visitor, &body))
 }
 
-fn scope(folders: &[Folder], are_more: bool, typed: &Typed) -> Markup {
+fn scope(folders: &[Folder], are_more: bool, typed: &FormInput) -> Markup {
     html! {
         fieldset #f-scope {
             legend { "Folders" }
@@ -283,7 +283,7 @@ fn scope(folders: &[Folder], are_more: bool, typed: &Typed) -> Markup {
     }
 }
 
-/// The secret of a new token, and what is done with it at that address of the server.
+/// The secret of a new token with setup instructions for that base URL.
 pub(super) fn secret(here: &Here, token: &Token, base: Option<&str>) -> Markup {
     let secret = token.token.as_deref().unwrap_or_default();
     html! {
@@ -294,7 +294,7 @@ pub(super) fn secret(here: &Here, token: &Token, base: Option<&str>) -> Markup {
     }
 }
 
-/// The token in what clients are told.
+/// The token in the configuration of clients.
 fn in_clients(base: &str, secret: &str) -> Markup {
     let header = format!("Bearer {secret}");
     let command =
@@ -312,7 +312,7 @@ fn in_clients(base: &str, secret: &str) -> Markup {
     }
 }
 
-fn made(visitor: &Visitor, here: &Here, token: &Token, base: Option<&str>) -> Response {
+fn secret_page(visitor: &Visitor, here: &Here, token: &Token, base: Option<&str>) -> Response {
     let body = html! {
         (secret(here, token, base))
         div.buttons { a.button href=(address(here.id)) { "Done" } }
@@ -320,7 +320,7 @@ fn made(visitor: &Visitor, here: &Here, token: &Token, base: Option<&str>) -> Re
     Page::new("Token made").crumbs(vec![("Tokens".to_owned(), address(here.id))]).show(visitor, &body)
 }
 
-pub(super) fn made_before(visitor: &Visitor, here: &Here, name: &str) -> Response {
+pub(super) fn already_created(visitor: &Visitor, here: &Here, name: &str) -> Response {
     let body = html! {
         p { "This form was sent before: " bdi { (name) } " is made, and its secret was shown then. Nothing new was made." }
         p { "Whoever did not copy it deletes the token and makes another." }

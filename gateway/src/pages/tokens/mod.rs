@@ -1,4 +1,4 @@
-//! `/w/{id}/tokens`: the keys that programs bring. A secret is shown once, by the answer that made it.
+//! `/w/{id}/tokens`: API tokens. A secret is only shown when it is created.
 
 mod create;
 mod one;
@@ -26,7 +26,7 @@ use crate::extract::PathIds;
 use crate::operations::tokens::{self, UpdateToken};
 use crate::routes::Routes;
 
-/// Of the folders of a token, so many are named in its row.
+/// Folders named in a token's row.
 const MOST_PATHS: usize = 3;
 
 pub(super) fn routes() -> Routes {
@@ -51,7 +51,7 @@ async fn show(visitor: Visitor) -> Answer {
     let here = visitor.here()?;
     let mut listed = tokens::list(&visitor.person, here.id).await?;
     let now = visitor.now();
-    // Those that live first; within both the newest, as they come.
+    // Active tokens first; each group newest first.
     listed.sort_by_key(|token| !lives(token, now));
     // For the paths of their folders.
     let tree = if listed.iter().any(|token| token.scope.folder_ids.is_some()) {
@@ -86,17 +86,17 @@ fn table(visitor: &Visitor, here: &Here, listed: &[Token], tree: &Tree) -> Marku
                 th scope="row" { a href={ (address(here.id)) "/" (token.id) } { bdi { (token.name) } } span.hint { "…" (token.last_four) @if token.owner_id != visitor.user.id { ", another member's" } } }
                 td { (permitted(&token.permissions)) }
                 td { (reach(token, tree)) }
-                td { (standing(token, now)) }
+                td { (status_badge(token, now)) }
                 td { (last_use(token)) }
                 td { (parts::time_or(token.expires_at.as_deref(), "no end")) }
-                td { (deeds(visitor, here, token)) }
+                td { (token_actions(visitor, here, token)) }
             }
         }
     };
     parts::table("Tokens", &["Name", "May", "Reaches", "State", "Last used", "Ends", ""], &rows)
 }
 
-fn deeds(visitor: &Visitor, here: &Here, token: &Token) -> Markup {
+fn token_actions(visitor: &Visitor, here: &Here, token: &Token) -> Markup {
     let (base, dialog) = (format!("{}/{}", address(here.id), token.id), format!("delete-{}", token.id));
     let told = html! { p { "What uses " bdi { (token.name) } " is refused from now on. This cannot be undone; to stop it for a while, switch it off." } };
     html! {
@@ -128,10 +128,10 @@ fn reach(token: &Token, tree: &Tree) -> Markup {
     }
 }
 
-/// When it was used last, with what and by which door. What a program calls itself proves nothing.
+/// The last use: when, with which client and through which channel. A client's name is self-reported.
 fn last_use(token: &Token) -> Markup {
     let client = token.last_client.as_deref().map(own_sessions::agent);
-    let door = token.last_channel.as_deref().and_then(door);
+    let door = token.last_channel.as_deref().and_then(channel_name);
     html! {
         (parts::time_or(token.last_used_at.as_deref(), "never"))
         @match (client, door) {
@@ -142,7 +142,7 @@ fn last_use(token: &Token) -> Markup {
     }
 }
 
-fn door(channel: &str) -> Option<&'static str> {
+fn channel_name(channel: &str) -> Option<&'static str> {
     match channel.parse() {
         Ok(Channel::Rest) => Some("over the API"),
         Ok(Channel::Mcp) => Some("over MCP"),
@@ -152,7 +152,7 @@ fn door(channel: &str) -> Option<&'static str> {
     }
 }
 
-fn standing(token: &Token, now: Timestamp) -> Markup {
+fn status_badge(token: &Token, now: Timestamp) -> Markup {
     match () {
         () if has_ended(token, now) => parts::badge(Tone::Plain, "Ended"),
         () if token.active => parts::badge(Tone::Ok, "Works"),

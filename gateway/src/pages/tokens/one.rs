@@ -1,16 +1,16 @@
-//! `/w/{id}/tokens/{token}`: one token, with what it reaches now, and the ways to look as it does.
+//! `/w/{id}/tokens/{token}`: a token with its current reach, and links that view pages as it.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::ids::{TokenId, WorkspaceId};
 use maud::html;
 use serde_json::json;
 
-use super::{address, deeds, last_use, permitted, reach, standing};
+use super::{address, last_use, permitted, reach, status_badge, token_actions};
 use crate::answers::Token;
 use crate::error::Error;
 use crate::extract::PathIds;
 use crate::operations::tokens::{self, UpdateToken};
-use crate::operations::views::Seen;
+use crate::operations::views::ViewTarget;
 use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
@@ -18,10 +18,10 @@ use crate::pages::popover::{Popovers, Refused};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, parts, questions};
 
-/// The form that renames it.
+/// The id of the rename form.
 const RENAME: &str = "rename";
 
-/// A token of the workspace that the visitor may see.
+/// A token of the workspace, if it is visible to the visitor.
 pub(super) async fn find(visitor: &Visitor, id: TokenId) -> Result<Token, Error> {
     let id = id.to_string();
     let listed = tokens::list(&visitor.person, visitor.here()?.id).await?;
@@ -31,7 +31,7 @@ pub(super) async fn find(visitor: &Visitor, id: TokenId) -> Result<Token, Error>
 
 pub(super) async fn show(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, TokenId>) -> Answer {
     let token = find(&visitor, id).await?;
-    shown(&visitor, id, &token, None).await
+    show_page(&visitor, id, &token, None).await
 }
 
 /// `POST /w/{id}/tokens/{token}/rename`.
@@ -49,15 +49,15 @@ pub(super) async fn rename(
         Ok(_) => Ok(visitor.done(&format!("{}/{id}", address(workspace)), &Notice::Renamed)),
         Err(problem) if problem.reason == Reason::ValidationError => {
             let refused = Refused { of: RENAME, form: &form, problem: &problem };
-            shown(&visitor, id, &token, Some(refused)).await
+            show_page(&visitor, id, &token, Some(refused)).await
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Refused<'_>>) -> Answer {
+async fn show_page(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Refused<'_>>) -> Answer {
     let here = visitor.here()?;
-    let reach = visitor.see(Seen::Token(id)).await?.reach(&visitor.context()?).await?;
+    let reach = visitor.see(ViewTarget::Token(id)).await?.reach(&visitor.context()?).await?;
     let mut forms = Popovers::new(refused);
     forms.add(RENAME, "Rename", None, |filled| {
         html! {
@@ -70,7 +70,7 @@ async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Re
     let body = html! {
         (parts::summary(refused.map(|refused| refused.problem), &[("name", "Name")]))
         (forms.open())
-        p { (standing(token, visitor.now())) " " (reach::sentences(&reach)) }
+        p { (status_badge(token, visitor.now())) " " (reach::sentences(&reach)) }
         p {
             "See as this token: "
             a href={ "/w/" (here.id) "/search?as=" (id) } { "search" } ", "
@@ -93,7 +93,7 @@ async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Re
             p { a href={ (questions::address(here.id)) "?who=" (token.id) } { "What it asked, and what it was answered" } }
         }
     };
-    let actions = html! { (forms.buttons()) (deeds(visitor, here, token)) };
+    let actions = html! { (forms.buttons()) (token_actions(visitor, here, token)) };
     let page = Page::new("Token").heading(html! { bdi { (token.name) } }).actions(actions);
     let page = if refused.is_some() { page.failed() } else { page };
     Ok(page.crumbs(vec![("Tokens".to_owned(), address(here.id))]).show(visitor, &body))

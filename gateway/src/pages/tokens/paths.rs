@@ -1,4 +1,4 @@
-//! Folders that are named by their paths, as people know them.
+//! Folders given by path.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use cairn_chassis::status::{Problem, Violation};
 use crate::operations::folders::{self, Selection};
 use crate::operations::{Context, Paging};
 
-/// The field that they are typed into.
+/// The form field.
 pub(super) const FIELD: &str = "paths";
-/// As many as a scope has folders.
+/// The limit of folders in a scope.
 const MOST_PATHS: usize = 100;
 
-/// The paths that a text has, one a line, as folders have them.
+/// The paths in a text, one per line, normalized.
 fn paths(text: &str) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -24,7 +24,7 @@ fn paths(text: &str) -> Vec<String> {
     paths
 }
 
-/// The ids of the folders at these paths, one a line.
+/// Resolves paths, one per line, to folder ids.
 pub(super) async fn ids(context: &Context, text: &str) -> Result<Vec<String>, Problem> {
     let wanted = paths(text);
     if wanted.len() > MOST_PATHS {
@@ -43,7 +43,7 @@ pub(super) async fn ids(context: &Context, text: &str) -> Result<Vec<String>, Pr
     Ok(wanted.iter().filter_map(|path| found.get(path).cloned()).collect())
 }
 
-/// Those of the folders that there are.
+/// The existing folders among the paths.
 async fn find(context: &Context, wanted: &[String]) -> Result<HashMap<String, String>, Problem> {
     let mut found = HashMap::new();
     let mut cursor = None;

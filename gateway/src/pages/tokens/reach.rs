@@ -1,4 +1,4 @@
-//! What a token reaches, in words: how much it reads, where it writes, what it does not see.
+//! The reach of a token in words: how much it reads, where it writes, what is hidden.
 
 use cairn_proto::domain::Permission;
 use maud::{Markup, html};
@@ -6,10 +6,10 @@ use maud::{Markup, html};
 use crate::answers::TokenReach;
 use crate::pages::words;
 
-/// So many hidden folders are named.
+/// Hidden folders named.
 const MOST_NAMED: usize = 3;
 
-/// What a token can do where, in whole sentences.
+/// The reach in sentences.
 pub(super) fn sentences(reach: &TokenReach) -> Markup {
     let may = |permission: Permission| reach.permissions.contains(&permission);
     html! {
@@ -24,7 +24,7 @@ pub(super) fn sentences(reach: &TokenReach) -> Markup {
     }
 }
 
-/// Where the folders stand that it is limited to.
+/// The folders of its scope.
 pub(super) fn folders(reach: &TokenReach) -> Markup {
     html! {
         @if !reach.folder_paths.is_empty() {

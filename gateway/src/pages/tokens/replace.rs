@@ -1,4 +1,4 @@
-//! Replacing a token whose secret has gone astray: a new one like it is made and shown, then the old one is switched off.
+//! Replacing a leaked token: a copy is created and shown, then the old one is disabled.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use http::HeaderMap;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::create::{self, NUMBER, Typed};
+use super::create::{self, FormInput, RENDERED_AT};
 use super::{address, lives, one};
 use crate::answers::Token;
 use crate::extract::PathIds;
@@ -21,16 +21,16 @@ use crate::pages::frame::Page;
 use crate::pages::visitor::{Here, Visitor};
 use crate::pages::{Answer, parts};
 
-/// Whether the visitor is offered to: a token is its owner's, and one that has ended has nothing to hand on.
+/// Whether the action is offered: only to the token's owner, and not for expired tokens.
 fn is_offered(visitor: &Visitor, token: &Token) -> bool {
     token.owner_id == visitor.user.id && lives(token, visitor.now())
 }
 
-/// The button, and what it asks first.
+/// The button with its confirmation.
 pub(super) fn button(visitor: &Visitor, here: &Here, token: &Token) -> Markup {
     let dialog = format!("replace-{}", token.id);
     let told = html! { p { "A new token like " bdi { (token.name) } " is made, and its secret is shown once. The old one is switched off: what uses it is refused from now on." } };
-    let number = html! { input type="hidden" name=(NUMBER) value=(visitor.now().as_micros()); };
+    let number = html! { input type="hidden" name=(RENDERED_AT) value=(visitor.now().as_micros()); };
     let path = format!("{}/{}/replace", address(here.id), token.id);
     html! {
         @if is_offered(visitor, token) {
@@ -40,7 +40,7 @@ pub(super) fn button(visitor: &Visitor, here: &Here, token: &Token) -> Markup {
     }
 }
 
-/// `POST /w/{id}/tokens/{token}/replace`. Sent again, it makes nothing.
+/// `POST /w/{id}/tokens/{token}/replace`. Resubmitting it creates nothing.
 pub(super) async fn replace(
     State(origins): State<Arc<Origins>>,
     headers: HeaderMap,
@@ -53,18 +53,23 @@ pub(super) async fn replace(
     if old.owner_id != visitor.user.id {
         return Err(Problem::forbidden("a token is replaced by whoever made it").into());
     }
-    let typed = Typed::like(&old, &form, &visitor);
+    let typed = FormInput::like(&old, &form, &visitor);
     if create::is_made(&visitor, here, &typed, Some(&old.id)).await? {
-        return Ok(create::made_before(&visitor, here, &typed.name));
+        return Ok(create::already_created(&visitor, here, &typed.name));
     }
     let made = tokens::create(&visitor.person, here.id, typed.input()?).await?;
     let input: UpdateToken = form::input(json!({"active": false}))?;
-    // The new one is there, whatever becomes of the old one, and its secret is shown now or never.
+    // The new token exists whatever happens to the old one, and its secret can only be shown now.
     let is_off = tokens::update(&visitor.person, here.id, id, input).await.is_ok();
-    Ok(shown(&visitor, here, &made, (is_off, origins.base_url(&headers).as_deref())))
+    Ok(show_page(&visitor, here, &made, (is_off, origins.base_url(&headers).as_deref())))
 }
 
-fn shown(visitor: &Visitor, here: &Here, token: &Token, (is_off, base): (bool, Option<&str>)) -> Response {
+fn show_page(
+    visitor: &Visitor,
+    here: &Here,
+    token: &Token,
+    (is_off, base): (bool, Option<&str>),
+) -> Response {
     let body = html! {
         (create::secret(here, token, base))
         @if is_off { p { "The old one is switched off. Delete it when nothing asks for it any more." } }

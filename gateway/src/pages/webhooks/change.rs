@@ -1,4 +1,4 @@
-//! `/w/{id}/webhooks/{webhook}/change`: its name, its address, and of what it is told.
+//! `/w/{id}/webhooks/{webhook}/change`: its name, URL and event filters.
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::ChangeKind;
@@ -16,8 +16,8 @@ use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Field};
 use crate::pages::visitor::Visitor;
 
-/// What the form holds.
-struct Typed {
+/// The values of the form.
+struct FormInput {
     name: String,
     url: String,
     kinds: Vec<ChangeKind>,
@@ -26,7 +26,7 @@ struct Typed {
 pub(super) async fn ask(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, WebhookId>) -> Answer {
     require_manager(&visitor)?;
     let webhook = webhooks::get(&visitor.person, id).await?;
-    let typed = Typed { name: webhook.name, url: webhook.url, kinds: webhook.kinds };
+    let typed = FormInput { name: webhook.name, url: webhook.url, kinds: webhook.kinds };
     form_page(&visitor, id, &typed, None).await
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn save(
     form: Form,
 ) -> Answer {
     require_manager(&visitor)?;
-    let typed = Typed {
+    let typed = FormInput {
         name: form.trimmed("name").to_owned(),
         url: form.trimmed("url").to_owned(),
         kinds: kinds_of(&form),
@@ -56,7 +56,7 @@ pub(super) async fn save(
     }
 }
 
-async fn form_page(visitor: &Visitor, id: WebhookId, typed: &Typed, problem: Option<&Problem>) -> Answer {
+async fn form_page(visitor: &Visitor, id: WebhookId, typed: &FormInput, problem: Option<&Problem>) -> Answer {
     let webhook = webhooks::get(&visitor.person, id).await?;
     let here = visitor.here()?.id;
     let own = address(here, id);

@@ -1,4 +1,4 @@
-//! The forms of webhooks, read back from their HTML.
+//! Checks on the HTML of the webhook forms.
 
 use crate::pages::checks::{cookie, faults, send};
 use crate::testing::bench;

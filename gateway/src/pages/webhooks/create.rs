@@ -1,4 +1,4 @@
-//! Making a webhook: the form, and the secret, this once.
+//! Creating a webhook: the form, and the secret, which is shown once.
 
 use axum::response::Response;
 use cairn_chassis::clock::Timestamp;
@@ -7,7 +7,7 @@ use cairn_proto::domain::ChangeKind;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::{LABELS, NUMBER, address, all, kinds, kinds_of, require_manager};
+use super::{LABELS, RENDERED_AT, address, all, kinds, kinds_of, require_manager};
 use crate::answers::{Folder, WebhookWithSecret};
 use crate::operations::webhooks::{self, CreateWebhook};
 use crate::operations::{Paging, folders};
@@ -17,12 +17,12 @@ use crate::pages::frame::Page;
 use crate::pages::parts::{self as part, Field};
 use crate::pages::visitor::Visitor;
 
-/// So many folders can be chosen from.
+/// Folders offered in the form.
 const MOST_FOLDERS: u32 = 200;
 
-/// What was typed into the form.
+/// The values of the form.
 #[derive(Default)]
-struct Typed {
+struct FormInput {
     name: String,
     url: String,
     kinds: Vec<ChangeKind>,
@@ -30,18 +30,18 @@ struct Typed {
     number: i64,
 }
 
-impl Typed {
+impl FormInput {
     fn read(form: &Form) -> Self {
         Self {
             name: form.trimmed("name").to_owned(),
             url: form.trimmed("url").to_owned(),
             kinds: kinds_of(form),
             folders: form.all("folders").map(ToOwned::to_owned).collect(),
-            number: form.text(NUMBER).parse().unwrap_or_default(),
+            number: form.text(RENDERED_AT).parse().unwrap_or_default(),
         }
     }
 
-    /// The same input as the API takes.
+    /// The form as the API's input.
     fn input(&self) -> Result<CreateWebhook, Problem> {
         let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.as_str()).collect();
         let fields = json!({"name": self.name, "url": self.url, "kinds": kinds, "folderIds": self.folders});
@@ -52,21 +52,21 @@ impl Typed {
 /// `GET /w/{id}/webhooks/new`.
 pub(super) async fn ask(visitor: Visitor) -> Answer {
     require_manager(&visitor)?;
-    let typed = Typed { number: visitor.now().as_micros(), ..Typed::default() };
+    let typed = FormInput { number: visitor.now().as_micros(), ..FormInput::default() };
     form_page(&visitor, &typed, None).await
 }
 
-/// `POST /w/{id}/webhooks/new`: makes it and shows its secret. The same form sent again makes nothing: a reload of the page
-/// with the secret sends it.
+/// `POST /w/{id}/webhooks/new`: creates it and shows its secret. Resubmitting the same form, as a reload does,
+/// creates nothing.
 pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
     require_manager(&visitor)?;
-    let typed = Typed::read(&form);
+    let typed = FormInput::read(&form);
     let input = match typed.input() {
         Ok(input) => input,
         Err(problem) => return form_page(&visitor, &typed, Some(&problem)).await,
     };
-    if form.has(NUMBER) && is_made(&visitor, &typed).await? {
-        return made_before(&visitor, &typed.name);
+    if form.has(RENDERED_AT) && is_made(&visitor, &typed).await? {
+        return already_created(&visitor, &typed.name);
     }
     match webhooks::create(&visitor.person, input).await {
         Ok(made) => {
@@ -81,7 +81,7 @@ pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// The secret of a webhook, this once.
+/// The page with the secret, shown once.
 pub(super) fn secret_page(
     visitor: &Visitor,
     title: &str,
@@ -98,8 +98,8 @@ pub(super) fn secret_page(
     Ok(Page::new(title).crumbs(vec![("Webhooks".to_owned(), all(here))]).show(visitor, &body))
 }
 
-/// Whether a webhook of that name was made since the form was shown.
-async fn is_made(visitor: &Visitor, typed: &Typed) -> Result<bool, Problem> {
+/// Whether a webhook of that name was created since the form was rendered.
+async fn is_made(visitor: &Visitor, typed: &FormInput) -> Result<bool, Problem> {
     let shown = Timestamp::from_micros(typed.number).as_seconds();
     let listed = webhooks::list(&visitor.person).await?;
     Ok(listed.iter().any(|webhook| {
@@ -108,7 +108,7 @@ async fn is_made(visitor: &Visitor, typed: &Typed) -> Result<bool, Problem> {
     }))
 }
 
-fn made_before(visitor: &Visitor, name: &str) -> Answer {
+fn already_created(visitor: &Visitor, name: &str) -> Answer {
     let here = visitor.here()?.id;
     let body = html! {
         p { "This form was sent before: " bdi { (name) } " is made, and its secret was shown then. Nothing new was made." }
@@ -118,7 +118,7 @@ fn made_before(visitor: &Visitor, name: &str) -> Answer {
     Ok(Page::new("Webhook made before").crumbs(vec![("Webhooks".to_owned(), all(here))]).show(visitor, &body))
 }
 
-async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) -> Answer {
+async fn form_page(visitor: &Visitor, typed: &FormInput, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?.id;
     let paging = Paging { limit: Some(MOST_FOLDERS), cursor: None };
     let mut folders = folders::list(&visitor.context()?, folders::Selection::default(), paging).await?;
@@ -126,7 +126,7 @@ async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) 
     let body = html! {
         (part::summary(problem, &LABELS))
         form.fields method="post" action={ (all(here)) "/new" } {
-            input type="hidden" name=(NUMBER) value=(typed.number);
+            input type="hidden" name=(RENDERED_AT) value=(typed.number);
             (Field::text("name", "Name").value(&typed.name).hint("Of what listens there, such as Search mirror.").problem(problem).render())
             (Field::text("url", "Address").value(&typed.url).hint("An https address that takes POST requests.").problem(problem).render())
             (kinds(&typed.kinds))
@@ -143,7 +143,7 @@ async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) 
     Ok(page.show(visitor, &body))
 }
 
-fn scope(folders: &[Folder], are_more: bool, typed: &Typed) -> Markup {
+fn scope(folders: &[Folder], are_more: bool, typed: &FormInput) -> Markup {
     html! {
         fieldset #f-folderIds {
             legend { "Folders" }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{address, all, kind_word, require_manager, standing};
+use super::{address, all, kind_word, require_manager, status_badge};
 use crate::answers::Webhook;
 use crate::operations::webhooks;
 use crate::pages::frame::Page;
@@ -33,12 +33,12 @@ fn table(here: &Here, webhooks: &[Webhook]) -> Markup {
                     span.hint { bdi { (webhook.url) } }
                 }
                 td {
-                    (standing(webhook.status))
+                    (status_badge(webhook.status))
                     @if let Some(reason) = webhook.disabled_reason.as_ref().or(webhook.last_error.as_ref()) {
                         span.hint { bdi { (words::sentence(reason)) } }
                     }
                 }
-                td { (told(webhook)) }
+                td { (filters_in_words(webhook)) }
                 td { (part::time_or(webhook.last_delivered_at.as_deref(), "never")) }
                 td.number { (words::grouped(webhook.dead_letters)) }
             }
@@ -47,8 +47,8 @@ fn table(here: &Here, webhooks: &[Webhook]) -> Markup {
     part::table("Webhooks", &["Name", "Status", "Changes of", "Last delivered", "Dead letters"], &rows)
 }
 
-/// Of what it is told.
-pub(super) fn told(webhook: &Webhook) -> Markup {
+/// The event filters in words.
+pub(super) fn filters_in_words(webhook: &Webhook) -> Markup {
     html! {
         @if webhook.kinds.is_empty() { "Everything" }
         @for (at, kind) in webhook.kinds.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! `/w/{id}/webhooks`: addresses to which changes are sent, how that goes, and what can be done about it. A secret is shown
-//! once, by the answer that made it. All of it is for owners and admins.
+//! `/w/{id}/webhooks`: webhooks with their deliveries and actions. A secret is only shown when it is created. All of
+//! it is for owners and admins.
 
+mod actions;
 mod change;
 #[cfg(test)]
 mod checks;
 mod create;
-mod deeds;
 mod list;
 mod show;
 
@@ -21,11 +21,11 @@ use super::visitor::Visitor;
 use crate::error::Error;
 use crate::routes::Routes;
 
-/// What the fields of the forms are called.
+/// The labels of form fields.
 const LABELS: [(&str, &str); 4] =
     [("name", "Name"), ("url", "Address"), ("kinds", "Changes of"), ("folderIds", "Folders")];
-/// The number of a form: when it was shown.
-const NUMBER: &str = "number";
+/// The idempotency field of a form: when it was rendered.
+const RENDERED_AT: &str = "number";
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -35,30 +35,30 @@ pub(super) fn routes() -> Routes {
         .get(MEMBER, "/w/{id}/webhooks/{webhook}", show::show)
         .get(MEMBER, "/w/{id}/webhooks/{webhook}/change", change::ask)
         .post(MEMBER, "/w/{id}/webhooks/{webhook}/change", change::save)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/test", deeds::test)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/replay", deeds::replay)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/enable", deeds::enable)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/disable", deeds::disable)
-        .post(MEMBER.with_secrets(), "/w/{id}/webhooks/{webhook}/rotate", deeds::rotate)
-        .post(MEMBER, "/w/{id}/webhooks/{webhook}/delete", deeds::delete)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/test", actions::test)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/replay", actions::replay)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/enable", actions::enable)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/disable", actions::disable)
+        .post(MEMBER.with_secrets(), "/w/{id}/webhooks/{webhook}/rotate", actions::rotate)
+        .post(MEMBER, "/w/{id}/webhooks/{webhook}/delete", actions::delete)
 }
 
-/// The address of the webhooks of a workspace.
+/// The URL of a workspace's webhooks.
 fn all(workspace: WorkspaceId) -> String {
     format!("/w/{workspace}/webhooks")
 }
 
-/// The address of one.
+/// The URL of a webhook.
 fn address(workspace: WorkspaceId, webhook: impl std::fmt::Display) -> String {
     format!("{}/{webhook}", all(workspace))
 }
 
-/// What leads to a page below that of a webhook.
+/// The breadcrumbs of a page below a webhook.
 fn crumbs(workspace: WorkspaceId, id: &str, name: &str) -> Vec<(String, String)> {
     vec![("Webhooks".to_owned(), all(workspace)), (name.to_owned(), address(workspace, id))]
 }
 
-/// Checks that the visitor manages the workspace: what is typed should not be refused at its end.
+/// Checks that the visitor manages the workspace, before anything is typed that would be refused at the end.
 fn require_manager(visitor: &Visitor) -> Result<(), Error> {
     if visitor.manages() {
         return Ok(());
@@ -69,8 +69,8 @@ fn require_manager(visitor: &Visitor) -> Result<(), Error> {
     Err(Problem::forbidden(message).into())
 }
 
-/// How a webhook stands.
-fn standing(status: WebhookStatus) -> Markup {
+/// The badge of a webhook's status.
+fn status_badge(status: WebhookStatus) -> Markup {
     match status {
         WebhookStatus::Active => part::badge(Tone::Ok, "Active"),
         WebhookStatus::Failing => part::badge(Tone::Wrong, "Failing"),
@@ -90,7 +90,7 @@ const fn kind_word(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// The kinds to choose from.
+/// The event kinds as check boxes.
 fn kinds(chosen: &[ChangeKind]) -> Markup {
     html! {
         fieldset #f-kinds {

@@ -1,12 +1,12 @@
-//! `GET /w/{id}/webhooks/{webhook}`: how a webhook stands, what was sent, and what was given up.
+//! `GET /w/{id}/webhooks/{webhook}`: the state of a webhook, its deliveries, and dead letters.
 
 use cairn_proto::domain::{WebhookDeliveryState, WebhookStatus};
 use cairn_proto::ids::{WebhookId, WorkspaceId};
 use http::request::Parts;
 use maud::{Markup, html};
 
-use super::list::told;
-use super::{NUMBER, address, all, require_manager, standing};
+use super::list::filters_in_words;
+use super::{RENDERED_AT, address, all, require_manager, status_badge};
 use crate::answers::{TestedWebhook, Webhook, WebhookDelivery};
 use crate::extract::PathIds;
 use crate::operations::webhooks;
@@ -22,11 +22,11 @@ pub(super) async fn show(
     PathIds(_, id): PathIds<WorkspaceId, WebhookId>,
     parts: Parts,
 ) -> Answer {
-    shown(&visitor, id, marks(&parts), None).await
+    show_page(&visitor, id, marks(&parts), None).await
 }
 
-/// The page, with what came of a ping.
-pub(super) async fn shown(
+/// The page with the result of a ping.
+pub(super) async fn show_page(
     visitor: &Visitor,
     id: WebhookId,
     trail: Vec<String>,
@@ -41,7 +41,7 @@ pub(super) async fn shown(
         webhooks::deliveries(&visitor.person, id, None, paging),
     );
     let (webhook, listed) = match found {
-        // A mark of another list: the list begins anew.
+        // A stale page token: start over.
         Err(problem) if is_stale(&problem, &trail) => return Ok(see_other(&own)),
         found => found?,
     };
@@ -88,7 +88,7 @@ fn actions(visitor: &Visitor, own: &str, webhook: &Webhook) -> Markup {
         (part::opens("rotate", "New secret", ""))
         (part::dialog("rotate", "Give it another secret?", &html! {
             p { "The new secret is shown once. For a day each message is signed with both, so that the receiver can be changed in between." }
-        }, &format!("{own}/rotate"), "New secret", &html! { input type="hidden" name=(NUMBER) value=(number); }))
+        }, &format!("{own}/rotate"), "New secret", &html! { input type="hidden" name=(RENDERED_AT) value=(number); }))
         (part::opens("delete", "Delete", ""))
         (part::dialog("delete", "Delete this webhook?", &html! {
             p { "Nothing is sent to it any more. What it has not been told of, and its dead letters, are gone for good." }
@@ -96,11 +96,11 @@ fn actions(visitor: &Visitor, own: &str, webhook: &Webhook) -> Markup {
     }
 }
 
-/// How it stands, in sentences.
+/// The state in sentences.
 fn state(webhook: &Webhook) -> Markup {
     html! {
         p {
-            (standing(webhook.status)) " "
+            (status_badge(webhook.status)) " "
             @match webhook.status {
                 WebhookStatus::Active => "It is told what changes.",
                 WebhookStatus::Failing => {
@@ -120,7 +120,7 @@ fn facts(webhook: &Webhook) -> Markup {
     html! {
         dl.facts {
             dt { "Address" } dd { bdi { (webhook.url) } }
-            dt { "Changes of" } dd { (told(webhook)) }
+            dt { "Changes of" } dd { (filters_in_words(webhook)) }
             dt { "Acts for" } dd { bdi { (webhook.acts_for.name) } span.hint { "It ends when they are no longer owner or admin." } }
             dt { "Last delivered" } dd { (part::time_or(webhook.last_delivered_at.as_deref(), "never")) }
             dt { "Last tried" } dd { (part::time_or(webhook.last_tried_at.as_deref(), "never")) @if let Some(status) = webhook.last_status { ", answered with " (status) } }

@@ -1,4 +1,4 @@
-//! One atomic script, one round trip.
+//! One atomic Lua script, one round trip.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ impl RedisUrl {
         self.0.split(',').map(str::trim).filter(|node| !node.is_empty()).collect()
     }
 
-    /// What connects there, not connected yet.
+    /// The client, not connected yet.
     fn target(&self, patience: Duration) -> Result<Target, ConfigError> {
-        // What the parser says may hold the password.
+        // The parser's message may contain the password.
         let wrong = |_: RedisError| ConfigError::RedisUrl;
         match self.nodes().as_slice() {
             [] => Err(ConfigError::RedisUrl),
@@ -68,10 +68,10 @@ impl Target {
     }
 }
 
-/// The engine of a mesh.
+/// The Redis engine.
 pub(super) struct Redis {
     target: Target,
-    /// Connections come back by themselves once there was a first one.
+    /// Reconnects by itself after the first successful connection.
     connection: OnceCell<Connection>,
     script: Script,
     patience: Duration,
@@ -82,7 +82,7 @@ pub(super) struct Redis {
 cairn_chassis::debug_fields!(Redis);
 
 impl Redis {
-    /// Nothing is contacted before the first request. An answer that takes longer than the patience is none.
+    /// Connects with the first request. An operation fails if it takes longer than `patience`.
     pub(super) fn new(url: &RedisUrl, patience: Duration) -> Result<Self, ConfigError> {
         outbound::install_crypto();
         Ok(Self {
@@ -95,7 +95,7 @@ impl Redis {
         })
     }
 
-    /// The second that the script takes for now: none, so that Redis takes its own and all gateways agree.
+    /// The second passed to the script: `None`, so that Redis uses its own clock and all gateways agree.
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "tests have a clock of their own")]
     const fn second(&self) -> Option<i64> {
@@ -107,7 +107,7 @@ impl Redis {
         self.clock.as_ref().map(|clock| clock.now().as_seconds())
     }
 
-    /// Changes what is used by that many units, of which less than none are put back.
+    /// Adds units to the windows; negative units are a refund.
     async fn change(&self, key: &Key, quota: Quota, units: i64) -> Result<Vec<i64>, Unreachable> {
         let mut invocation = self.script.prepare_invoke();
         invocation.arg(units).arg(self.second().map(|second| second.to_string()).unwrap_or_default());
@@ -137,7 +137,7 @@ fn name(key: &Key, window: Window) -> String {
     format!("cairn:limit:{{{}}}:{letter}", key.0)
 }
 
-/// Reads `{admitted, now, used…}`.
+/// Parses `{admitted, now, used…}`.
 fn read(quota: Quota, units: u32, answer: &[i64]) -> Option<Counted> {
     let (admitted, second, rest) = match answer {
         [admitted, second, rest @ ..] if rest.len() == quota.counted().count() => (*admitted, *second, rest),
@@ -159,7 +159,7 @@ impl RateLimiter for Redis {
             .ok_or_else(|| Unreachable("an answer that is none of the script's".to_owned()))
     }
 
-    async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
+    async fn refund(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
         if quota.smallest().is_none() {
             return Ok(());
         }
@@ -177,15 +177,15 @@ mod tests {
     use super::*;
     use crate::rate_limit::contract;
 
-    /// No test is about how slow a machine is.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    /// Generous, so that no test depends on the speed of the machine.
+    const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     async fn keeps_the_contract(mode: Mode, url_of: impl Fn(String) -> String) {
         let Some(server) = throwaway::server(mode).await else { return };
         let clock = contract::clock();
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
         let url = RedisUrl::from(url_of(server.url()));
-        let engine = Redis { clock: Some(shared), ..Redis::new(&url, PATIENCE).unwrap() };
+        let engine = Redis { clock: Some(shared), ..Redis::new(&url, TEST_TIMEOUT).unwrap() };
         contract::run(Arc::new(engine), &clock, &format!("redis, {mode:?}")).await;
     }
 
@@ -194,7 +194,7 @@ mod tests {
         keeps_the_contract(Mode::Alone, |url| url).await;
     }
 
-    /// A cluster refuses a script whose keys do not belong together, even when it has one node only.
+    /// A cluster rejects a script whose keys are in different slots, even with a single node.
     #[tokio::test(flavor = "multi_thread")]
     async fn it_keeps_the_contract_in_a_cluster() {
         keeps_the_contract(Mode::Cluster, |url| format!("{url},{url}")).await;
@@ -204,11 +204,11 @@ mod tests {
     async fn two_gateways_share_the_windows_of_the_servers_clock() {
         let Some(server) = throwaway::server(Mode::Alone).await else { return };
         let url = RedisUrl::from(server.url());
-        let (one, other) = (Redis::new(&url, PATIENCE).unwrap(), Redis::new(&url, PATIENCE).unwrap());
+        let (one, other) = (Redis::new(&url, TEST_TIMEOUT).unwrap(), Redis::new(&url, TEST_TIMEOUT).unwrap());
         let (key, quota) = (Key::new("token", "shared"), Quota::new(None, None, Some(2)));
         let first = one.take(&key, quota, 1).await.unwrap();
         let second = other.take(&key, quota, 1).await.unwrap();
-        // Midnight may have come between the two.
+        // Midnight may have passed between the two.
         let same_day = Window::Day.number_at(first.second) == Window::Day.number_at(second.second);
         assert!(second.used == [0, 0, 2] || !same_day, "{first:?}, {second:?}");
         let system = cairn_chassis::clock::SystemClock.now().as_seconds();
@@ -218,7 +218,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn one_that_was_killed_is_found_again() {
         let Some(mut server) = throwaway::server(Mode::Alone).await else { return };
-        let engine = Redis::new(&RedisUrl::from(server.url()), PATIENCE).unwrap();
+        let engine = Redis::new(&RedisUrl::from(server.url()), TEST_TIMEOUT).unwrap();
         let (key, quota) = (Key::new("token", "again"), Quota::new(None, None, Some(2)));
         assert_eq!(engine.take(&key, quota, 2).await.unwrap().used, [0, 0, 2]);
         server.kill().unwrap();
@@ -232,13 +232,13 @@ mod tests {
                 }
             }
         };
-        assert_eq!(timeout(PATIENCE, found).await.unwrap().used, [0, 0, 1]);
+        assert_eq!(timeout(TEST_TIMEOUT, found).await.unwrap().used, [0, 0, 1]);
     }
 
     #[tokio::test]
     async fn nobody_there_is_an_error() {
         let nowhere = RedisUrl::from("redis://127.0.0.1:1".to_owned());
-        let (engine, key) = (Redis::new(&nowhere, PATIENCE).unwrap(), Key::new("token", "t"));
+        let (engine, key) = (Redis::new(&nowhere, TEST_TIMEOUT).unwrap(), Key::new("token", "t"));
         assert!(engine.take(&key, Quota::new(Some(1), None, None), 1).await.is_err());
         assert!(engine.take(&key, Quota::default(), 1).await.unwrap().admitted);
     }

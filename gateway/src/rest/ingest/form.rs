@@ -1,4 +1,4 @@
-//! A file as a part of a form, handed on as it comes. Its other parts may stand before it or behind it.
+//! The upload form of a file, streamed to the service. Its other parts may precede or follow the file.
 
 use axum::body::Body;
 use cairn_chassis::status::Problem;
@@ -14,18 +14,18 @@ use crate::validate;
 
 const FILE: &str = "file";
 const METADATA: &str = "metadata";
-/// More than there are names of parts.
+/// More than there are part names.
 const MOST_PARTS: usize = 32;
 const INCOMPLETE: Incomplete = Incomplete { path: "body", message: "is not a whole form: send it again" };
 
-/// What parts the parts of a form; `None` when the request is no form.
+/// The boundary of a multipart request; `None` if it is none.
 pub(super) fn boundary(headers: &HeaderMap) -> Option<Result<String, Problem>> {
     let sent = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     let is_form = sent.trim_start().to_ascii_lowercase().starts_with("multipart/form-data");
     is_form.then(|| multipart::boundary(headers).map_err(|error| INCOMPLETE.unreadable(&error)))
 }
 
-/// Takes the form, and what the service says to it.
+/// Streams the form to the service and returns its response.
 pub(super) async fn receive(context: &Context, boundary: &str, body: Body) -> Result<(Taken, bool), Problem> {
     let form = Form::coming(body, boundary, FILE, INCOMPLETE);
     let (outlet, messages) = Outlet::open(|bytes| message(Part::Bytes(bytes)));
@@ -37,7 +37,7 @@ fn message(part: Part) -> IngestFileRequest {
     IngestFileRequest { part: Some(part) }
 }
 
-/// Hands the file on, then says what the other parts say of it. Without an end the service keeps nothing.
+/// Streams the file, then the fields of the other parts. Without the final message the service discards everything.
 async fn read_parts(mut form: Form, outlet: Outlet<IngestFileRequest>) -> Result<(), Stopped> {
     let mut fields = Map::new();
     let mut sent_type = None;
@@ -57,7 +57,7 @@ async fn read_parts(mut form: Form, outlet: Outlet<IngestFileRequest>) -> Result
         fields.insert(name, value);
     }
     let input: IngestForm = validate::read(Value::Object(fields), "body")?;
-    // Programs that do not know say so.
+    // A generic type that programs send if they do not know a better one.
     let sent_type = sent_type.filter(|sent| sent != "application/octet-stream");
     outlet.send(message(Part::Draft(input.into_draft(sent_type)?))).await?;
     outlet.send(message(Part::End(IngestFileEnd { size_bytes }))).await

@@ -1,4 +1,4 @@
-//! Memories over REST and MCP, over fakes: what the gateway decides.
+//! Memories over REST and MCP with fake services: what the gateway decides.
 
 use axum::body::Body;
 use http::Request;
@@ -124,7 +124,7 @@ async fn tools_take_slugs_and_change_members_at_once() {
         let result = call(tool, arguments).await;
         assert_eq!(result["isError"], false, "{tool}: {result}");
         let described = tools.as_array().unwrap().iter().find(|one| one["name"] == tool).unwrap();
-        // A text alone has no schema.
+        // A text-only tool has no schema.
         let Some(schema) = described.get("outputSchema") else {
             assert!(result.get("structuredContent").is_none(), "{tool}: {result}");
             continue;

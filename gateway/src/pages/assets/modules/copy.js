@@ -1,4 +1,4 @@
-// Buttons with data-copy="#id" copy that element's text, without an id the address of the page, and say so for a moment
+// Buttons with data-copy="#id" copy that element's text, without an id the page's URL, and confirm it for a moment
 // (data-done).
 document.addEventListener("click", async event => {
   const button = event.target.closest?.("[data-copy]");

@@ -1,5 +1,5 @@
-// What was saved is no draft any more: the page that follows, with its toast, says that it was: the file's, or that of what
-// is asked again (?after). A session that had ended leads to the sign-in instead, and the draft stays.
+// Discards the draft once it was saved, which the toast of the next page tells: the file's page, or that of what was
+// asked again (?after). After an expired session the next page is the sign-in, and the draft is kept.
 const sent = sessionStorage.getItem("cairn-sent");
 const place = sent?.split(":")[1];
 if (sent && location.pathname.startsWith("/sign-in")) sessionStorage.removeItem("cairn-sent");

@@ -1,4 +1,4 @@
-// The editor: drafts survive a session that ends, the preview follows what is typed, lists go on, links are completed.
+// The editor: drafts survive an expired session, the preview is live, lists continue, links are completed.
 const form = document.querySelector("form[data-editor]");
 const field = form?.elements.content;
 if (field) {
@@ -16,7 +16,7 @@ if (field) {
   };
   const draft = kept();
   sessionStorage.removeItem("cairn-sent");
-  // A draft of an older text, and whatever stands where two texts were put together, is not replaced.
+  // A draft of an older text does not replace the field, nor a merge in progress.
   if (draft && draft.hash === hash && draft.text !== field.value && !form.hasAttribute("data-merged")) {
     field.value = draft.text;
     const told = document.createElement("output");
@@ -35,9 +35,9 @@ if (field) {
     clearTimeout(timer);
     if (field.value.length < 200000) timer = setTimeout(() => form.requestSubmit(form.querySelector("[data-swap]")), 300);
   });
-  // Whoever presses a button wants its answer, and not the preview that waits for the next key.
+  // A pressed button takes precedence over a pending preview.
   form.addEventListener("submit", () => clearTimeout(timer));
-  // `[[` offers files by their names, as a combobox does; Escape leaves what is typed.
+  // `[[` completes file names, as a combobox; Escape closes it.
   const list = document.getElementById("links");
   if (list) {
     const told = document.getElementById("links-told");
@@ -91,7 +91,7 @@ if (field) {
         const show = part => {
           const now = begunLink();
           if (now?.from !== link.from || now.name !== link.name || link.from === left || document.activeElement !== field) return;
-          // A name with these signs cannot stand in such a link.
+          // Wiki links cannot contain these characters.
           offer([...part?.querySelectorAll("a") ?? []].map(one => one.textContent).filter(path => !/[[\]|#]/.test(nameOf(path))));
         };
         document.dispatchEvent(new CustomEvent("cairn:fetch", { detail: { selector: "#found", address, take: show } }));
@@ -117,7 +117,7 @@ if (field) {
         offer([]);
       } else return;
       event.preventDefault();
-      // Enter is no new item of a list then.
+      // Enter must not continue a list, too.
       event.stopImmediatePropagation();
     });
   }

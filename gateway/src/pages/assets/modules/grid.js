@@ -1,9 +1,9 @@
-// The grid of a database: Enter or a double click makes a form of a cell, arrow keys go from cell to cell, Esc goes back.
-// The server draws the form (?cell=), and swaps bring it: without this module the record beside the grid is the form.
+// The grid of a database: Enter or a double click edits a cell, arrow keys move between cells, Esc cancels.
+// The server renders the form (?cell=), and it is swapped in: without this module the record panel is the form.
 const isCell = element => element?.matches?.("[data-grid] [data-record] > [data-field]");
 const all = () => [...document.querySelectorAll("[data-grid] [data-record] > [data-field]")];
 
-// One cell is in the order of Tab; the arrows go on from there.
+// Roving tabindex: one cell is in the tab order; the arrows move on from there.
 const rove = current => {
   for (const cell of all()) cell.tabIndex = -1;
   const first = current ?? all()[0];
@@ -41,7 +41,7 @@ document.addEventListener("keydown", event => {
   if (event.key === "Escape") {
     if (document.querySelector("dialog[open], :popover-open")) return;
     const form = event.target.closest?.("form.cell");
-    // In another field Esc is the browser's own, and what was typed stays.
+    // In other fields Esc keeps its default, and the input stays.
     if (!form && event.target.matches?.("input, textarea, select")) return;
     (form ? form.querySelector("a[data-swap]") : document.querySelector("a[data-close]"))?.click();
     return;
@@ -75,7 +75,7 @@ document.addEventListener("cairn:swapped", event => {
 });
 rove();
 
-// A record that was typed in is not left by mistake.
+// Warns before unsaved input of a record is lost.
 const form = document.querySelector("form.record");
 if (form) {
   let isDirty = false;

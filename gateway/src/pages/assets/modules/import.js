@@ -1,4 +1,4 @@
-// An archive that is dropped on the page fills the form, and its way up is shown. Without this module the form sends itself.
+// An archive dropped on the page fills the form, with upload progress. Without this module the form submits itself.
 const form = () => document.querySelector("form[data-archive]");
 const hasFiles = event => form() && [...(event.dataTransfer?.types ?? [])].includes("Files");
 

@@ -1,21 +1,21 @@
-// Single keys press what bears them (data-key), `g` and a key go to a place (data-go). Never in fields.
+// Keyboard shortcuts: single keys press data-key elements, `g` and a key navigates (data-go). Never in fields.
 const isField = element => element?.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
 const press = (name, key) => {
   const all = [...document.querySelectorAll(`[${name}]`)].filter(one => one.getAttribute(name) === key);
-  // Where each row has one, that of the row that is focused.
+  // If each row has one, that of the focused row.
   const found = all.find(one => one.closest("tr")?.contains(document.activeElement)) ?? all[0];
   if (!found) return false;
   if (isField(found)) found.focus();
   else found.click();
   return true;
 };
-// A row, or something that was found, is its link; a check box before it is only reached where there is none.
+// Rows and results are focused by their link; by their check box only if they have none.
 const ROW = "main tbody tr, main .result";
 const rows = () => [...document.querySelectorAll(ROW)]
   .filter(row => row.checkVisibility() && !row.parentElement.closest(".result"))
   .map(row => row.querySelector("a") ?? row.querySelector("button, input")).filter(Boolean);
 const current = () => document.activeElement.closest("main .result") ?? document.activeElement.closest(ROW);
-// What needs the row that has the focus: `x` selects it, `t` shows how it was found.
+// Actions on the focused row: `x` selects it, `t` shows the trace.
 const inRow = key => {
   if (key === "x") current()?.querySelector("input[type=checkbox]")?.click();
   else if (key === "t") (current() ?? document.querySelector("main .result"))?.querySelector("summary")?.click();
@@ -24,10 +24,10 @@ const inRow = key => {
 };
 let goes = false;
 
-// Ctrl or ⌘ with Enter sends the form that is written in, wherever in it.
+// Ctrl or ⌘ with Enter submits the form of the focused field.
 document.addEventListener("keydown", event => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing || !isField(event.target)) return;
-  // Where it means something else, as in the palette, it is done with by now.
+  // Other handlers, as in the palette, have run by now.
   if (event.defaultPrevented) return;
   const form = event.target.form;
   const send = form?.querySelector("button.primary");
@@ -55,13 +55,13 @@ document.addEventListener("keydown", event => {
   if (isOurs) event.preventDefault();
 });
 
-// What opens takes the focus to its first field, so that a key and then a name is enough.
+// An opened popover focuses its first field, so that a key and then a name is enough.
 document.addEventListener("toggle", event => {
   if (event.newState !== "open" || !event.target.matches?.("main [popover]")) return;
   event.target.querySelector("input:not([type=hidden]), select, textarea")?.focus();
 }, true);
 
-// Shift-click takes the check boxes between.
+// Shift-click selects a range of check boxes.
 let last = null;
 document.addEventListener("click", event => {
   const box = event.target.closest?.("tbody input[type=checkbox]");

@@ -1,4 +1,4 @@
-// A click on the number of a line cites it in the address, with Shift up to there: what is copied then leads to these lines.
+// A click on a line number cites it in the URL, Shift-click a range: a copied URL then leads to these lines.
 let begun = 0;
 document.addEventListener("click", event => {
   const line = event.target.closest?.(".source[data-hash] .line[id]");

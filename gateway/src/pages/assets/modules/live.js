@@ -1,5 +1,5 @@
-// The page follows its workspace: elements with data-live="change index …" are fetched anew when such an event comes
-// ("change:<id>" for one item). The stream is closed while nobody looks, and without one the page asks by itself.
+// Live updates: elements with data-live="change index …" are fetched again when such an event arrives
+// ("change:<id>" for one item). Hidden pages close the stream; without a stream the page polls.
 const main = document.querySelector("main[data-events]");
 if (main) {
   const EVERYTHING = "everything";
@@ -7,9 +7,9 @@ if (main) {
   let source, timer;
 
   const isWanted = part => wanted.has(EVERYTHING) || part.dataset.live.split(" ").some(kind => wanted.has(kind));
-  // What somebody types in or has opened is left alone, and tried again.
+  // Elements with input or an open form are skipped, and retried.
   const isInUse = part => part.matches(":focus-within") || part.querySelector("details[open] :focus, dialog[open], :popover-open");
-  // What somebody has opened to read stays open.
+  // Opened details stay open.
   const keepOpen = (part, next) => {
     const [before, after] = [part, next].map(one => [...one.querySelectorAll("details")]);
     if (before.length === after.length) before.forEach((one, at) => { after[at].open = one.open; });
@@ -51,9 +51,9 @@ if (main) {
     for (const kind of ["change", "changes", "index", "run", "token", "call"]) {
       source.addEventListener(kind, event => note([kind, `${kind}:${JSON.parse(event.data).id}`]));
     }
-    // What happened between the page and the stream was told to nobody.
+    // Catch up on events between the page and the stream.
     source.addEventListener("ready", () => note([EVERYTHING]));
-    // It comes back when the page was read anew: what was missed is in it, and whoever is signed out is not asked for more.
+    // Reconnects after the page was fetched again: that shows missed changes, and stops after a sign-out.
     source.addEventListener("error", () => {
       close();
       setTimeout(note, 3000, [EVERYTHING]);
@@ -61,7 +61,7 @@ if (main) {
   };
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return close();
-    // The page is read anew first, which says whether there still is something to follow.
+    // The page is fetched first, which tells whether there is still something to follow.
     note([EVERYTHING]);
   });
   window.addEventListener("pagehide", close);

@@ -1,8 +1,8 @@
-// A toast without Undo goes by itself, unless somebody reads it.
+// A toast without Undo closes by itself, unless somebody reads it.
 const toast = document.querySelector(".toast:not(:has(button))");
 if (toast) setInterval(() => { if (!toast.matches(":hover, :focus-within")) toast.remove(); }, 6000);
 
-// What is down is tried again when it said.
+// Retries unavailable parts when due.
 const retry = document.querySelector("[data-retry]");
 if (retry) {
   let left = Number(retry.dataset.retry);

@@ -1,5 +1,5 @@
-// Ctrl or ⌘ K: the places and actions of this page at once, things by their names from /go. Where one went last comes first;
-// the tab forgets it when it is closed.
+// Ctrl or ⌘ K: links and actions of this page at once, items by name from /go. Recent targets come first;
+// they are kept for the lifetime of the tab.
 const dialog = document.getElementById("palette");
 if (dialog) {
   const form = dialog.querySelector("form");

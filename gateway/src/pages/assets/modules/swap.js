@@ -1,5 +1,5 @@
-// Links and forms with data-swap="#id": the same address is fetched, and of its page only that element is taken.
-// The one place that makes HTML of text: only what our own origin answers as HTML comes this far.
+// Links and forms with data-swap="#id": fetches the URL and swaps in only that element of its page.
+// The only place that creates HTML from text: it accepts only HTML responses of our own origin.
 const policy = window.trustedTypes?.createPolicy("cairn", { createHTML: text => text }) ?? { createHTML: text => text };
 
 const fetched = async (selector, address, options) => {
@@ -7,16 +7,16 @@ const fetched = async (selector, address, options) => {
   const isOurs = new URL(answer.url).origin === location.origin;
   if (!isOurs || !answer.headers.get("content-type")?.startsWith("text/html")) return null;
   const part = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html").querySelector(selector);
-  // Other modules make it ready (times, buttons that need a script) before it is compared or shown.
+  // Other modules prepare it (times, script-only buttons) before it is compared or shown.
   if (part) document.dispatchEvent(new CustomEvent("cairn:arrived", { detail: part }));
   return part;
 };
 
-// What was asked for last is shown, however long an earlier answer takes.
+// The latest request wins, however late an earlier response arrives.
 const asked = new Map();
 const LATE = "late";
 
-/** Whether the part was shown; LATE when another was asked for meanwhile. */
+/** Whether the part was shown; LATE if a newer request superseded it. */
 const swap = async (selector, address, options) => {
   const place = document.querySelector(selector);
   if (!place) return false;
@@ -68,7 +68,7 @@ document.addEventListener("submit", async event => {
   }
 });
 
-// Other modules ask for a part of a page by this event; `take` is given the element, or null.
+// Other modules request a part of a page by this event; `take` receives the element, or null.
 document.addEventListener("cairn:fetch", async ({ detail: { selector, address, take } }) => {
   take(await fetched(selector, address).catch(() => null));
 });
@@ -76,11 +76,11 @@ document.addEventListener("cairn:fetch", async ({ detail: { selector, address, t
 window.addEventListener("popstate", () => location.reload());
 
 for (const place of document.querySelectorAll("[data-load]")) swap(`#${CSS.escape(place.id)}`, place.dataset.load);
-// What is awaited is asked for again until the page that answers no longer says so.
+// Polls pending parts until the response no longer asks for it.
 setInterval(() => {
   if (document.hidden) return;
   for (const place of document.querySelectorAll("[data-poll]")) {
-    // Whoever is in it by keys stays there.
+    // Keeps the keyboard focus in it.
     if (place.contains(document.activeElement)) continue;
     swap(`#${CSS.escape(place.id)}`, place.dataset.poll || location.href, { quiet: true });
   }

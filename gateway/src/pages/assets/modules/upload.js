@@ -1,4 +1,4 @@
-// Files that are dropped on the list go the way of the upload form.
+// Files dropped on the list are sent by the upload form.
 const form = document.querySelector("form[data-upload]");
 const input = form?.querySelector("input[type=file]");
 if (input) {

@@ -1,41 +1,41 @@
-//! The versions of a record, the latest first, each with what it changed.
+//! The versions of a record, newest first, each with its diff.
 
 use cairn_proto::domain::Permission;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::Beside;
+use super::RecordPanel;
 use crate::answers::{Record, RecordVersion};
 use crate::operations::{Context, Paging, records};
 use crate::pages::databases::address;
-use crate::pages::databases::asked::property;
 use crate::pages::databases::model::as_text;
+use crate::pages::databases::view_state::property;
 use crate::pages::{parts as part, words};
 
-/// Versions that are shown at once. One more is read, to say what the last of them changed.
-const MOST: usize = 50;
+/// Versions shown at once. One more is read for the diff of the last.
+const MAX_VERSIONS: usize = 50;
 
-pub(super) async fn versions(beside: &Beside<'_>, context: &Context, record: &Record) -> Markup {
+pub(super) async fn versions(beside: &RecordPanel<'_>, context: &Context, record: &Record) -> Markup {
     let (Ok(database), Ok(id)) = (beside.database.id.parse(), record.id.parse()) else {
         return html! {};
     };
-    let paging = Paging { limit: u32::try_from(MOST + 1).ok(), cursor: None };
+    let paging = Paging { limit: u32::try_from(MAX_VERSIONS + 1).ok(), cursor: None };
     let listed = match records::versions(context, database, id, paging).await {
         Ok(listed) => listed,
         Err(problem) => return part::failed(&problem, &beside.visitor.address),
     };
     html! {
         ol.versions {
-            @for (place, version) in listed.items.iter().take(MOST).enumerate() {
+            @for (place, version) in listed.items.iter().take(MAX_VERSIONS).enumerate() {
                 (one(beside, record, version, listed.items.get(place + 1)))
             }
         }
-        @if listed.total > MOST as u64 { p.quiet { "The latest " (MOST) " of " (words::grouped(listed.total)) "." } }
+        @if listed.total > MAX_VERSIONS as u64 { p.quiet { "The latest " (MAX_VERSIONS) " of " (words::grouped(listed.total)) "." } }
     }
 }
 
 fn one(
-    beside: &Beside<'_>,
+    beside: &RecordPanel<'_>,
     record: &Record,
     version: &RecordVersion,
     before: Option<&RecordVersion>,
@@ -69,7 +69,7 @@ fn one(
     }
 }
 
-/// The values that a version has otherwise than the one before it: the key, what it was, what it became.
+/// The values that differ between a version and its predecessor: key, before, after.
 fn changes<'a>(
     version: &'a RecordVersion,
     before: Option<&'a RecordVersion>,

@@ -1,4 +1,4 @@
-//! The blocks of a text, each with its lines; those that are cited are marked.
+//! The blocks of a text, each with its lines; cited ones are highlighted.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -14,14 +14,14 @@ use super::{Depth, Heading, MOST_DEPTH, Writer, alert};
 /// A heading whose text is being written.
 #[derive(Debug)]
 pub(super) struct OpenHeading {
-    /// Where its text begins in what is written.
+    /// The offset of its text in the output.
     at: usize,
     level: u8,
     range: Range<usize>,
     pub(super) text: String,
 }
 
-/// A block of code whose text is being read.
+/// A code block being read.
 #[derive(Debug)]
 pub(super) struct Code {
     language: String,
@@ -35,7 +35,7 @@ impl Code {
     }
 }
 
-/// A table that is being written.
+/// A table being written.
 #[derive(Debug)]
 pub(super) struct Table {
     alignments: Vec<Alignment>,
@@ -50,7 +50,7 @@ impl Table {
 }
 
 impl Writer<'_> {
-    /// The beginning of a block's element.
+    /// The start tag of a block.
     pub(super) fn block(&mut self, tag: &str, range: Range<usize>, attributes: &str) {
         let lines = self.places.lines(&range);
         let _ = write!(self.out, "<{tag}{attributes} data-l=\"{lines}\"");
@@ -61,7 +61,7 @@ impl Writer<'_> {
         self.out.push('>');
     }
 
-    /// Marks what is being begun when it is cited; the line to scroll to, where nothing was marked before.
+    /// Marks a cited block; returns the line to scroll to if it is the first.
     fn mark(&mut self, lines: Lines) -> Option<usize> {
         let cited = self.style.cited.filter(|cited| cited.meet(lines))?;
         self.out.push_str(" data-cited aria-current=\"true\"");
@@ -158,7 +158,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn open_heading(&mut self, level: u8, range: Range<usize>) {
-        // No level is left out, as readers of screens go by them.
+        // Heading levels are contiguous, as screen readers navigate by them.
         let level = (level + self.style.top_level - 1).min(self.last_level + 1).min(6);
         self.last_level = level;
         self.heading = Some(OpenHeading { at: self.out.len(), level, range, text: String::new() });
@@ -183,13 +183,13 @@ impl Writer<'_> {
         self.outline.push(Heading { level, text, id });
     }
 
-    /// An id that nothing has yet.
+    /// An unused id.
     fn fresh_id(&mut self, id: String) -> String {
         let count = self.ids.entry(id.clone()).or_default();
         *count += 1;
         match *count {
             1 => id,
-            // No text of a heading makes an id with a dot in it.
+            // No heading text yields an id with a dot.
             count => format!("{id}.{count}"),
         }
     }

@@ -1,4 +1,4 @@
-//! Which lines a part of a text is of.
+//! Maps byte ranges of a text to lines.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::super::Lines;
 
-/// Where the lines of a text begin.
+/// The start of each line.
 #[derive(Debug)]
 pub(super) struct Places {
     first_line: usize,
     starts: Vec<usize>,
-    /// For each line the last one up to it that is not blank.
+    /// For each line, the last non-blank line up to it.
     written: Vec<usize>,
 }
 
@@ -30,7 +30,7 @@ impl Places {
         Self { first_line, starts, written }
     }
 
-    /// The lines of a part of the text, without blank ones at its end.
+    /// The lines of a byte range, without trailing blank ones.
     pub(super) fn lines(&self, range: &Range<usize>) -> Lines {
         let first = self.index(range.start);
         let end = self.index(range.end.saturating_sub(1));
@@ -43,7 +43,7 @@ impl Places {
     }
 }
 
-/// Where the own text of each list item ends, in the order of the items: where the first list in it begins, or where it
+/// The end of each list item's own text, in the order of the items: where its first nested list starts, or where it
 /// ends itself.
 pub(super) fn own_ends(text: &str, options: Options) -> Vec<usize> {
     let (mut ends, mut open): (Vec<Option<usize>>, Vec<usize>) = (Vec::new(), Vec::new());
@@ -53,7 +53,7 @@ pub(super) fn own_ends(text: &str, options: Options) -> Vec<usize> {
             ends.push(None);
         }
         let ended = if matches!(event, Event::Start(Tag::List(_))) {
-            // Not with the indentation of the list.
+            // Without the indentation of the list.
             let own = text.get(..range.start).unwrap_or_default().trim_end();
             open.last().copied().map(|item| (item, own.len()))
         } else if matches!(event, Event::End(TagEnd::Item)) {

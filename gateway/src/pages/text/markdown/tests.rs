@@ -76,11 +76,10 @@ const ATTRIBUTES: &[&str] = &[
     "title",
     "type",
 ];
-/// Elements that have no end.
+/// Elements without an end tag.
 const EMPTY: &[&str] = &["br", "hr", "img", "input"];
 
-/// What is wrong with it: elements and attributes that are not ours, addresses that may run, ids that are given twice, ends
-/// without beginnings.
+/// Faults of an HTML fragment: foreign elements and attributes, executable URLs, duplicate ids, unbalanced tags.
 fn faults(html: &str) -> Vec<String> {
     let (mut faults, mut open, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
     for token in Tokenizer::<_, DefaultEmitter<()>>::new(html) {
@@ -281,7 +280,7 @@ fn cited_lines_are_marked_in_their_blocks_alone() {
     assert_eq!(marked(17, 17), ["17"]);
     assert_eq!(marked(5, 5), Vec::<String>::new());
     assert_eq!(marked(90, 99), Vec::<String>::new());
-    // A part of a text counts from where it begins.
+    // A part counts lines from where it starts.
     let part = render(
         "one\n\ntwo",
         Style { first_line: 100, cited: Some(Lines { first: 102, last: 102 }), ..STYLE },
@@ -307,7 +306,7 @@ fn depth_is_cut() {
     }
 }
 
-/// Each of these made some reader of Markdown quadratic. That it ends at all is what is tested: nobody waits for a square.
+/// Each of these made some Markdown parser quadratic. The test is that it terminates in reasonable time.
 #[test]
 fn odd_texts_take_time_in_proportion() {
     for part in [

@@ -1,4 +1,4 @@
-//! The calls of agents as they happen: who, what, how many results, how long. What was asked is not told.
+//! The live list of agent calls: caller, tool, number of results, duration. Never the content of a request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use super::words;
 use crate::events::AgentCall;
 use crate::schema::inputs;
 
-inputs!(Shown);
+inputs!(LiveListQuery);
 
-const MOST: usize = 12;
+const MAX_CALLS: usize = 12;
 
-/// Whose calls are shown, and whether the list stands still.
+/// The filter of the list, and whether it is paused.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-pub(super) struct Shown {
+pub(super) struct LiveListQuery {
     /// The id of a token or an app; all without one.
     who: Option<String>,
     /// `paused`, or nothing.
     wire: Option<String>,
 }
 
-impl Shown {
+impl LiveListQuery {
     fn who(&self) -> &str {
         self.who.as_deref().unwrap_or_default()
     }
@@ -37,9 +37,9 @@ impl Shown {
 }
 
 /// The list of a workspace's calls.
-pub(super) fn section(workspace: WorkspaceId, calls: &[Arc<AgentCall>], shown: &Shown) -> Markup {
+pub(super) fn section(workspace: WorkspaceId, calls: &[Arc<AgentCall>], shown: &LiveListQuery) -> Markup {
     let fitting = calls.iter().filter(|call| shown.who().is_empty() || call.principal_id == shown.who());
-    let fitting: Vec<_> = fitting.take(MOST).collect();
+    let fitting: Vec<_> = fitting.take(MAX_CALLS).collect();
     let live = (!shown.is_paused()).then_some("call");
     html! {
         section #wire aria-labelledby="wire-title" data-live=[live] {
@@ -54,7 +54,7 @@ pub(super) fn section(workspace: WorkspaceId, calls: &[Arc<AgentCall>], shown: &
     }
 }
 
-fn choices(workspace: WorkspaceId, calls: &[Arc<AgentCall>], shown: &Shown) -> Markup {
+fn choices(workspace: WorkspaceId, calls: &[Arc<AgentCall>], shown: &LiveListQuery) -> Markup {
     let callers: BTreeMap<&str, &str> =
         calls.iter().map(|call| (call.principal_id.as_str(), call.principal_name.as_str())).collect();
     let all = Choice { value: "", label: "Everybody", is_chosen: shown.who().is_empty() };
@@ -89,7 +89,7 @@ fn table(calls: &[&Arc<AgentCall>]) -> Markup {
     parts::table("Calls of late", &["Who", "What", "Results", "Took", "When"], &rows)
 }
 
-/// What came of the last search, in words.
+/// The result of the last search, in words.
 pub(super) fn last_search(calls: &[Arc<AgentCall>]) -> Option<String> {
     let is_search = |call: &&Arc<AgentCall>| {
         !call.failed && matches!(call.tool.as_str(), "search_context" | "POST /api/v1/search_context")
@@ -126,12 +126,12 @@ mod tests {
     fn calls_are_shown_of_all_or_of_one_and_stand_still_when_paused() {
         let workspace = "0199c0de-0000-7000-8000-0000000000a1".parse().unwrap();
         let calls = [call("a", "search_context"), call("b", "get_file")];
-        let all = section(workspace, &calls, &Shown::default()).into_string();
+        let all = section(workspace, &calls, &LiveListQuery::default()).into_string();
         assert!(
             all.contains("&lt;b&gt;a") && all.contains("get_file") && all.contains("data-live=\"call\""),
             "{all}"
         );
-        let one = Shown { who: Some("b".to_owned()), wire: Some("paused".to_owned()) };
+        let one = LiveListQuery { who: Some("b".to_owned()), wire: Some("paused".to_owned()) };
         let one = section(workspace, &calls, &one).into_string();
         assert!(
             !one.contains("search_context") && one.contains("get_file") && !one.contains("data-live"),

@@ -1,4 +1,4 @@
-//! Which files a list shows, and all that match mean the same.
+//! The filters of a file list, which also define "all that match".
 
 use cairn_proto::ids::WorkspaceId;
 
@@ -7,16 +7,16 @@ use crate::operations::bulk::MatchingFiles;
 use crate::pages::folders;
 use crate::pages::form::Form;
 
-/// What a list is narrowed to: a folder, a part of a name, a tag.
+/// The filters: a folder, a part of a name, a tag.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Narrowed<'a> {
+pub(super) struct ListFilters<'a> {
     folder: Option<&'a str>,
     query: Option<&'a str>,
     tag: Option<&'a str>,
 }
 
-impl<'a> Narrowed<'a> {
-    /// What is empty narrows nothing.
+impl<'a> ListFilters<'a> {
+    /// Empty values do not filter.
     pub(super) fn of(folder: Option<&'a str>, query: Option<&'a str>, tag: Option<&'a str>) -> Self {
         let given = |text: Option<&'a str>| text.map(str::trim).filter(|text| !text.is_empty());
         Self { folder: given(folder), query: given(query), tag: given(tag) }
@@ -38,18 +38,18 @@ impl<'a> Narrowed<'a> {
         self.tag
     }
 
-    /// Whether anything but the folder is looked for.
+    /// Whether there are filters beside the folder.
     pub(super) const fn narrows(&self) -> bool {
         self.query.is_some() || self.tag.is_some()
     }
 
-    /// As the fields of a form.
+    /// As form fields.
     pub(super) fn fields(&self) -> Vec<(&'static str, &'a str)> {
         let fields = [("in", self.folder), ("q", self.query), ("tag", self.tag)];
         fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The address of the list.
+    /// The URL of the list.
     pub(super) fn address(&self, workspace: WorkspaceId) -> String {
         let fields = [("folder", self.folder), ("q", self.query), ("tag", self.tag)];
         let given: Vec<_> = fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
@@ -62,9 +62,9 @@ impl<'a> Narrowed<'a> {
         format!("{path}?{}", query.finish())
     }
 
-    /// The same files for a change of all of them: names and tags are looked for below the folder too.
+    /// The same selection for a bulk change: names and tags are searched in subfolders, too.
     pub(super) fn matching(&self) -> MatchingFiles {
-        // Without a folder it is the root, but everywhere for what is looked for below.
+        // No folder means the root, but everywhere if subfolders are searched.
         let root = (!self.narrows()).then_some(ROOT);
         MatchingFiles {
             folder_id: self.folder.or(root).map(ToOwned::to_owned),
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn all_that_match_are_those_that_the_list_shows() {
         let matching = |folder, query, tag| {
-            let files = Narrowed::of(folder, query, tag).matching();
+            let files = ListFilters::of(folder, query, tag).matching();
             (files.folder_id, files.recursive)
         };
         assert_eq!(matching(None, None, None), (Some("root".to_owned()), Some(false)));
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn what_is_narrowed_stands_in_the_address() {
         let workspace: WorkspaceId = "0199c0de-0000-7000-8000-0000000000a1".parse().unwrap();
-        let address = Narrowed::of(Some("1"), Some("a&b"), Some("")).address(workspace);
+        let address = ListFilters::of(Some("1"), Some("a&b"), Some("")).address(workspace);
         assert!(address.ends_with("/files?folder=1&q=a%26b"), "{address}");
-        assert!(Narrowed::default().address(workspace).ends_with("/files"));
+        assert!(ListFilters::default().address(workspace).ends_with("/files"));
     }
 }

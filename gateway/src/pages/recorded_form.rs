@@ -1,5 +1,4 @@
-//! The fields of a form on its way in, for the case that it cannot be taken: then the page that says so has them, so that nothing
-//! that somebody typed is lost.
+//! Records the fields of a form while it is read, so that an error page can show them and nothing typed is lost.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,32 +15,32 @@ use http_body_util::BodyExt as _;
 use super::visitor::PART;
 use crate::class::{Class, Surface};
 
-/// Of a form by somebody who is known: what the editor of a file sends, each byte of it escaped.
+/// Limit for a signed-in person: what the file editor sends, every byte escaped.
 pub(super) const MOST_BYTES: usize = 3 * 1024 * 1024;
-/// Of anybody else's.
+/// Limit for anybody else.
 pub(super) const MOST_UNKNOWN_BYTES: usize = 64 * 1024;
-/// How long the rest of a form is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the rest of a form is awaited.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A form that may be shown again.
-pub(super) struct Typed(Arc<Mutex<Kept>>);
+pub(super) struct RecordedForm(Arc<Mutex<Recording>>);
 
-// What people type is not logged.
-cairn_chassis::debug_fields!(Typed);
+// Form input is not logged.
+cairn_chassis::debug_fields!(RecordedForm);
 
-/// What was read of a form so far, and what is still to come.
+/// What was read of a form so far, and the rest of its body.
 #[derive(Default)]
-struct Kept {
+struct Recording {
     bytes: BytesMut,
     is_whole: bool,
     is_too_long: bool,
-    /// Given back by a handler that did not read all of it.
+    /// Set when a handler dropped the body before its end.
     rest: Option<Body>,
 }
 
-impl Typed {
-    /// Takes note of the form while it is read; `None` when it is none, may hold secrets, or is sent by a script, which still
-    /// has it.
+impl RecordedForm {
+    /// Starts recording; `None` if the request has no form, may hold secrets, or was sent by a script, which still
+    /// has its data.
     pub(super) fn watch(class: Class, request: &mut Request) -> Option<Self> {
         let sent = request.headers().get(header::CONTENT_TYPE).and_then(|sent| sent.to_str().ok());
         let is_form = sent.is_some_and(|sent| sent.starts_with("application/x-www-form-urlencoded"));
@@ -50,13 +49,13 @@ impl Typed {
         if class.surface != Surface::Page || class.has_secrets || !is_post || !is_form || is_of_script {
             return None;
         }
-        let kept = Arc::<Mutex<Kept>>::default();
+        let kept = Arc::<Mutex<Recording>>::default();
         let inner = std::mem::take(request.body_mut());
-        *request.body_mut() = Body::new(Noted { inner: Some(inner), kept: Arc::clone(&kept) });
+        *request.body_mut() = Body::new(RecordingBody { inner: Some(inner), kept: Arc::clone(&kept) });
         Some(Self(kept))
     }
 
-    /// The fields, when the form is no longer than that.
+    /// The fields, if the form is within the limit.
     pub(super) async fn fields(&self, most: usize) -> Option<Vec<(String, String)>> {
         let (mut bytes, rest) = {
             let mut kept = lock(&self.0);
@@ -66,7 +65,7 @@ impl Typed {
             (std::mem::take(&mut kept.bytes), if kept.is_whole { None } else { Some(kept.rest.take()?) })
         };
         if let Some(rest) = rest {
-            tokio::time::timeout(PATIENCE, drain(rest, &mut bytes, most)).await.ok()??;
+            tokio::time::timeout(DRAIN_TIMEOUT, drain(rest, &mut bytes, most)).await.ok()??;
         }
         (bytes.len() <= most).then(|| form_urlencoded::parse(&bytes).into_owned().collect())
     }
@@ -83,11 +82,11 @@ async fn drain(mut rest: Body, bytes: &mut BytesMut, most: usize) -> Option<()> 
     Some(())
 }
 
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock(kept: &Mutex<Recording>) -> MutexGuard<'_, Recording> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Kept {
+impl Recording {
     fn add(&mut self, part: &Bytes) {
         if self.is_too_long || self.bytes.len() + part.len() > MOST_BYTES {
             self.is_too_long = true;
@@ -98,13 +97,13 @@ impl Kept {
     }
 }
 
-/// The body of a form, noted while it is read.
-struct Noted {
+/// The body of a form, recorded while it is read.
+struct RecordingBody {
     inner: Option<Body>,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<Recording>>,
 }
 
-impl HttpBody for Noted {
+impl HttpBody for RecordingBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -135,7 +134,7 @@ impl HttpBody for Noted {
     }
 }
 
-impl Drop for Noted {
+impl Drop for RecordingBody {
     fn drop(&mut self) {
         lock(&self.kept).rest = self.inner.take();
     }
@@ -167,7 +166,7 @@ mod tests {
     async fn what_was_sent_is_there_however_much_of_it_was_read() {
         for read in 0..3 {
             let mut request = sent(&["name=Ada&", "note=a+b%0D%0Ac"]);
-            let typed = Typed::watch(PAGE, &mut request).unwrap();
+            let typed = RecordedForm::watch(PAGE, &mut request).unwrap();
             let mut body = request.into_body();
             for _ in 0..read {
                 body.frame().await.unwrap().unwrap();
@@ -180,7 +179,7 @@ mod tests {
             );
         }
         let mut request = sent(&["a=1"]);
-        let typed = Typed::watch(PAGE, &mut request).unwrap();
+        let typed = RecordedForm::watch(PAGE, &mut request).unwrap();
         assert_eq!(request.into_body().collect().await.unwrap().to_bytes(), "a=1");
         assert_eq!(typed.fields(3).await, fields(&[("a", "1")]));
     }
@@ -188,13 +187,13 @@ mod tests {
     #[tokio::test]
     async fn what_is_too_long_or_secret_is_not_kept() {
         let mut request = sent(&["a=1&", "b=2"]);
-        let typed = Typed::watch(PAGE, &mut request).unwrap();
+        let typed = RecordedForm::watch(PAGE, &mut request).unwrap();
         drop(request);
         assert_eq!(typed.fields(6).await, None);
-        assert!(Typed::watch(PAGE.with_secrets(), &mut sent(&["password=x"])).is_none());
-        assert!(Typed::watch(Class::rest(Permission::Write), &mut sent(&["a=1"])).is_none());
+        assert!(RecordedForm::watch(PAGE.with_secrets(), &mut sent(&["password=x"])).is_none());
+        assert!(RecordedForm::watch(Class::rest(Permission::Write), &mut sent(&["a=1"])).is_none());
         let mut of_script = sent(&["a=1"]);
         of_script.headers_mut().insert(PART, http::HeaderValue::from_static("preview"));
-        assert!(Typed::watch(PAGE, &mut of_script).is_none());
+        assert!(RecordedForm::watch(PAGE, &mut of_script).is_none());
     }
 }

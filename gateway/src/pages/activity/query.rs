@@ -1,4 +1,4 @@
-//! What of the activity an address asks for.
+//! The filters in the URL of the activity page.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::answers::ActivityEntry;
-use crate::operations::activity::Asked;
+use crate::operations::activity::ActivityFilter;
 use crate::pages::folders::Tree;
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What is chosen; what is empty, or nothing that there is, chooses nothing.
+/// The filters; empty or unknown values are ignored.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     /// A person, a token or a grant, by id.
     #[serde(default, deserialize_with = "chosen")]
     #[schema(value_type = Option<String>)]
@@ -34,7 +34,7 @@ pub(super) struct Looking {
     #[serde(default, deserialize_with = "chosen")]
     #[schema(value_type = Option<String>)]
     day: Option<String>,
-    /// The entry whose change is shown.
+    /// The entry whose diff is shown.
     #[serde(default, deserialize_with = "chosen")]
     #[schema(value_type = Option<String>)]
     open: Option<String>,
@@ -45,20 +45,20 @@ fn chosen<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<St
     Ok(text.filter(|text| !text.trim().is_empty()))
 }
 
-impl Looking {
+impl PageQuery {
     pub(super) fn kind(&self) -> Option<TrashKind> {
         self.kind.as_deref()?.parse().ok()
     }
 
-    /// The day, when it is one.
+    /// The day, if it is valid.
     pub(super) fn day(&self) -> Option<&str> {
         self.day.as_deref().filter(|day| begins(day).is_some())
     }
 
-    /// The same for the operation; a folder that is not there any more is left out.
-    pub(super) fn asked(&self, tree: &Tree) -> Asked {
+    /// As filter of the operation; a folder that no longer exists is ignored.
+    pub(super) fn asked(&self, tree: &Tree) -> ActivityFilter {
         let since = self.day().and_then(begins);
-        Asked {
+        ActivityFilter {
             principal: self.who.clone(),
             kind: self.kind(),
             folder: self.folder.clone().filter(|id| tree.get(id).is_some()),
@@ -67,7 +67,7 @@ impl Looking {
         }
     }
 
-    /// The parts of the address that choose something.
+    /// The query parameters of the filters.
     pub(super) fn query(&self) -> Vec<(&'static str, String)> {
         let kind = self.kind().map(|kind| kind.as_str().to_owned());
         let parts = [
@@ -79,14 +79,14 @@ impl Looking {
         parts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The entry whose change is to be shown.
+    /// The entry whose diff is to be shown.
     pub(super) fn opened<'a>(&self, entries: &'a [ActivityEntry]) -> Option<&'a ActivityEntry> {
         let open = self.open.as_deref()?;
         entries.iter().find(|entry| entry.id == open && super::row::has_texts(entry))
     }
 }
 
-/// When a day of UTC begins.
+/// The start of a UTC day.
 fn begins(day: &str) -> Option<Timestamp> {
     Timestamp::parse_rfc3339(&format!("{day}T00:00:00Z"))
 }
@@ -97,15 +97,15 @@ mod tests {
 
     #[test]
     fn nonsense_chooses_nothing() {
-        let looking = Looking {
+        let looking = PageQuery {
             who: Some("x".into()),
             kind: Some("nothing".into()),
             day: Some("yesterday".into()),
-            ..Looking::default()
+            ..PageQuery::default()
         };
         assert_eq!(looking.query(), [("who", "x".to_owned())]);
         let looking =
-            Looking { day: Some("2026-11-23".into()), kind: Some("file".into()), ..Looking::default() };
+            PageQuery { day: Some("2026-11-23".into()), kind: Some("file".into()), ..PageQuery::default() };
         assert_eq!(looking.query(), [("kind", "file".to_owned()), ("day", "2026-11-23".to_owned())]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a page has to say about the form that led to it.
+//! The outcome of a form, as shown on the page that follows.
 
 use cairn_chassis::status::Problem;
 use maud::Markup;
@@ -6,31 +6,31 @@ use maud::Markup;
 use crate::pages::form::Form;
 use crate::pages::popover::Refused;
 
-/// What a form on the page leaves to say, and where on it.
+/// The outcome of a form, and where it is shown.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Told<'a> {
+pub(super) struct FormOutcome<'a> {
     pub(super) problem: Option<&'a Problem>,
-    /// What was typed, which nobody has to type again.
+    /// The rejected input.
     pub(super) form: Option<&'a Form>,
-    pub(super) place: Place,
-    /// The form behind a button, where it is one.
+    pub(super) place: FormLocation,
+    /// The popover form, if it is one.
     pub(super) refused: Option<Refused<'a>>,
-    /// What the form of a record would do to the golden questions.
+    /// The golden questions' results for a record form.
     pub(super) checked: Option<&'a Markup>,
 }
 
-/// Where on the page.
+/// The location on the page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FormLocation {
     #[default]
     Page,
     Record,
     Cell,
 }
 
-impl<'a> Told<'a> {
+impl<'a> FormOutcome<'a> {
     pub(super) const fn of_page(problem: &'a Problem) -> Self {
-        Self { problem: Some(problem), form: None, place: Place::Page, refused: None, checked: None }
+        Self { problem: Some(problem), form: None, place: FormLocation::Page, refused: None, checked: None }
     }
 
     pub(super) const fn of_button(refused: Refused<'a>) -> Self {
@@ -38,14 +38,20 @@ impl<'a> Told<'a> {
     }
 
     pub(super) const fn of_record(problem: Option<&'a Problem>, form: &'a Form) -> Self {
-        Self { problem, form: Some(form), place: Place::Record, refused: None, checked: None }
+        Self { problem, form: Some(form), place: FormLocation::Record, refused: None, checked: None }
     }
 
     pub(super) const fn of_cell(problem: &'a Problem, form: &'a Form) -> Self {
-        Self { problem: Some(problem), form: Some(form), place: Place::Cell, refused: None, checked: None }
+        Self {
+            problem: Some(problem),
+            form: Some(form),
+            place: FormLocation::Cell,
+            refused: None,
+            checked: None,
+        }
     }
 
-    pub(super) fn at(self, place: Place) -> Option<Self> {
+    pub(super) fn at(self, place: FormLocation) -> Option<Self> {
         (self.place == place).then_some(self)
     }
 }

@@ -1,14 +1,14 @@
-//! How questions and their passages are written on all pages of the log.
+//! Formatting of questions and passages on all pages of the log.
 
 use cairn_proto::domain::{DocumentKind, QuestionOutcome};
 use maud::{Markup, html};
 
 use crate::answers::ReplayedPassage;
-use crate::pages::asking::{self, AskAgain};
+use crate::pages::ask_again::{self, AskAgain};
 use crate::pages::parts::{self, Tone};
 use crate::pages::places;
 
-/// A longer question is cut where it is not all that is shown, in characters.
+/// Longer questions are truncated in lists, in characters.
 pub(super) const SHORT: usize = 200;
 
 pub(super) fn shortened(text: &str) -> String {
@@ -32,8 +32,8 @@ pub(super) fn milliseconds(time: f64) -> String {
     format!("{time:.1} ms")
 }
 
-/// Where a passage stood: a link to its lines while the document is there. A file takes along the question.
-pub(super) fn standing(passage: &ReplayedPassage, again: Option<&AskAgain>) -> Markup {
+/// The location of a passage: a link to its lines while the document exists. A file's link carries the question.
+pub(super) fn location(passage: &ReplayedPassage, again: Option<&AskAgain>) -> Markup {
     let Some(path) = &passage.path else {
         return html! { span.quiet { "a document that is no longer there" } };
     };
@@ -47,7 +47,7 @@ pub(super) fn standing(passage: &ReplayedPassage, again: Option<&AskAgain>) -> M
     }
 }
 
-/// The lines on the page of a file or of a document from outside; other pages have no lines.
+/// The lines on the page of a file or an ingested document; other pages have no lines.
 fn lines_of(page: &str, passage: &ReplayedPassage, again: Option<&AskAgain>) -> String {
     let (first, last) = (passage.start_line, passage.end_line);
     let again = again.filter(|_| passage.kind == DocumentKind::File);
@@ -55,7 +55,7 @@ fn lines_of(page: &str, passage: &ReplayedPassage, again: Option<&AskAgain>) -> 
         return page.to_owned();
     }
     let lines = format!("{page}?lines={first}-{last}&hash={}", passage.content_hash);
-    format!("{}#L{first}", asking::carried(&lines, again))
+    format!("{}#L{first}", ask_again::carried(&lines, again))
 }
 
 #[cfg(test)]

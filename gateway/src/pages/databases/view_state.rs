@@ -1,4 +1,4 @@
-//! What of a database is looked at. All of it stands in the address, so that Back, a reload and a bookmark work by themselves.
+//! The view state of a database page. All of it is in the URL, so that Back, reload and bookmarks work.
 
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::{DateUnit, PropertyType, SortOrder};
@@ -10,10 +10,10 @@ use super::model::kind_of;
 use crate::answers::{Database, Property, View};
 use crate::operations::records::Selection;
 
-/// Records on a page of the grid.
+/// Page size of the grid.
 pub(super) const PAGE: u32 = 50;
 
-/// A condition of the filter bar, as it was typed.
+/// A condition of the filter bar, as typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Condition {
     pub(super) field: String,
@@ -21,22 +21,22 @@ pub(super) struct Condition {
     pub(super) value: String,
 }
 
-/// An order by a property.
+/// A sort by a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) field: String,
     pub(super) is_descending: bool,
 }
 
-/// By what records are grouped.
+/// The grouping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) field: String,
-    /// Of dates.
+    /// For dates.
     pub(super) unit: Option<DateUnit>,
 }
 
-/// What of the record beside the grid is shown.
+/// The tab of the record beside the grid.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Side {
     #[default]
@@ -61,12 +61,12 @@ impl Side {
     }
 }
 
-/// The name of a record that is not made yet.
+/// The pseudo-id of a new record.
 pub(super) const NEW: &str = "new";
 
-/// What of a database is looked at.
+/// The view state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ViewState {
     /// The id of a view; absent: the default one.
     pub(super) view: Option<String>,
     pub(super) search: String,
@@ -74,19 +74,19 @@ pub(super) struct Asked {
     /// Absent: those of the view.
     pub(super) orders: Vec<Order>,
     pub(super) group: Option<Group>,
-    /// From 1; absent: the page that has the record, or the first.
+    /// From 1; absent: the page with the record, or the first.
     pub(super) page: Option<u64>,
     /// The id of the record beside the grid, or [`NEW`].
     pub(super) record: Option<String>,
     pub(super) side: Side,
-    /// The record and the property of the cell that is a form.
+    /// The record and the property of the cell being edited.
     pub(super) cell: Option<(String, String)>,
-    /// The id of the token that it is looked at as.
+    /// The id of the token to view the page as.
     pub(super) seen_as: Option<String>,
 }
 
-impl Asked {
-    /// Reads a query, however odd it is: what is not known is left out, and the last of what stands twice counts.
+impl ViewState {
+    /// Parses a query leniently: unknown parameters are ignored, and the last of repeated ones wins.
     pub(super) fn read(query: &str) -> Self {
         let mut asked = Self::default();
         let mut added = Condition::default();
@@ -96,7 +96,7 @@ impl Asked {
                 "view" => asked.view = given(),
                 "q" => asked.search = value.trim().to_owned(),
                 "filter" => asked.filters.extend(condition(&value)),
-                // The fields of the bar, with which one more is asked for.
+                // The filter bar's fields of a condition to add.
                 "field" => value.trim().clone_into(&mut added.field),
                 "operator" => value.trim().clone_into(&mut added.operator),
                 "value" => value.trim().clone_into(&mut added.value),
@@ -119,7 +119,7 @@ impl Asked {
         asked
     }
 
-    /// The query that says the same.
+    /// The query string.
     pub(super) fn query(&self) -> String {
         let mut query = Serializer::new(String::new());
         let mut add = |name: &str, value: &str| {
@@ -151,29 +151,29 @@ impl Asked {
         query.finish()
     }
 
-    /// The address that shows it.
+    /// The URL.
     pub(super) fn address(&self, database: &str) -> String {
         let query = self.query();
         if query.is_empty() { address(database) } else { format!("{}?{query}", address(database)) }
     }
 
-    /// The grid alone.
+    /// Without the record.
     pub(super) fn grid(&self) -> Self {
         Self { record: None, side: Side::Fields, cell: None, ..self.clone() }
     }
 
-    /// The grid from its first page on: what of it is shown has changed.
+    /// From the first page, after a change of the filters.
     pub(super) fn anew(&self) -> Self {
         Self { page: None, ..self.grid() }
     }
 
-    /// Another view, with nothing else asked.
+    /// Another view, with everything else reset.
     pub(super) fn in_view(&self, view: &View) -> Self {
         let view = (!view.is_default).then(|| view.id.clone());
         Self { view, seen_as: self.seen_as.clone(), ..Self::default() }
     }
 
-    /// The same view, with nothing else asked.
+    /// The same view, with everything else reset.
     pub(super) fn whole_view(&self) -> Self {
         Self { view: self.view.clone(), seen_as: self.seen_as.clone(), ..Self::default() }
     }
@@ -198,14 +198,14 @@ impl Asked {
         asked
     }
 
-    /// The grid of those records only that fulfil these conditions, too.
+    /// With additional conditions.
     pub(super) fn only(&self, conditions: Vec<Condition>) -> Self {
         let mut asked = Self { group: None, ..self.anew() };
         asked.filters.extend(conditions);
         asked
     }
 
-    /// Sorted by that property: up, then down, then as the view has it.
+    /// Cycles the sort by a property: ascending, descending, the view's.
     pub(super) fn sorted_by(&self, field: &str) -> Self {
         let orders = match self.orders.as_slice() {
             [only] if only.field == field && only.is_descending => Vec::new(),
@@ -215,7 +215,7 @@ impl Asked {
         Self { orders, ..self.anew() }
     }
 
-    /// The view that is looked through; the default one where the address names none that there is.
+    /// The current view; the default one if the URL names none that exists.
     pub(super) fn view_of<'a>(&self, database: &'a Database) -> Option<&'a View> {
         let named = self.view.as_ref().and_then(|id| database.views.iter().find(|view| view.id == *id));
         named
@@ -223,7 +223,7 @@ impl Asked {
             .or_else(|| database.views.first())
     }
 
-    /// By what the records are ordered, by the address or by the view.
+    /// The effective sorts, of the URL or the view.
     pub(super) fn orders_of(&self, database: &Database) -> Vec<Order> {
         if !self.orders.is_empty() {
             return self.orders.clone();
@@ -236,7 +236,7 @@ impl Asked {
         orders.collect()
     }
 
-    /// Which records these are.
+    /// The selection of records.
     pub(super) fn selection(&self, database: &Database) -> Selection {
         let filters: Vec<Value> =
             self.filters.iter().map(|condition| condition.as_json(&database.properties)).collect();
@@ -251,7 +251,7 @@ impl Asked {
         }
     }
 
-    /// What was wrong with a question, told by the names that stand in the filter bar.
+    /// Maps violations to the names in the filter bar.
     pub(super) fn named(&self, mut problem: Problem, database: &Database) -> Problem {
         for violation in &mut problem.violations {
             let Some((list, rest)) = violation.path.split_once('[') else { continue };
@@ -272,7 +272,7 @@ impl Asked {
 }
 
 impl Condition {
-    /// As the API takes it. What was typed is a text, which the rules read by the type of the property.
+    /// As the API's input. The typed value is a text, which the service parses by the type of the property.
     pub(super) fn as_json(&self, properties: &[Property]) -> Value {
         let kind = property(properties, &self.field).map(kind_of);
         let typed = self.value.as_str();
@@ -292,18 +292,18 @@ impl Condition {
     }
 }
 
-/// Orders as the API takes them.
+/// Sorts as the API's input.
 pub(super) fn sorts_as_json(orders: &[Order]) -> Vec<Value> {
     let order = |order: &Order| json!({"fieldId": order.field, "direction": if order.is_descending { "desc" } else { "asc" }});
     orders.iter().map(order).collect()
 }
 
-/// The property of that id.
+/// The property with that id.
 pub(super) fn property<'a>(properties: &'a [Property], id: &str) -> Option<&'a Property> {
     properties.iter().find(|property| property.id == id)
 }
 
-/// `field:operator:value`; a value may hold more of them.
+/// `field:operator:value`; the value may contain colons.
 fn condition(text: &str) -> Option<Condition> {
     let mut parts = text.splitn(3, ':');
     let (field, operator) = (parts.next()?.to_owned(), parts.next()?.to_owned());
@@ -333,7 +333,7 @@ mod tests {
     fn everything_that_is_looked_at_stands_in_the_address() {
         let query = "view=v&q=a+b&filter=f%3Aequals%3Ax%3Ay%26z&filter=g%3Ais_empty%3A&sort=f&sort=g%3Adesc\
             &group=h%3Amonth&page=3&record=r&show=versions&as=t";
-        let asked = Asked::read(query);
+        let asked = ViewState::read(query);
         let text = Condition { field: "f".into(), operator: "equals".into(), value: "x:y&z".into() };
         assert_eq!((asked.filters[0].clone(), asked.filters.len()), (text, 2));
         assert_eq!((asked.page, asked.side, asked.search.as_str()), (Some(3), Side::Versions, "a b"));
@@ -342,12 +342,12 @@ mod tests {
         assert_eq!(asked.query(), query);
         assert_eq!(asked.only(vec![Condition::default()]).group, None);
         assert_eq!(asked.address("d"), format!("/databases/d?{query}"));
-        assert_eq!(Asked::default().address("d"), "/databases/d");
+        assert_eq!(ViewState::default().address("d"), "/databases/d");
     }
 
     #[test]
     fn the_bar_adds_one_condition() {
-        let asked = Asked::read("filter=f%3Aequals%3A1&field=g&operator=contains&value=+a+");
+        let asked = ViewState::read("filter=f%3Aequals%3A1&field=g&operator=contains&value=+a+");
         assert_eq!(asked.filters.len(), 2);
         assert_eq!(
             asked.filters[1],
@@ -355,13 +355,13 @@ mod tests {
         );
         assert_eq!(asked.without_filter(0).filters, asked.filters[1..]);
         assert_eq!(asked.without_filter(9).filters, asked.filters);
-        // The bar as it stands when nothing was chosen in it.
-        assert!(Asked::read("q=&field=&operator=equals&value=").filters.is_empty());
+        // The bar when nothing is selected in it.
+        assert!(ViewState::read("q=&field=&operator=equals&value=").filters.is_empty());
     }
 
     #[test]
     fn a_column_is_sorted_up_then_down_then_not() {
-        let up = Asked::read("page=4&record=r").sorted_by("f");
+        let up = ViewState::read("page=4&record=r").sorted_by("f");
         assert_eq!(up.query(), "sort=f");
         assert_eq!(up.sorted_by("f").query(), "sort=f%3Adesc");
         assert_eq!(up.sorted_by("f").sorted_by("f").query(), "");
@@ -386,9 +386,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_query_is_read_and_written_alike(query in ".{0,80}") {
-            let asked = Asked::read(&query);
+            let asked = ViewState::read(&query);
             let written = asked.query();
-            prop_assert_eq!(Asked::read(&written).query(), written);
+            prop_assert_eq!(ViewState::read(&written).query(), written);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Looking at a page as one of the visitor's tokens would: the field that chooses it, and what the page says then.
+//! Viewing a page as one of the visitor's tokens: the field that selects it, and the note about it.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::ids::WorkspaceId;
@@ -7,23 +7,23 @@ use http::request::Parts;
 use maud::{Markup, html};
 
 use super::parts::{self, Choice};
-use super::visitor::{Seen, Visitor};
+use super::visitor::{Visitor, VisitorSlot};
 use crate::answers::Token;
 use crate::error::Error;
 use crate::operations::tokens;
 
-/// What names the token in a query.
+/// The query parameter of the token.
 const AS: &str = "as";
 
-/// Who looks at a list: the visitor, or the visitor as a token.
-pub(super) struct Seeing {
-    /// With whose rights the page reads.
+/// The viewer of a list: the visitor, or the visitor as a token.
+pub(super) struct Viewer {
+    /// Whose rights the page uses.
     pub(super) visitor: Visitor,
     tokens: Vec<Token>,
 }
 
-impl Seeing {
-    /// The visitor as that token; without one as themselves.
+impl Viewer {
+    /// The visitor as that token, or as themselves.
     pub(super) async fn of(visitor: &Visitor, token: Option<&str>) -> Result<Self, Error> {
         let tokens = tokens::list(&visitor.person, visitor.here()?.id).await?;
         let visitor = match named(token) {
@@ -33,9 +33,9 @@ impl Seeing {
         Ok(Self { visitor, tokens })
     }
 
-    /// The same as the query of a page says.
+    /// The same, from the page's query.
     pub(super) async fn by(visitor: &Visitor, parts: &Parts) -> Result<Self, Error> {
-        Self::of(visitor, asked(parts).as_deref()).await
+        Self::of(visitor, token_param(parts).as_deref()).await
     }
 
     /// The id of the token.
@@ -43,7 +43,7 @@ impl Seeing {
         self.visitor.seen_as().map(|seen| seen.id.as_str())
     }
 
-    /// The field that chooses a token; nothing where there is none.
+    /// The token selector; empty if there are no tokens.
     pub(super) fn field(&self) -> Markup {
         if self.tokens.is_empty() {
             return html! {};
@@ -57,7 +57,7 @@ impl Seeing {
         parts::choices(AS, "As", [own].into_iter().chain(each))
     }
 
-    /// The form of a list that asks for nothing but the token.
+    /// A form with only the token selector.
     pub(super) fn form(&self, address: &str) -> Markup {
         html! {
             @if !self.tokens.is_empty() {
@@ -70,21 +70,21 @@ impl Seeing {
     }
 }
 
-/// The visitor of a page about one thing, as the token that its query names.
+/// The visitor as the token of the query, for pages about one item.
 pub(super) async fn through(visitor: Visitor, parts: &Parts) -> Result<Visitor, Error> {
-    let asked = asked(parts);
+    let asked = token_param(parts);
     let Some(id) = named(asked.as_deref()).filter(|_| parts.method.is_safe()) else { return Ok(visitor) };
     let workspace: WorkspaceId = visitor.here()?.id;
     let tokens = tokens::list(&visitor.person, workspace).await?;
     let looking = visitor.looking_as(among(&tokens, id)?).await?;
-    // What is refused to the token is told with its name.
-    if let Some(seen) = parts.extensions.get::<Seen>() {
+    // Refusals to the token mention its name.
+    if let Some(seen) = parts.extensions.get::<VisitorSlot>() {
         seen.note(&looking);
     }
     Ok(looking)
 }
 
-/// What every page says while it is looked at as a token.
+/// The note on every page that is viewed as a token.
 pub(super) fn note(visitor: &Visitor) -> Markup {
     html! {
         @if let Some(seen) = visitor.seen_as() {
@@ -96,7 +96,7 @@ pub(super) fn note(visitor: &Visitor) -> Markup {
     }
 }
 
-fn asked(parts: &Parts) -> Option<String> {
+fn token_param(parts: &Parts) -> Option<String> {
     let query = parse(parts.uri.query().unwrap_or_default().as_bytes());
     query.filter(|(name, _)| name == AS).last().map(|(_, token)| token.into_owned())
 }
@@ -109,7 +109,7 @@ fn among<'a>(tokens: &'a [Token], id: &str) -> Result<&'a Token, Problem> {
     tokens.iter().find(|token| token.id == id).ok_or_else(|| Problem::not_found("there is no such token"))
 }
 
-/// The same page without a token.
+/// The same page without the token.
 fn as_oneself(address: &str) -> String {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
     let mut own = Serializer::new(String::new());

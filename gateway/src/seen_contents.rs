@@ -1,7 +1,8 @@
-//! Which contents of documents agents were shown over MCP, so that a later search says which of them have changed since.
+//! Which document contents each agent has received over MCP, so that a later search can report which of them have
+//! changed since.
 //!
-//! Remembered as an agent's own writes are ([`crate::own_writes`]): in this process, in bounded room, for the agent's comfort
-//! alone. What was shown by another gateway, or too long ago, is not known here, and nothing is said of it.
+//! Best effort, like [`crate::own_writes`]: bounded and in this process only. Contents served by another gateway or
+//! evicted since are unknown, and nothing is reported about them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,22 +13,22 @@ use uuid::Uuid;
 
 use crate::own_writes::Writer;
 
-/// Agents that are remembered, those that were shown something last; each takes 20 KB at the most.
+/// Agents kept; at most 20 KB each.
 const MOST_AGENTS: usize = 1_024;
-/// Documents of each, those that were shown last: more than an agent has at hand.
+/// Documents kept per agent, the most recent ones: more than fit into an agent's context.
 const MOST_DOCUMENTS: usize = 256;
-/// How every hash of a content begins.
+/// The prefix of every content hash.
 const HASH: &str = "blake3:";
 
-/// What each agent was shown.
-pub(crate) struct Shown {
+/// The recent contents of each agent.
+pub(crate) struct SeenContents {
     clock: Arc<dyn Clock>,
     agents: Cache<Writer, Arc<Mutex<VecDeque<Content>>>>,
 }
 
-cairn_chassis::debug_fields!(Shown);
+cairn_chassis::debug_fields!(SeenContents);
 
-/// A content that was shown.
+/// A content that was served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Content {
     document: Uuid,
@@ -36,28 +37,28 @@ struct Content {
 }
 
 impl Content {
-    /// None for what no document is called, or no content.
+    /// `None` unless both are well formed.
     fn of(document: &str, content_hash: &str, at: Timestamp) -> Option<Self> {
         let hash = blake3::Hash::from_hex(content_hash.strip_prefix(HASH)?).ok()?;
         Some(Self { document: Uuid::try_parse(document).ok()?, hash, at })
     }
 }
 
-/// What an agent was shown of a document that has another content by now.
+/// An earlier content of a document that has changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Before {
+pub(crate) struct EarlierContent {
     pub(crate) content_hash: String,
     pub(crate) at: Timestamp,
 }
 
-impl Shown {
+impl SeenContents {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, agents: Cache::new(MOST_AGENTS) }
     }
 
-    /// Notes what an agent is shown: documents with the hashes of their contents. For each, what it was shown before, where
-    /// that was another content.
-    pub(crate) fn note(&self, agent: &Writer, documents: &[(&str, &str)]) -> Vec<Option<Before>> {
+    /// Records the documents (with content hashes) served to an agent. Returns for each the earlier content it
+    /// received, if that differs.
+    pub(crate) fn note(&self, agent: &Writer, documents: &[(&str, &str)]) -> Vec<Option<EarlierContent>> {
         let now = self.clock.now();
         let made =
             self.agents.get_or_insert_with(agent, || Ok::<_, std::convert::Infallible>(Arc::default()));
@@ -65,7 +66,7 @@ impl Shown {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let shown: Vec<Option<Content>> =
             documents.iter().map(|(document, hash)| Content::of(document, hash, now)).collect();
-        // All are compared before any is noted: a document may be shown in several places.
+        // Compare all before recording any: a document may occur several times in one answer.
         let before = shown.iter().map(|shown| before(&known, shown.as_ref()?)).collect();
         for content in shown.into_iter().flatten() {
             forget(&mut known, content.document);
@@ -75,17 +76,18 @@ impl Shown {
         before
     }
 
-    /// Forgets a document that the agent has written itself: it knows what it changed.
+    /// Drops a document that the agent has written itself: it knows what it changed.
     pub(crate) fn forget(&self, agent: &Writer, document: &str) {
         let (Some(known), Ok(document)) = (self.agents.get(agent), Uuid::try_parse(document)) else { return };
         forget(&mut known.lock().unwrap_or_else(PoisonError::into_inner), document);
     }
 }
 
-fn before(known: &VecDeque<Content>, shown: &Content) -> Option<Before> {
+fn before(known: &VecDeque<Content>, shown: &Content) -> Option<EarlierContent> {
     let before = known.iter().find(|known| known.document == shown.document)?;
     let has_changed = before.hash != shown.hash;
-    has_changed.then(|| Before { content_hash: format!("{HASH}{}", before.hash.to_hex()), at: before.at })
+    has_changed
+        .then(|| EarlierContent { content_hash: format!("{HASH}{}", before.hash.to_hex()), at: before.at })
 }
 
 fn forget(known: &mut VecDeque<Content>, document: Uuid) {
@@ -108,10 +110,10 @@ mod tests {
         Uuid::from_u128(number).to_string()
     }
 
-    fn shown() -> (Shown, Arc<ManualClock>) {
+    fn shown() -> (SeenContents, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-        (Shown::new(shared), clock)
+        (SeenContents::new(shared), clock)
     }
 
     #[test]
@@ -123,7 +125,7 @@ mod tests {
         assert_eq!(note(&one, "a"), None, "it was never shown");
         let at = clock.now();
         clock.advance(Duration::from_secs(60));
-        assert_eq!(note(&one, "b"), Some(Before { content_hash: hash("a"), at }));
+        assert_eq!(note(&one, "b"), Some(EarlierContent { content_hash: hash("a"), at }));
         assert_eq!(note(&one, "b"), None);
         assert_eq!(note(&other, "a"), None, "to another agent it is new");
         shown.forget(&one, &id);

@@ -1,4 +1,4 @@
-//! `/w/{id}/search/absence`: why a search does not return a file. The file is picked by its name, its link or its id.
+//! `/w/{id}/search/absence`: why a search does not return a document, picked by name, link or id.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{DocumentKind, TrashKind, Verdict};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Asked, LABELS, Narrowing, address, list, number, question};
+use super::{FilterChoices, LABELS, SearchQuery, address, list, number, question};
 use crate::answers::{Absence, AbsenceCheck, Citation, MissedDocument};
 use crate::extract::Query;
 use crate::operations::absence::{self, ExplainAbsence};
@@ -21,22 +21,22 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, form, places, words};
 use crate::schema::inputs;
 
-inputs!(Looking);
+inputs!(PageQuery);
 
-/// What the fields of the input are called here.
+/// The labels of input fields.
 const NAMES: [(&str, &str); 4] =
     [("query", "q"), ("folderId", "folder"), ("sourceIds", "source"), ("documentId", "find")];
-/// Files that are offered for a name.
+/// Files offered for a name.
 const MOST_OFFERED: usize = 20;
-/// Files of a name that are looked through for a path.
+/// Files of a name that are matched against a path.
 const MOST_LOOKED_THROUGH: usize = 100;
-/// What is in trash is looked through so far.
+/// Trashed items that are searched.
 const MOST_TRASHED: u32 = 200;
 
-/// The search, and which file is missing.
+/// The search, and the missing file.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Looking {
+pub(super) struct PageQuery {
     q: Option<String>,
     strategy: Option<String>,
     mode: Option<String>,
@@ -44,24 +44,24 @@ pub(super) struct Looking {
     source: Option<String>,
     /// A part of the file's name, its link, or its id.
     find: Option<String>,
-    /// The id of the file that was picked.
+    /// The id of the picked file.
     document: Option<String>,
 }
 
-impl Looking {
-    fn into_parts(self) -> (Asked, String, Option<String>) {
+impl PageQuery {
+    fn into_parts(self) -> (SearchQuery, String, Option<String>) {
         let Self { q, strategy, mode, folder, source, find, document } = self;
-        let asked = Asked { q, strategy, mode, folder, source, ..Asked::default() };
+        let asked = SearchQuery { q, strategy, mode, folder, source, ..SearchQuery::default() };
         (asked, find.unwrap_or_default().trim().to_owned(), document.filter(|id| !id.is_empty()))
     }
 }
 
 /// `GET /w/{id}/search/absence`.
-pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
     let context = visitor.context()?;
     let search = format!("/w/{}/search", visitor.here()?.id);
     let (asked, find, picked) = looking.into_parts();
-    let places = Narrowing::of(&context).await?;
+    let places = FilterChoices::of(&context).await?;
     let document = picked.or_else(|| named(&find));
     let offers = match document.is_none() && !find.is_empty() {
         true => Some(offers(&visitor, &context, &find).await),
@@ -78,7 +78,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
         _ => None,
     };
     let base = format!("{search}/absence");
-    // A file is picked by its path from then on, anything else by its id.
+    // From now on a file is identified by its path, anything else by its id.
     let known = told.as_ref().and_then(|told| told.as_ref().ok()?.document.as_ref());
     let known = known.filter(|known| known.kind == DocumentKind::File);
     let picked_name = known.map(|known| known.path.clone()).or_else(|| document.clone());
@@ -100,7 +100,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
             Some(Ok(absence)) => (verdict(absence, &asked, &search)),
         }
         @if let Some((offers, problems)) = &offers {
-            @for problem in problems { p { (words::told(problem)) } }
+            @for problem in problems { p { (words::describe(problem)) } }
             (offered(&base, &asked, offers))
         }
     };
@@ -108,8 +108,8 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     Ok(Page::new("Something missing?").crumbs(crumbs).show(&visitor, &body))
 }
 
-/// Where a search of a workspace asks what is missing: a form in its results.
-pub(super) fn door(base: &str, asked: &Asked, is_open: bool) -> Markup {
+/// The form in search results that asks why something is missing.
+pub(super) fn question_form(base: &str, asked: &SearchQuery, is_open: bool) -> Markup {
     html! {
         details open[is_open] {
             summary { "Something missing?" }
@@ -126,14 +126,14 @@ pub(super) fn door(base: &str, asked: &Asked, is_open: bool) -> Markup {
     }
 }
 
-async fn explained(context: &Context, asked: &Asked, document: &str) -> Result<Absence, Problem> {
+async fn explained(context: &Context, asked: &SearchQuery, document: &str) -> Result<Absence, Problem> {
     let mut fields = super::fields(asked);
     fields.insert("documentId".to_owned(), json!(document));
     let input = form::input::<ExplainAbsence>(Value::Object(fields))?;
     absence::explain(context, input, Freshness::default()).await
 }
 
-/// The id in a link or a text; of a record its own, not its database's.
+/// The id in a link or a text; for a record its own, not its database's.
 fn named(text: &str) -> Option<String> {
     let ids = |text: &str| -> Option<String> {
         let starts = text.char_indices().map(|(at, _)| at);
@@ -147,8 +147,8 @@ fn named(text: &str) -> Option<String> {
     record.or_else(|| ids(text.split(['?', '#']).next().unwrap_or(text)))
 }
 
-/// What was chosen for the search, as fields of a form.
-pub(super) fn chosen(asked: &Asked) -> impl Iterator<Item = (&'static str, &str)> {
+/// The parameters of the search, as form fields.
+pub(super) fn chosen(asked: &SearchQuery) -> impl Iterator<Item = (&'static str, &str)> {
     let all = [
         ("q", &asked.q),
         ("strategy", &asked.strategy),
@@ -161,8 +161,8 @@ pub(super) fn chosen(asked: &Asked) -> impl Iterator<Item = (&'static str, &str)
     })
 }
 
-/// The same as a query, with the file that is picked.
-fn query_of(asked: &Asked, document: Option<&str>) -> String {
+/// The parameters as a query string, with the picked file.
+fn query_of(asked: &SearchQuery, document: Option<&str>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(chosen(asked));
     if let Some(document) = document {
@@ -172,15 +172,16 @@ fn query_of(asked: &Asked, document: Option<&str>) -> String {
     if query.is_empty() { query } else { format!("?{query}") }
 }
 
-/// Something that a name could mean.
-struct Offer {
+/// A candidate for a name.
+struct Candidate {
     id: String,
     path: String,
     is_trashed: bool,
 }
 
-/// Files of that name, or whose path holds it when it has folders in it, live ones first. A part that fails leaves the other.
-async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer>, Vec<Problem>) {
+/// Files whose name, or path if it has folders, matches, live ones first. A part that fails does not affect the
+/// other.
+async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Candidate>, Vec<Problem>) {
     let paging = Paging { limit: Some(MOST_TRASHED), cursor: None };
     let name = typed.rsplit('/').next().unwrap_or(typed);
     let (live, trashed) = tokio::join!(live(context, name), trash::list(&visitor.person, None, paging));
@@ -195,7 +196,7 @@ async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer
             let fitting = trashed.items.into_iter().filter(|item| {
                 item.kind == TrashKind::File.number() && item.name.to_lowercase().contains(&words)
             });
-            offers.extend(fitting.map(|item| Offer { id: item.id, path: item.path, is_trashed: true }));
+            offers.extend(fitting.map(|item| Candidate { id: item.id, path: item.path, is_trashed: true }));
         }
         Err(problem) => problems.push(problem),
     }
@@ -207,16 +208,16 @@ async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Offer
     (offers, problems)
 }
 
-async fn live(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
+async fn live(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> {
     if name.is_empty() {
         return Ok(Vec::new());
     }
     let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST_LOOKED_THROUGH}))?;
     let found = files::search(context, input).await?.items.into_iter();
-    Ok(found.map(|file| Offer { id: file.id, path: file.path, is_trashed: false }).collect())
+    Ok(found.map(|file| Candidate { id: file.id, path: file.path, is_trashed: false }).collect())
 }
 
-fn offered(base: &str, asked: &Asked, offers: &[Offer]) -> Markup {
+fn offered(base: &str, asked: &SearchQuery, offers: &[Candidate]) -> Markup {
     html! {
         h2 { "Which file?" }
         p role="status" { (words::count(offers.len() as u64, "file has", "files have")) " such a name." }
@@ -233,7 +234,7 @@ fn offered(base: &str, asked: &Asked, offers: &[Offer]) -> Markup {
 }
 
 /// Whether the document is found, why not, and every check.
-fn verdict(absence: &Absence, asked: &Asked, search: &str) -> Markup {
+fn verdict(absence: &Absence, asked: &SearchQuery, search: &str) -> Markup {
     html! {
         h2 { @match &absence.document { Some(document) => (name(document)), None => { "No such file" } } }
         div role="status" {
@@ -263,7 +264,7 @@ fn name(document: &MissedDocument) -> Markup {
     }
 }
 
-/// What a check is about.
+/// The label of a check.
 fn label(code: &str) -> &str {
     match code {
         "exists" => "It exists",
@@ -361,10 +362,11 @@ mod tests {
 
     #[test]
     fn a_choice_keeps_the_question() {
-        let asked = Asked { q: Some("a & b".to_owned()), mode: Some(String::new()), ..Asked::default() };
+        let asked =
+            SearchQuery { q: Some("a & b".to_owned()), mode: Some(String::new()), ..SearchQuery::default() };
         assert_eq!(query_of(&asked, Some(ID)), format!("?q=a+%26+b&document={ID}"));
-        assert_eq!(query_of(&Asked::default(), None), "");
-        let offers = [Offer { id: ID.to_owned(), path: "/<b>.md".to_owned(), is_trashed: true }];
+        assert_eq!(query_of(&SearchQuery::default(), None), "");
+        let offers = [Candidate { id: ID.to_owned(), path: "/<b>.md".to_owned(), is_trashed: true }];
         let html = offered("/w/1/search/absence", &asked, &offers).into_string();
         for part in ["In trash", "/&lt;b&gt;.md", "1 file has such a name."] {
             assert!(html.contains(part), "{part}: {html}");

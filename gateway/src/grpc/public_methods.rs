@@ -1,16 +1,16 @@
-//! Which methods are public, and whose they are. What is not named here does not exist at the public address, so that a
-//! new service is inside until somebody lets it out.
+//! The allow-list of public methods and the services that own them: a new service stays internal until it is added
+//! here.
 
 use cairn_chassis::channel::ServiceChannel;
 
 use crate::cost::Cost;
 use crate::upstreams::Upstreams;
 
-/// The one way to an identity.
+/// The only way to obtain an identity.
 const EXCHANGE: &str = "/cairn.auth.v1.TokenService/Exchange";
-/// What nobody needs an identity for: memories that are public.
+/// Methods without authentication: public memories.
 const PUBLIC: &[&str] = &["/cairn.content.v1.MemoryService/ExportMemory"];
-/// The services for programs, and what their calls cost, reads and writes in the mean.
+/// The services for programs with the average cost of their calls.
 const SERVICES: &[(&str, Owner, Cost)] = &[
     ("cairn.content.v1.FileService", Owner::Content, Cost::LIST),
     ("cairn.content.v1.FileVersionService", Owner::Content, Cost::POINT),
@@ -32,7 +32,7 @@ const SERVICES: &[(&str, Owner, Cost)] = &[
     ("cairn.sync.v1.SyncService", Owner::Sync, Cost::BULK),
 ];
 
-/// The service of the mesh that serves a method.
+/// The service that implements a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     Content,
@@ -52,19 +52,19 @@ impl Owner {
     }
 }
 
-/// What a path leads to.
+/// A public method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Door {
+pub(super) enum PublicMethod {
     /// The exchange of an API token.
     Exchange,
-    /// A method that needs no identity.
+    /// A method without authentication.
     Public { name: &'static str, owner: Owner },
-    /// A method that needs one.
+    /// A method that requires an identity.
     Service { name: &'static str, owner: Owner, cost: Cost },
 }
 
-impl Door {
-    /// The door of a path; `None` when there is none.
+impl PublicMethod {
+    /// The public method of a path; `None` if there is none.
     pub(super) fn of(path: &str) -> Option<Self> {
         if path == EXCHANGE {
             return Some(Self::Exchange);
@@ -78,7 +78,7 @@ impl Door {
         })
     }
 
-    /// The service's name, for counting.
+    /// The service's name, as a metric label.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Exchange => "cairn.auth.v1.TokenService",
@@ -93,12 +93,12 @@ mod tests {
 
     #[test]
     fn only_what_is_named_is_public() {
-        assert_eq!(Door::of("/cairn.auth.v1.TokenService/Exchange"), Some(Door::Exchange));
-        let files = Door::of("/cairn.content.v1.FileService/ListFiles").unwrap();
+        assert_eq!(PublicMethod::of("/cairn.auth.v1.TokenService/Exchange"), Some(PublicMethod::Exchange));
+        let files = PublicMethod::of("/cairn.content.v1.FileService/ListFiles").unwrap();
         let (name, owner) = ("cairn.content.v1.FileService", Owner::Content);
-        assert_eq!(files, Door::Service { name, owner, cost: Cost::LIST });
-        let export = Door::of("/cairn.content.v1.MemoryService/ExportMemory");
-        assert!(matches!(export, Some(Door::Public { .. })));
+        assert_eq!(files, PublicMethod::Service { name, owner, cost: Cost::LIST });
+        let export = PublicMethod::of("/cairn.content.v1.MemoryService/ExportMemory");
+        assert!(matches!(export, Some(PublicMethod::Public { .. })));
         for inside in [
             "/cairn.auth.v1.TokenService/CreateToken",
             "/cairn.auth.v1.SessionService/CreateSession",
@@ -114,7 +114,7 @@ mod tests {
             "/",
             "",
         ] {
-            assert_eq!(Door::of(inside), None, "{inside}");
+            assert_eq!(PublicMethod::of(inside), None, "{inside}");
         }
     }
 }

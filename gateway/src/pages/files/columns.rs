@@ -1,4 +1,4 @@
-//! What a list of files tells beside each of them: who wrote its text last, and whether searches find it as it is.
+//! Additional columns of a file list: the last author, and the index status.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,26 +12,26 @@ use crate::answers::{File, FileVersion};
 use crate::operations::{Context, document_status, file_versions};
 use crate::pages::{file, parts as part};
 
-/// The list does not wait longer for what stands beside it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The list does not wait longer for these columns.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is known of the files of a list; nothing of what a service did not tell in time.
+/// The columns by file; missing if a service did not answer in time.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct FileColumns {
     versions: Option<HashMap<String, FileVersion>>,
     states: Option<HashMap<String, DocumentState>>,
 }
 
-impl Beside {
-    /// Asks each service once for all of them.
+impl FileColumns {
+    /// Loads the columns, with one request per service.
     pub(super) async fn of(context: &Context, files: &[File]) -> Self {
         let ids: Vec<String> = files.iter().take(BESIDE_A_LIST).map(|file| file.id.clone()).collect();
         if ids.is_empty() {
             return Self::default();
         }
         let (versions, states) = tokio::join!(
-            timeout(PATIENCE, file_versions::current(context, ids.clone())),
-            timeout(PATIENCE, document_status::of_many(context, DocumentKind::File, ids)),
+            timeout(TIMEOUT, file_versions::current(context, ids.clone())),
+            timeout(TIMEOUT, document_status::of_many(context, DocumentKind::File, ids)),
         );
         let versions = versions.ok().and_then(Result::ok);
         let by_file = |versions: Vec<FileVersion>| {
@@ -40,13 +40,13 @@ impl Beside {
         Self { versions: versions.map(by_file), states: states.ok().and_then(Result::ok) }
     }
 
-    /// Who wrote the text last.
+    /// The author of the current version.
     pub(super) fn author(&self, file: &File) -> Markup {
         let Some(versions) = &self.versions else { return unknown() };
         html! { @if let Some(version) = versions.get(&file.id) { (file::who(version)) } }
     }
 
-    /// Whether searches find it; its page says why not.
+    /// The index status, linked to its explanation.
     pub(super) fn searchable(&self, file: &File) -> Markup {
         let Some(states) = &self.states else { return unknown() };
         let Some(state) = states.get(&file.id) else { return html! {} };
@@ -66,19 +66,19 @@ mod tests {
     #[test]
     fn what_is_not_known_is_said_so() {
         let of = |id: &str| File { id: id.to_owned(), ..File::default() };
-        let nothing = Beside::default();
+        let nothing = FileColumns::default();
         assert!(nothing.author(&of("1")).into_string().contains("Not known now"));
         assert!(nothing.searchable(&of("1")).into_string().contains("Not known now"));
         let states = [("1", DocumentState::Searchable), ("2", DocumentState::Behind)];
         let states = states.map(|(id, state)| (id.to_owned(), state)).into();
-        let known = Beside { states: Some(states), versions: Some(HashMap::new()) };
+        let known = FileColumns { states: Some(states), versions: Some(HashMap::new()) };
         let told = |id: &str| known.searchable(&of(id)).into_string();
         assert!(
             told("1").contains(">Searchable<") && told("2").contains(">Not searchable yet<"),
             "{}",
             told("2")
         );
-        // What went to trash meanwhile is told by nobody.
+        // A file trashed meanwhile is in no answer.
         assert_eq!((told("3"), known.author(&of("1")).into_string()), (String::new(), String::new()));
     }
 }

@@ -1,5 +1,5 @@
-//! What led to a text: the search or the question whose citation was followed. It travels in the address as `ask`, so that
-//! whoever mends the text can save it and ask the same again.
+//! The search or question that led to a text by its citation. It is carried in the URL as `ask`, so that whoever
+//! edits the text can save it and ask the same again.
 
 use cairn_chassis::feed::ChangeToken;
 use cairn_proto::ids::{QuestionId, WorkspaceId};
@@ -10,26 +10,26 @@ use maud::{Markup, html};
 use super::parts::{self, Tone};
 use crate::change;
 
-/// The name in the address, and of the form's field.
+/// The name of the query parameter and form field.
 pub(crate) const NAME: &str = "ask";
-/// The name of the write that is to be seen, in the address of what is asked again.
+/// The query parameter of the change token that the repeated search waits for.
 const AFTER: &str = "after";
-/// A longer search stays where it is: each of its links would carry it.
+/// Longer searches are not carried: each link would contain them.
 const MOST_BYTES: usize = 600;
-/// What of a search travels.
+/// The parameters of a search that are carried.
 const CHOICES: [&str; 6] = ["q", "strategy", "mode", "folder", "source", "as"];
 
-/// What is to be asked again. It names no address, so it leads nowhere else.
+/// What to ask again. It contains no URL, so it cannot redirect elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AskAgain {
     /// A question of the log.
     Question(QuestionId),
-    /// A search, as the query of its page.
+    /// A search, as its page's query string.
     Search(String),
 }
 
 impl AskAgain {
-    /// Reads what an address or a form carries; anything else is nothing.
+    /// Parses the parameter; `None` if it is invalid.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text.parse() {
             Ok(question) => Some(Self::Question(question)),
@@ -37,7 +37,7 @@ impl AskAgain {
         }
     }
 
-    /// A search with these choices; none without a question, and of one that is too long to travel.
+    /// A search with these parameters; `None` without a query, or if it is too long.
     pub(crate) fn search<N: AsRef<str>, V: AsRef<str>>(
         choices: impl IntoIterator<Item = (N, V)>,
     ) -> Option<Self> {
@@ -53,22 +53,22 @@ impl AskAgain {
         (is_asked && query.len() <= MOST_BYTES).then_some(Self::Search(query))
     }
 
-    /// As a part of an address, with its name.
+    /// As a query parameter.
     pub(crate) fn query(&self) -> String {
         Serializer::new(String::new()).append_pair(NAME, &self.text()).finish()
     }
 
-    /// The hidden field of a form.
+    /// As a hidden form field.
     pub(crate) fn field(&self) -> Markup {
         html! { input type="hidden" name=(NAME) value=(self.text()); }
     }
 
-    /// The button that saves and then asks; the form tells it by [`is_wanted`].
+    /// The button that saves and then asks again; see [`is_wanted`].
     pub(crate) fn button() -> Markup {
         html! { button type="submit" name="again" value="yes" { "Save and ask again" } }
     }
 
-    /// Where it is asked again, so that the answer sees that write.
+    /// The URL that asks again and waits for the write.
     pub(crate) fn address(&self, workspace: WorkspaceId, change: ChangeToken) -> String {
         match self {
             Self::Question(id) => format!("/w/{workspace}/questions/{id}?again=1&{AFTER}={change}"),
@@ -84,12 +84,12 @@ impl AskAgain {
     }
 }
 
-/// Whether a form wants it to be asked again.
+/// Whether the form was submitted with that button.
 pub(crate) fn is_wanted(form: &super::form::Form) -> bool {
     form.text("again") == "yes"
 }
 
-/// An address with what is to be asked again behind it.
+/// A URL with the parameter appended.
 pub(crate) fn carried(address: &str, ask: Option<&AskAgain>) -> String {
     match ask {
         None => address.to_owned(),
@@ -100,12 +100,12 @@ pub(crate) fn carried(address: &str, ask: Option<&AskAgain>) -> String {
     }
 }
 
-/// The write that an answer must have seen; a token that was made up waits for nothing.
+/// The write to wait for; an invalid token waits for nothing.
 pub(crate) fn after(token: Option<&str>) -> Vec<FeedPosition> {
     token.and_then(|token| change::parse(token, AFTER).ok()).unwrap_or_default()
 }
 
-/// Says above an answer that it waited for a write.
+/// The note that the search waited for a write.
 pub(crate) fn note(after: &[FeedPosition]) -> Markup {
     html! { @if !after.is_empty() { p { (parts::badge(Tone::Ok, "Asked again")) " With the text that you have just saved, unless a note below says otherwise." } } }
 }

@@ -1,4 +1,4 @@
-//! What is done with a webhook from its page.
+//! Actions on a webhook from its page.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Problem;
@@ -6,7 +6,7 @@ use cairn_proto::ids::{WebhookDeliveryId, WebhookId, WorkspaceId};
 use maud::html;
 
 use super::create::secret_page;
-use super::{NUMBER, address, all, crumbs, require_manager, show};
+use super::{RENDERED_AT, address, all, crumbs, require_manager, show};
 use crate::extract::PathIds;
 use crate::operations::webhooks;
 use crate::pages::Answer;
@@ -18,7 +18,7 @@ use crate::pages::visitor::Visitor;
 /// `POST /w/{id}/webhooks/{webhook}/test`.
 pub(super) async fn test(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, WebhookId>) -> Answer {
     let tested = webhooks::test(&visitor.person, id).await?;
-    show::shown(&visitor, id, Vec::new(), Some(&tested)).await
+    show::show_page(&visitor, id, Vec::new(), Some(&tested)).await
 }
 
 /// `POST /w/{id}/webhooks/{webhook}/replay`: one dead letter, or all.
@@ -51,8 +51,8 @@ async fn switch(visitor: &Visitor, id: WebhookId, enabled: bool) -> Answer {
     Ok(visitor.done(&address(visitor.here()?.id, id), &Notice::Saved))
 }
 
-/// `POST /w/{id}/webhooks/{webhook}/rotate`: shows the new secret. The same form sent again does nothing: a reload of the
-/// page with the secret sends it.
+/// `POST /w/{id}/webhooks/{webhook}/rotate`: shows the new secret. Resubmitting the same form, as a reload does, has
+/// no effect.
 pub(super) async fn rotate(
     visitor: Visitor,
     PathIds(_, id): PathIds<WorkspaceId, WebhookId>,
@@ -62,7 +62,7 @@ pub(super) async fn rotate(
     let webhook = webhooks::get(&visitor.person, id).await?;
     let here = visitor.here()?.id;
     let shown =
-        form.text(NUMBER).parse::<i64>().ok().map(|micros| Timestamp::from_micros(micros).as_seconds());
+        form.text(RENDERED_AT).parse::<i64>().ok().map(|micros| Timestamp::from_micros(micros).as_seconds());
     let changed = Timestamp::parse_rfc3339(&webhook.updated_at).map(Timestamp::as_seconds);
     if shown.zip(changed).is_some_and(|(shown, changed)| changed > shown) {
         let body = html! {

@@ -1,19 +1,19 @@
-//! The search as a program would ask it: for a terminal, and as a call of the tool. No secret stands in it; the command
-//! takes the token from the environment.
+//! The search as a command line and as a tool call, for copying. No secret is included; the command reads the token
+//! from the environment.
 
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::{Asked, fields};
+use super::{SearchQuery, fields};
 use crate::pages::parts as part;
 
-/// The tool that searches.
+/// The search tool.
 const TOOL: &str = "search_context";
-/// Where the address of the server is not known, the environment has it, as for the commands of `cairn`.
+/// The environment variable of the server's URL if that is unknown, as in the `cairn` CLI.
 const ADDRESS: &str = "CAIRN_URL";
 
-/// The blocks, behind a line that opens them.
-pub(super) fn ways(asked: &Asked, base: Option<&str>) -> Markup {
+/// The blocks, in a disclosure element.
+pub(super) fn blocks(asked: &SearchQuery, base: Option<&str>) -> Markup {
     html! {
         details {
             summary { "Copy this search" }
@@ -29,7 +29,7 @@ pub(super) fn ways(asked: &Asked, base: Option<&str>) -> Markup {
     }
 }
 
-fn curl(asked: &Asked, base: Option<&str>) -> String {
+fn curl(asked: &SearchQuery, base: Option<&str>) -> String {
     const PATH: &str = "/api/v1/search_context";
     let address = match base {
         Some(base) => quoted(&format!("{base}{PATH}")),
@@ -42,8 +42,8 @@ fn curl(asked: &Asked, base: Option<&str>) -> String {
     )
 }
 
-/// The command, where it can say all that is asked.
-fn command(asked: &Asked) -> Option<String> {
+/// The command, if it supports all parameters.
+fn command(asked: &SearchQuery) -> Option<String> {
     let is_usual = |value: &Option<String>, usual: &str| {
         value.as_deref().is_none_or(|value| value.is_empty() || value == usual)
     };
@@ -57,7 +57,7 @@ fn command(asked: &Asked) -> Option<String> {
     Some(format!("cairn search {strategy}-- {}", quoted(asked.query())))
 }
 
-fn call(asked: &Asked) -> String {
+fn call(asked: &SearchQuery) -> String {
     let call = json!({
         "jsonrpc": "2.0",
         "id": 1,
@@ -67,7 +67,7 @@ fn call(asked: &Asked) -> String {
     serde_json::to_string_pretty(&call).unwrap_or_default()
 }
 
-/// A text as one word of a shell.
+/// Quotes a text as a single shell word.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -76,8 +76,8 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asked(query: &str) -> Asked {
-        Asked { q: Some(query.to_owned()), ..Asked::default() }
+    fn asked(query: &str) -> SearchQuery {
+        SearchQuery { q: Some(query.to_owned()), ..SearchQuery::default() }
     }
 
     #[test]
@@ -93,21 +93,25 @@ mod tests {
     #[test]
     fn the_command_is_offered_where_it_says_the_same() {
         assert_eq!(command(&asked("-x 'y'")).as_deref(), Some(r"cairn search -- '-x '\''y'\'''"));
-        let narrow =
-            Asked { strategy: Some("keyword".to_owned()), mode: Some("balanced".to_owned()), ..asked("x") };
+        let narrow = SearchQuery {
+            strategy: Some("keyword".to_owned()),
+            mode: Some("balanced".to_owned()),
+            ..asked("x")
+        };
         assert_eq!(command(&narrow).as_deref(), Some("cairn search --strategy 'keyword' -- 'x'"));
-        assert_eq!(command(&Asked { folder: Some("f".to_owned()), ..asked("x") }), None);
-        assert_eq!(command(&Asked { mode: Some("fresh".to_owned()), ..asked("x") }), None);
+        assert_eq!(command(&SearchQuery { folder: Some("f".to_owned()), ..asked("x") }), None);
+        assert_eq!(command(&SearchQuery { mode: Some("fresh".to_owned()), ..asked("x") }), None);
         assert_eq!(command(&asked("a\u{1b}b")), None);
     }
 
     #[test]
     fn the_call_is_what_the_tool_takes() {
-        let narrow = Asked { folder: Some("f".to_owned()), mode: Some(String::new()), ..asked("é \"x\"") };
+        let narrow =
+            SearchQuery { folder: Some("f".to_owned()), mode: Some(String::new()), ..asked("é \"x\"") };
         let read: Value = serde_json::from_str(&call(&narrow)).unwrap();
         assert_eq!(read["params"]["arguments"], json!({"query": "é \"x\"", "folderId": "f"}));
         assert_eq!(read["params"]["name"], "search_context");
-        let html = ways(&asked("<script>"), None).into_string();
+        let html = blocks(&asked("<script>"), None).into_string();
         assert!(!html.contains("<script>") && html.matches("data-copy").count() == 3, "{html}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is done with a source from its page.
+//! Actions on a source from its page.
 
 use cairn_chassis::status::Problem;
 use cairn_proto::ids::{DocumentId, SourceId, WorkspaceId};
@@ -19,7 +19,7 @@ pub(super) async fn sync(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, 
     answer(&visitor, id, queued, &Notice::RunQueued).await
 }
 
-/// `POST /w/{id}/sources/{source}/retry`: one document that failed is tried again.
+/// `POST /w/{id}/sources/{source}/retry`: retries a failed document.
 pub(super) async fn retry(
     visitor: Visitor,
     PathIds(_, id): PathIds<WorkspaceId, SourceId>,
@@ -31,12 +31,12 @@ pub(super) async fn retry(
     answer(&visitor, id, tried, &Notice::Retried).await
 }
 
-/// `POST /w/{id}/sources/{source}/pause`: the run that is under way ends, and no other is queued.
+/// `POST /w/{id}/sources/{source}/pause`: ends the current run, and queues no other.
 pub(super) async fn pause(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, SourceId>) -> Answer {
     set_paused(&visitor, id, true, &Notice::Paused).await
 }
 
-/// `POST /w/{id}/sources/{source}/resume`: a run is queued.
+/// `POST /w/{id}/sources/{source}/resume`: queues a run.
 pub(super) async fn resume(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, SourceId>) -> Answer {
     set_paused(&visitor, id, false, &Notice::Resumed).await
 }
@@ -47,16 +47,16 @@ async fn set_paused(visitor: &Visitor, id: SourceId, paused: bool, notice: &Noti
     answer(visitor, id, changed, notice).await
 }
 
-/// On to the page of the source; what does not go with what it does just now is told there.
+/// Redirects to the page of the source; an action that its state does not allow is reported there.
 async fn answer<T>(visitor: &Visitor, id: SourceId, done: Result<T, Problem>, notice: &Notice) -> Answer {
     match done {
         Ok(_) => Ok(visitor.done(&address(visitor.here()?.id, id), notice)),
-        Err(problem) if is_of_its_state(&problem) => show::shown(visitor, id, Some(&problem)).await,
+        Err(problem) if is_of_its_state(&problem) => show::show_page(visitor, id, Some(&problem)).await,
         Err(problem) => Err(problem.into()),
     }
 }
 
-/// `POST /w/{id}/sources/{source}/disconnect`: for good, with all that is kept of it.
+/// `POST /w/{id}/sources/{source}/disconnect`: permanently, with everything kept of it.
 pub(super) async fn disconnect(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, SourceId>) -> Answer {
     sources::disconnect(&visitor.person, id).await?;
     Ok(visitor.done(&all(visitor.here()?.id), &Notice::Disconnected))

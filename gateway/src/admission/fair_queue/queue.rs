@@ -1,10 +1,10 @@
-//! Requests of one tenant that wait, in their order, and what they cost together.
+//! The FIFO queue of one tenant, with its total cost.
 
 use std::collections::VecDeque;
 
 use cairn_chassis::clock::Timestamp;
 
-/// A request that waits.
+/// A queued request.
 #[derive(Debug)]
 pub(super) struct Waiting<W> {
     pub(super) number: u64,
@@ -13,7 +13,7 @@ pub(super) struct Waiting<W> {
     pub(super) who: W,
 }
 
-/// Requests that wait, whoever came first in front.
+/// Queued requests, oldest first.
 #[derive(Debug)]
 pub(super) struct Queue<W> {
     requests: VecDeque<Waiting<W>>,
@@ -33,7 +33,7 @@ impl<W> Queue<W> {
         self.requests.len()
     }
 
-    /// What all of them cost.
+    /// The cost of all of them.
     pub(super) const fn units(&self) -> u32 {
         self.units
     }
@@ -57,7 +57,7 @@ impl<W> Queue<W> {
         self.without(last)
     }
 
-    /// Takes out the request of that number; tells whether it was there.
+    /// Removes the request of that number; `false` if it is not queued.
     pub(super) fn remove(&mut self, number: u64) -> bool {
         let Some(place) = self.requests.iter().position(|request| request.number == number) else {
             return false;
