@@ -85,7 +85,7 @@ use crate::owners::Owner;
 pub struct Searched {
     /// What the caller gets.
     pub response: SearchContextResponse,
-    /// Whether what the embedder would have been asked was remembered.
+    /// Whether the vectors of its texts came from the cache.
     pub is_cached: bool,
     /// Requests that were sent to providers.
     pub provider_operations: u64,
@@ -310,7 +310,7 @@ impl Searcher {
                 (rank::QueryVectors::default(), Some(answer::words_only(&error)))
             }
         };
-        let (is_cached, used) = (vectors.are_remembered, Some(vectors.clone()));
+        let (is_cached, used) = (vectors.are_cached, Some(vectors.clone()));
         let ranker = Ranker::of(generation, self.preferences.word_weight);
         let ranking = rank::rank(ranker, workspace, within, request, vectors).await?;
         Ok(Ranked { ranking, notes: note.into_iter().collect(), is_cached, vectors: used })

@@ -9,7 +9,9 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::outbound::Network;
 
 use super::endpoint::{Connection, EndpointConfig};
-use super::{DEFAULT_QUERY_LIMIT, Embedder, EmbedderIdentity, Error, ModelName, QueryEmbedder, StaticRows};
+use super::{
+    DEFAULT_QUERY_LIMIT, Embedder, EmbedderIdentity, Error, ModelName, QueryEmbedder, StaticRows, TextKind,
+};
 
 /// The embedder that is wanted, and how searches use it.
 #[derive(Debug, Clone)]
@@ -220,7 +222,7 @@ impl Embedder for Gone {
         &self.0.origin
     }
 
-    async fn embed(&self, _: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+    async fn embed(&self, _: TextKind, _: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         let reason = "another embedder is configured than the one that made the index".to_owned();
         Err(Error::Unavailable { reason })
     }

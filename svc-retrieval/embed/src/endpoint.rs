@@ -20,7 +20,7 @@ pub use self::budget::Spending;
 use self::budget::{Budget, estimate};
 use self::call::{Caller, Failure};
 use super::vector::normalise;
-use super::{Embedder, EmbedderIdentity, Error};
+use super::{Embedder, EmbedderIdentity, Error, TextKind};
 use cairn_chassis::breaker::{Breaker, Threshold};
 
 /// Texts of a call when nothing else is said: what the strictest of the usual model servers takes.
@@ -287,7 +287,8 @@ impl Embedder for Endpoint {
         &self.origin
     }
 
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+    /// Both kinds alike: what a model is sent before a text is configured at the server.
+    async fn embed(&self, _: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         let asked: Vec<&str> = texts.iter().copied().filter(|text| !text.trim().is_empty()).collect();
         let mut vectors = Vec::with_capacity(asked.len());
         for batch in self.batches(&asked) {

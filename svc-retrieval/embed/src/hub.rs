@@ -10,9 +10,10 @@ use std::time::Duration;
 use cairn_chassis::outbound::{DownloadError, Guard, Limits, Refused};
 
 use super::draft::Draft;
+use super::prefixes;
 use super::record::{self, Arriving, Recorded};
 use super::transformer::{OPTIONAL_FILES, REQUIRED_FILES};
-use super::{Error, FetchedModel, Progress};
+use super::{AddOptions, Error, FetchedModel, Progress};
 
 /// Of one file: the weights of a large embedding model, over a slow line.
 const LIMITS: Limits = Limits { time: Duration::from_secs(3_600), bytes: 4 << 30 };
@@ -47,8 +48,9 @@ impl FetchedModel {
         let fetched = self.fetch_into(draft.path(), guard, &mut log).await;
         let records =
             fetched.map_err(|reason| unavailable(format!("cannot fetch {}: {reason}", self.name)))?;
-        let kept = record::write(draft.path(), &records).and_then(|()| draft.finish());
-        kept.map_err(|error| unavailable(error.to_string()))?;
+        prefixes::store(draft.path(), &[self.name.as_str()], &AddOptions::default())?;
+        let stored = record::write(draft.path(), &records).and_then(|()| draft.finish());
+        stored.map_err(|error| unavailable(error.to_string()))?;
         tracing::warn!(model = self.name, folder = %folder.display(), "the embedding model is there");
         Ok(folder)
     }

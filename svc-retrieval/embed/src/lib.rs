@@ -16,6 +16,7 @@ mod hub;
 mod identity;
 mod models;
 mod pieces;
+mod prefixes;
 mod query;
 #[cfg(feature = "transformer")]
 mod record;
@@ -30,8 +31,9 @@ mod word_piece;
 pub use embedders::{Choice, Config, DEFAULT_HUB, Embedders, FetchedModel, folder_of};
 pub use endpoint::{DEFAULT_BATCH, DEFAULT_PAUSE, DEFAULT_TIMEOUT, EndpointConfig, Spending};
 pub use identity::EmbedderIdentity;
-pub use models::{AddedModel, ModelError, ModelName, Models, Progress, TriedModel};
+pub use models::{AddOptions, AddedModel, ModelError, ModelName, Models, Progress, TriedModel};
 pub use pieces::{Affinity, Asked, Union, distinct};
+pub use prefixes::{Prefixes, TextKind, prefix_fault};
 pub use query::{DEFAULT_QUERY_LIMIT, EmbeddedQuery, QueryEmbedder};
 pub use static_rows::StaticRows;
 
@@ -92,7 +94,7 @@ impl Error {
 
 /// An embedder that only computes, microseconds for each text, and never fails.
 pub trait ImmediateEmbedder {
-    /// As [`Embedder::embed`]. A caller on a runtime thread keeps its batches small.
+    /// As [`Embedder::embed`], for texts of either kind. A caller on a runtime thread keeps its batches small.
     fn embed_now(&self, texts: &[&str]) -> Vec<Vec<f32>>;
 
     /// As [`Embedder::rows`].
@@ -132,6 +134,7 @@ pub trait Embedder: Send + Sync + Debug {
     }
 
     /// One vector for each text, in their order. A vector has length 1, or is all zeros where the model finds
-    /// nothing it knows in the text. The same text always gives the same vector, whatever it is batched with.
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error>;
+    /// nothing it knows in the text. The same text of the same kind always gives the same vector, whatever it is batched with.
+    /// Models that were trained with a prefix for each kind give a text two vectors.
+    async fn embed(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error>;
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Error;
+use super::{Error, Prefixes};
 
 #[cfg(feature = "transformer")]
 mod add;
@@ -55,6 +55,19 @@ pub struct AddedModel {
     pub bytes: u64,
     /// The length of its vectors, where its configuration can be read.
     pub dimensions: Option<u64>,
+    /// What is put before queries and passages, where its files can be read.
+    pub prefixes: Option<Prefixes>,
+}
+
+/// Options of adding a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AddOptions {
+    /// The SHA-256 that the weights must have, in hexadecimal.
+    pub sha256: Option<String>,
+    /// What is put before queries; empty for nothing. Default: as published, else as recommended for the model's family.
+    pub query_prefix: Option<String>,
+    /// What is put before passages; as there.
+    pub passage_prefix: Option<String>,
 }
 
 /// What a model did when it was tried.
@@ -199,7 +212,8 @@ fn absent(name: &ModelName) -> ModelError {
 fn described(name: ModelName, folder: PathBuf) -> AddedModel {
     let bytes = fs_err::metadata(folder.join("model.safetensors")).map_or(0, |found| found.len());
     let dimensions = dimensions_of(&folder.join("config.json"));
-    AddedModel { name: name.0, folder, bytes, dimensions }
+    let prefixes = Prefixes::of_folder(&folder).ok();
+    AddedModel { name: name.0, folder, bytes, dimensions, prefixes }
 }
 
 fn dimensions_of(config: &Path) -> Option<u64> {
@@ -213,7 +227,7 @@ mod left_out {
 
     use cairn_chassis::outbound::Guard;
 
-    use super::{Error, ModelError, ModelName, Models, Path, Progress, TriedModel};
+    use super::{AddOptions, Error, ModelError, ModelName, Models, Path, Progress, TriedModel};
     use crate::FetchedModel;
     use crate::embedders::LEFT_OUT;
 
@@ -226,7 +240,7 @@ mod left_out {
             &self,
             _name: &ModelName,
             _source: &Path,
-            _sha256: Option<&str>,
+            _options: &AddOptions,
             _progress: &mut (dyn FnMut(Progress<'_>) + Send),
         ) -> Result<TriedModel, ModelError> {
             Err(left_out())
@@ -240,7 +254,7 @@ mod left_out {
             &self,
             _model: &FetchedModel,
             _guard: &Guard,
-            _sha256: Option<&str>,
+            _options: &AddOptions,
             _progress: &mut (dyn FnMut(Progress<'_>) + Send),
         ) -> Result<TriedModel, ModelError> {
             Err(left_out())
@@ -293,6 +307,7 @@ mod tests {
         let names: Vec<&str> = listed.iter().map(|model| model.name.as_str()).collect();
         assert_eq!(names, ["b", "owner/a"]);
         assert_eq!(listed[0].dimensions, Some(384));
+        assert_eq!(listed[0].prefixes, Some(Prefixes::default()));
         models.remove(&ModelName::parse("b").unwrap()).unwrap();
         let again = models.remove(&ModelName::parse("b").unwrap());
         assert!(matches!(again, Err(ModelError::Absent { .. })));

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_embed::{self as embed, Embedder, ImmediateEmbedder, StaticRows};
+use cairn_embed::{self as embed, Embedder, ImmediateEmbedder, StaticRows, TextKind};
 use cairn_index::chunk::{self, Chunk};
 use cairn_index::words;
 use cairn_index::{Engine, IndexedChunk, IndexedDocument};
@@ -306,7 +306,10 @@ impl Cut {
             let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
             let embedded: Vec<Embedded> = match embedder.rows() {
                 Some(rows) => borrowed.iter().map(|text| summed(rows, text)).collect(),
-                None => embedder.embed(&borrowed).await?.into_iter().map(Embedded::from).collect(),
+                None => {
+                    let vectors = embedder.embed(TextKind::Passage, &borrowed).await?;
+                    vectors.into_iter().map(Embedded::from).collect()
+                }
             };
             self.known.extend(texts.iter().cloned().zip(embedded));
         }

@@ -5,7 +5,7 @@ mod trace;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cairn_embed::{self as embed, QueryEmbedder, StaticRows};
+use cairn_embed::{self as embed, QueryEmbedder, StaticRows, TextKind};
 use cairn_index::embedded::candidates_among;
 use cairn_index::words::ContainerNames;
 use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Look, Query, Seen, Wanted};
@@ -25,8 +25,8 @@ pub(super) struct QueryVectors {
     original: Option<Arc<[f32]>>,
     /// One for each sub-query that goes to the vectors, in their order.
     searches: Vec<Arc<[f32]>>,
-    /// Whether all of them were remembered from earlier requests.
-    pub(super) are_remembered: bool,
+    /// Whether all of them came from the cache of earlier requests.
+    pub(super) are_cached: bool,
 }
 
 impl QueryVectors {
@@ -49,19 +49,36 @@ pub(super) async fn embed_queries(
 ) -> Result<QueryVectors, embed::Error> {
     let needs_original = !request.searches.is_empty() || request.strategy != Strategy::Keyword;
     let original = needs_original.then(|| request.query.parsed.text());
-    let meant = request.searches.iter().filter(|search| search.kind.is_meant()).map(meant_text);
-    let texts: Vec<&str> = original.into_iter().chain(meant).collect();
-    let embedded = embedder.embed(&texts).await?;
-    let mut vectors = embedded.vectors.into_iter().map(Arc::from);
-    let original = if needs_original { vectors.next() } else { None };
-    Ok(QueryVectors { original, searches: vectors.collect(), are_remembered: embedded.is_remembered })
+    let searches = request.searches.iter().filter(|search| search.kind.is_meant());
+    let searches: Vec<(TextKind, &str)> = searches.map(embedded_text).collect();
+    let of_kind = |kind: TextKind| {
+        searches.iter().filter(move |(of_search, _)| *of_search == kind).map(|(_, text)| *text)
+    };
+    let queries: Vec<&str> = original.into_iter().chain(of_kind(TextKind::Query)).collect();
+    let passages: Vec<&str> = of_kind(TextKind::Passage).collect();
+    let (of_queries, of_passages) = tokio::try_join!(
+        embedder.embed(TextKind::Query, &queries),
+        embedder.embed(TextKind::Passage, &passages),
+    )?;
+    let are_cached = (of_queries.is_cached || queries.is_empty())
+        && (of_passages.is_cached || passages.is_empty())
+        && !(queries.is_empty() && passages.is_empty());
+    let mut of_queries = of_queries.vectors.into_iter().map(Arc::from);
+    let mut of_passages = of_passages.vectors.into_iter().map(Arc::from);
+    let original = if needs_original { of_queries.next() } else { None };
+    let in_order = searches.iter().filter_map(|(kind, _)| match kind {
+        TextKind::Query => of_queries.next(),
+        TextKind::Passage => of_passages.next(),
+    });
+    let searches = in_order.collect();
+    Ok(QueryVectors { original, searches, are_cached })
 }
 
-/// What is embedded of a sub-query: a passage as it is, a question without what it excludes.
-fn meant_text(search: &Subquery) -> &str {
+/// What is embedded of a sub-query: a hypothetical passage as it is, a question without the words that it excludes.
+fn embedded_text(search: &Subquery) -> (TextKind, &str) {
     match search.kind {
-        SubqueryType::Hyde => &search.text.given,
-        SubqueryType::Lex | SubqueryType::Vec => search.text.parsed.text(),
+        SubqueryType::Hyde => (TextKind::Passage, search.text.given.as_str()),
+        SubqueryType::Lex | SubqueryType::Vec => (TextKind::Query, search.text.parsed.text()),
     }
 }
 

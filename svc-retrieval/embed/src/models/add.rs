@@ -5,11 +5,12 @@ use std::path::Path;
 
 use cairn_chassis::outbound::Guard;
 
-use super::{ModelError, ModelName, Models, Progress, TriedModel, absent};
+use super::{AddOptions, ModelError, ModelName, Models, Progress, TriedModel, absent};
 use crate::draft::Draft;
+use crate::prefixes;
 use crate::record::{self, Arriving, Recorded};
 use crate::transformer::{self, CONFIG_FILE, OPTIONAL_FILES, REQUIRED_FILES, Transformer, WEIGHTS_FILE};
-use crate::{Embedder as _, Error, FetchedModel};
+use crate::{Embedder as _, Error, FetchedModel, TextKind};
 
 const BUFFER_BYTES: usize = 1 << 20;
 /// Forms of weights that are not read here, and what to do about them.
@@ -27,8 +28,8 @@ const TRIED: [&str; 2] = ["how to restart the database server", "a recipe for ap
 const ROUNDING: f32 = 1e-3;
 
 impl Models {
-    /// Copies a model from a folder, when it is one that runs here and, where its hash is given, the one that is wanted. Blocks:
-    /// runs off the async threads.
+    /// Copies a model from a folder, when it runs here and, where a hash is given, its weights have it. Decides its prefixes.
+    /// Blocks: runs off the async threads.
     ///
     /// # Errors
     /// [`ModelError`]; nothing is left of what was not added.
@@ -36,7 +37,7 @@ impl Models {
         &self,
         name: &ModelName,
         source: &Path,
-        sha256: Option<&str>,
+        options: &AddOptions,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<TriedModel, ModelError> {
         self.check_free(name)?;
@@ -49,8 +50,10 @@ impl Models {
                 records.push(copied(source, draft.path(), file, progress)?);
             }
         }
-        check_weights(&records, sha256)?;
+        check_weights(&records, options.sha256.as_deref())?;
         record::write(draft.path(), &records)?;
+        let of_source = source.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        prefixes::store(draft.path(), &[name.as_str(), &*of_source], options)?;
         let tried = tried(draft.path())?;
         draft.finish()?;
         Ok(tried)
@@ -65,7 +68,7 @@ impl Models {
         &self,
         model: &FetchedModel,
         guard: &Guard,
-        sha256: Option<&str>,
+        options: &AddOptions,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<TriedModel, ModelError> {
         let name =
@@ -78,9 +81,10 @@ impl Models {
         transformer::check_config(draft.path())?;
         let fetched = model.fetch_into(draft.path(), guard, progress).await;
         let records = fetched.map_err(|reason| not_fetched(reason.to_string()))?;
-        check_weights(&records, sha256)?;
+        check_weights(&records, options.sha256.as_deref())?;
         record::write(draft.path(), &records)?;
-        // A model's weights are read, and the model computes.
+        prefixes::store(draft.path(), &[name.as_str()], options)?;
+        // Blocks: the weights are read, and the model computes.
         let tried = tokio::task::spawn_blocking(move || tried(draft.path()).map(|tried| (tried, draft)));
         let (tried, draft) = tried.await.map_err(io::Error::other)??;
         draft.finish()?;
@@ -150,7 +154,7 @@ fn copied(
 fn tried(folder: &Path) -> Result<TriedModel, ModelError> {
     let model = Transformer::open(folder)?;
     let texts = TRIED.map(str::to_owned);
-    let vectors = model.embed_here(&texts)?;
+    let vectors = model.embed_here(TextKind::Passage, &texts)?;
     if vectors.iter().any(|vector| vector.len() != model.dimensions()) {
         return Err(wrong("its vectors are not as long as its configuration says"));
     }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use cairn_embed::{self as embed, Embedder};
+use cairn_embed::{self as embed, Embedder, TextKind};
 use cairn_index::embedded::{EmbeddedEngine, Index};
 use cairn_index::{Batch, Engine as _};
 use cairn_proto::document::v1::{Document, DocumentRef, Format};
@@ -29,7 +29,7 @@ impl Embedder for Counting {
         2
     }
 
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
+    async fn embed(&self, _: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
         self.0.fetch_add(texts.len(), Ordering::Relaxed);
         Ok(texts.iter().map(|text| vec![text.len() as f32, 7.0]).collect())
     }
