@@ -53,7 +53,7 @@ use self::indexing::turns::{self, Turns};
 use self::owners::Owner;
 use self::questions::Questions;
 pub use self::search::tuning::WORD_WEIGHT;
-use self::search::{KnownNames, Searcher};
+use self::search::{ContainerNamesCache, Searcher};
 pub use self::search::{Preferences, rerank};
 
 /// The tables of this service, for whoever asks how they stand in a database.
@@ -154,7 +154,7 @@ impl Service {
             Arc::new(generations.clone()),
             clock(),
         );
-        let names = KnownNames::new(config.names_bytes);
+        let names = ContainerNamesCache::new(config.names_bytes);
         let stores = (generations.clone(), browser.clone());
         let searcher = Searcher::new(stores, (content, ingest), clock(), ranking, (model, names));
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());

@@ -37,7 +37,7 @@ use prost::Message as _;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::asked::{Asked, Asking};
+pub(crate) use self::asked::{LoggedRequest, PendingQuestion};
 pub(crate) use self::groups::Group;
 use self::writer::{Entry, Writer};
 use crate::error::Error;
@@ -168,11 +168,11 @@ impl Questions {
         &self,
         identity: &Identity,
         call: &Call,
-        asked: impl FnOnce() -> Asked,
-    ) -> Option<Asking> {
+        asked: impl FnOnce() -> LoggedRequest,
+    ) -> Option<PendingQuestion> {
         let days = identity.question_log_days?;
         let workspace = identity.workspace?;
-        Some(Asking::new(workspace, days, identity, call, asked(), self.clock.now()))
+        Some(PendingQuestion::new(workspace, days, identity, call, asked(), self.clock.now()))
     }
 
     /// Takes an answered question into the queue, if there is room.

@@ -28,7 +28,7 @@ const MOST_NOTES: usize = 50;
 
 /// What somebody asked.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum LoggedRequest {
     /// Of everything.
     Search(Box<SearchContextRequest>),
     /// Of one connected source.
@@ -37,22 +37,22 @@ pub(crate) enum Asked {
 
 /// A question that is being answered.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct PendingQuestion {
     workspace: WorkspaceId,
     days: u32,
     person: Option<UserId>,
     asker: Asker,
-    asked: Asked,
+    asked: LoggedRequest,
     began_at: Timestamp,
 }
 
-impl Asking {
+impl PendingQuestion {
     pub(super) fn new(
         workspace: WorkspaceId,
         days: u32,
         identity: &Identity,
         call: &Call,
-        asked: Asked,
+        asked: LoggedRequest,
         began_at: Timestamp,
     ) -> Self {
         let principal = &identity.principal;
@@ -123,9 +123,9 @@ fn passage(result: &proto::Result) -> ReturnedPassage {
 }
 
 /// The operation, the query, and what is kept of the rest, which holds the query no second time.
-fn split(asked: Asked) -> (Operation, String, AskedMessage, bool) {
+fn split(asked: LoggedRequest) -> (Operation, String, AskedMessage, bool) {
     match asked {
-        Asked::Search(request) => {
+        LoggedRequest::Search(request) => {
             let mut request = *request;
             let query = std::mem::take(&mut request.query);
             // What an answer waited for is over.
@@ -136,7 +136,7 @@ fn split(asked: Asked) -> (Operation, String, AskedMessage, bool) {
             }
             (Operation::SearchContext, query, AskedMessage::Search(request), is_long)
         }
-        Asked::SourceQuery(mut request) => {
+        LoggedRequest::SourceQuery(mut request) => {
             let query = std::mem::take(&mut request.query);
             (Operation::QuerySource, query, AskedMessage::SourceQuery(request), false)
         }

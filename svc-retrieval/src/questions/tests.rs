@@ -66,7 +66,7 @@ impl Bench {
     /// Asks, and is answered with passages of these scores a millisecond later.
     fn ask(&self, identity: &Identity, request: SearchContextRequest, scores: &[f64]) {
         let call = Call::within(Duration::from_secs(9)).with_client("agent/1.0");
-        let asking = self.questions.begin(identity, &call, || Asked::Search(Box::new(request)));
+        let asking = self.questions.begin(identity, &call, || LoggedRequest::Search(Box::new(request)));
         self.clock.advance(Duration::from_millis(1));
         if let Some(asking) = asking {
             let results: Vec<_> = scores.iter().map(|score| result(*score)).collect();

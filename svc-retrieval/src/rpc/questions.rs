@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::Service;
 use crate::questions::{Group, Question, Wanted};
-use crate::search::KnownDocument;
+use crate::search::DocumentDetails;
 
 #[tonic::async_trait]
 impl QuestionService for Service {
@@ -52,7 +52,7 @@ impl QuestionService for Service {
             .passages
             .iter()
             .filter_map(|passage| Some((passage.kind(), Uuid::try_parse(&passage.document_id).ok()?)));
-        let known = self.searcher().known_documents(&call, documents).await?;
+        let known = self.searcher().document_details(&call, documents).await?;
         for passage in &mut details.passages {
             name(passage, &known);
         }
@@ -93,7 +93,7 @@ impl QuestionService for Service {
 }
 
 /// What the document is called now, where it lives and the reader may see it.
-fn name(passage: &mut proto::ReturnedPassage, known: &HashMap<Uuid, KnownDocument>) {
+fn name(passage: &mut proto::ReturnedPassage, known: &HashMap<Uuid, DocumentDetails>) {
     let document = Uuid::try_parse(&passage.document_id).ok().and_then(|id| known.get(&id));
     let Some(document) = document else { return };
     passage.title = Some(document.title.clone());

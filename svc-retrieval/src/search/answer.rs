@@ -8,9 +8,9 @@ use cairn_proto::retrieval::v1::{self as proto, CoverageNote, Location, SearchCo
 use uuid::Uuid;
 
 use super::citation;
+use super::excerpt::Excerpt;
 use super::page::Passage;
 use super::request::Mode;
-use super::shown::Shown;
 use super::tuning::MOST_COPIES_NAMED;
 
 pub(super) fn response(
@@ -27,10 +27,10 @@ pub(super) fn response(
 }
 
 /// One result of a page as far as it is shown; `trace` where the caller asked how its score came about.
-pub(super) fn result(passage: &Passage<'_>, shown: Shown, trace: Option<Trace>) -> proto::Result {
+pub(super) fn result(passage: &Passage<'_>, shown: Excerpt, trace: Option<Trace>) -> proto::Result {
     let (best, document) = (passage.best, &passage.best.document);
     let heading_path = passage.heading_path();
-    let Shown { content, table_header, start_line, end_line, highlights } = shown;
+    let Excerpt { content, table_header, start_line, end_line, highlights } = shown;
     let location = Location {
         start_line,
         end_line,

@@ -17,9 +17,9 @@ use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::LiveDocument;
 use uuid::Uuid;
 
+use super::past::PastSearch;
 use super::rank::{self, QueryVectors, Ranking};
 use super::request::SearchRequest;
-use super::then::Then;
 use super::tuning::{MOST_LIVE_BYTES, MOST_PAST_FILES, PASSAGES_OF_A_LIVE_TEXT};
 use crate::error::Error;
 use crate::generations::Generation;
@@ -61,7 +61,7 @@ impl Fetched {
         generation: &Generation,
         workspace: WorkspaceId,
         call: &Call,
-        then: &Then,
+        then: &PastSearch,
     ) -> Result<(Self, usize), Error> {
         let past = then.workspace.clone();
         // Of some thousands of files each path is put together: off the async threads.

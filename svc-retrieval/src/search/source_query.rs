@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::Searcher;
 use super::plan::{Plan, Source};
-use super::providers::Asking;
+use super::providers::SearchContext;
 use super::request::SearchRequest;
 use crate::error::Error;
 use crate::generations::Generation;
@@ -92,12 +92,12 @@ impl Searcher {
         let connected = self.connected_source(&generation, call, source).await?;
         let known = connected.source.as_ref().and_then(Source::read);
         let plan = Plan::of_one(known.ok_or(Error::Answer("a source is of no mode that is known"))?);
-        let asking = Asking { generation: &generation, workspace, call, began };
+        let context = SearchContext { generation: &generation, workspace, call, began };
         let ranked = self.retained(&generation, identity, call, (&search, None), &plan).await?;
-        let matches = self.matches(asking, &search, &plan).await?.best();
-        let consulted = self.asked(asking, &search, &plan.live, matches).await;
+        let matches = self.matches(context, &search, &plan).await?.best();
+        let consulted = self.asked(context, &search, &plan.live, matches).await;
         let spent = consulted.operations.get(&source.to_string()).copied();
-        let answered = self.answered(asking, (&search, None), ranked, consulted).await?;
+        let answered = self.answered(context, (&search, None), ranked, consulted).await?;
         let remaining = connected.budget.map_or(0, |budget| budget.remaining);
         Ok(QuerySourceResponse {
             results: answered.results,
