@@ -39,13 +39,13 @@ pub(super) struct Member {
 /// The folder of one memory, made when somebody looks into it.
 #[derive(Debug, Default)]
 pub(super) struct MemoryFolder {
-    held: OnceLock<Held>,
+    held: OnceLock<MemoryContents>,
     guide: OnceLock<Bytes>,
 }
 
 /// What a memory holds.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct MemoryContents {
     /// In byte order of the names, the README among them.
     pub(super) children: Vec<Node>,
     pub(super) members: Vec<Member>,
@@ -71,8 +71,8 @@ pub(super) fn place_of(base: &Base, memory: Node) -> Option<usize> {
 
 impl MemoryFolder {
     /// What it holds.
-    pub(super) fn held(&self, base: &Base, lens: &Lens, place: usize) -> &Held {
-        self.held.get_or_init(|| Held::new(base, lens, place).unwrap_or_default())
+    pub(super) fn held(&self, base: &Base, lens: &Lens, place: usize) -> &MemoryContents {
+        self.held.get_or_init(|| MemoryContents::new(base, lens, place).unwrap_or_default())
     }
 
     /// Its README.
@@ -83,7 +83,7 @@ impl MemoryFolder {
     }
 }
 
-impl Held {
+impl MemoryContents {
     fn new(base: &Base, lens: &Lens, place: usize) -> Option<Self> {
         let folder = *base.children(Fixed::Memories.node()).get(place)?;
         let mut held = Self { children: base.children(folder).to_vec(), members: Vec::new() };

@@ -96,7 +96,7 @@ const fn kind(is_folder: bool) -> Kind {
     if is_folder { Kind::Folder } else { Kind::File }
 }
 
-/// Sifts what has a key.
+/// The text filter of `grep`, by the signatures of cached bodies.
 struct Filtered<'a> {
     view: &'a View,
     text_filter: TrigramFilter,
@@ -104,6 +104,6 @@ struct Filtered<'a> {
 
 impl TextFilter for Filtered<'_> {
     fn lets_through(&self, file: Node) -> bool {
-        self.view.held(file).is_none_or(|held| self.text_filter.lets_through(&held.key))
+        self.view.held(file).is_none_or(|held| self.text_filter.may_contain(&held.key))
     }
 }

@@ -13,11 +13,11 @@ use uuid::Uuid;
 
 use super::base::{Base, Fixed, Item, Slot};
 use super::lens::Lens;
-use super::memories::{Held as HeldByMemory, Member, MemoryFolder, member_of, place_of};
+use super::memories::{Member, MemoryContents, MemoryFolder, member_of, place_of};
 use super::past::Past;
 use super::rows::{Outside, Text, What};
 use crate::Indexed;
-use crate::bodies::{Held, Key};
+use crate::bodies::{BodyRef, Key};
 
 /// A tree as one caller sees it. It never changes.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ enum Source {
     /// In memory.
     Here(Bytes),
     /// With content.
-    There(Held),
+    There(BodyRef),
     /// The node is no file.
     Nowhere,
 }
@@ -91,7 +91,7 @@ impl View {
         self.lens.memory(&self.base, place)
     }
 
-    fn held_by(&self, place: usize) -> Option<&HeldByMemory> {
+    fn held_by(&self, place: usize) -> Option<&MemoryContents> {
         Some(self.memory_folder(place)?.held(&self.base, &self.lens, place))
     }
 
@@ -166,7 +166,7 @@ impl View {
     fn source(&self, node: Node) -> Source {
         let shown = self.shown(node);
         let Some(slot) = self.base.slot(shown) else { return Source::Nowhere };
-        let there = |key, size, kind| Source::There(Held { key, size, kind, id: slot.id });
+        let there = |key, size, kind| Source::There(BodyRef { key, size, kind, id: slot.id });
         match &slot.item {
             Item::Fixed(Fixed::Readme) => Source::Here(self.lens.readme(&self.base)),
             Item::Fixed(Fixed::SourcesReadme) => Source::Here(self.lens.sources_readme(&self.base)),
@@ -200,7 +200,7 @@ impl View {
     }
 
     /// What content holds of a file; none of what is in memory.
-    pub(super) fn held(&self, node: Node) -> Option<Held> {
+    pub(super) fn held(&self, node: Node) -> Option<BodyRef> {
         match self.source(node) {
             Source::There(held) => Some(held),
             Source::Here(_) | Source::Nowhere => None,
@@ -272,7 +272,7 @@ impl View {
     }
 
     /// A file that the caller sees, with the hash of its content, and how that is read.
-    pub(crate) fn file_then(&self, id: Uuid) -> Option<(ConfirmedDocument, Held)> {
+    pub(crate) fn file_then(&self, id: Uuid) -> Option<(ConfirmedDocument, BodyRef)> {
         let (node, _) = self.lens.file(&self.base, id)?;
         let held = self.held(node)?;
         let content_hash = format!("blake3:{}", blake3::Hash::from_bytes(held.key.0).to_hex());
