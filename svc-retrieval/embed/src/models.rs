@@ -1,4 +1,4 @@
-//! The folder of models that were added: each in a folder of its own, whole and tried before it gets its name.
+//! The folder of added models: each in a folder of its own, which is complete and tested before it gets its name.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use super::{Error, Prefixes};
 #[cfg(feature = "transformer")]
 mod add;
 
-/// A name of a model: that of its owner and its own, as hubs have it, or one of its own alone.
+/// The name of a model: `owner/model`, as on hubs, or `model` alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName(String);
 
 impl ModelName {
-    /// The name, when it is one and no path of this machine. A folder's way to write one is understood, too.
+    /// Parses a name; `None` for a path. Accepts the folder form `owner--model`, too.
     pub fn parse(text: &str) -> Option<Self> {
         let name = text.replacen(OWNER_IN_FOLDER, "/", 1);
         let is_name = match name.split_once('/') {
@@ -36,7 +36,7 @@ impl ModelName {
     }
 }
 
-/// What stands in the name of a folder for the slash of a model's name.
+/// Replaces the slash of a model's name in the name of its folder.
 const OWNER_IN_FOLDER: &str = "--";
 
 fn is_part(part: &str) -> bool {
@@ -44,14 +44,14 @@ fn is_part(part: &str) -> bool {
     !part.is_empty() && !part.starts_with('.') && part.bytes().all(plain)
 }
 
-/// A model that is there.
+/// An added model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddedModel {
     /// Its name.
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// Of its weights.
+    /// The size of its weights.
     pub bytes: u64,
     /// The length of its vectors, where its configuration can be read.
     pub dimensions: Option<u64>,
@@ -70,23 +70,23 @@ pub struct AddOptions {
     pub passage_prefix: Option<String>,
 }
 
-/// What a model did when it was tried.
+/// The outcome of testing a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TriedModel {
     /// The length of its vectors.
     pub dimensions: usize,
-    /// Tokens that it reads at once; a longer text is read in parts.
+    /// The window length in tokens; a longer text is read in several windows.
     pub window: usize,
 }
 
-/// How far a file is.
+/// Progress of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     /// The file.
     pub file: &'a str,
-    /// Bytes that are there.
+    /// Bytes so far.
     pub bytes: u64,
-    /// Bytes that there will be, where that is known.
+    /// Bytes in total, where known.
     pub whole: Option<u64>,
 }
 
@@ -157,17 +157,17 @@ pub struct Models {
 }
 
 impl Models {
-    /// The models in that folder, which need not be there.
+    /// The models in that folder, which need not exist.
     pub const fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// The folder that a model of that name has, there or not.
+    /// The folder for a model of that name, whether it exists or not.
     pub fn folder_of(&self, name: &ModelName) -> PathBuf {
         self.folder.join(name.as_str().replacen('/', OWNER_IN_FOLDER, 1))
     }
 
-    /// The folder of the model of that name, when it is there.
+    /// The folder of the model of that name, if it exists.
     pub fn find(&self, name: &ModelName) -> Option<PathBuf> {
         Some(self.folder_of(name)).filter(|folder| folder.is_dir())
     }
@@ -185,7 +185,7 @@ impl Models {
         let mut found = Vec::new();
         for entry in entries {
             let entry = entry?;
-            // Not a folder that is being filled: a name begins with no dot.
+            // Skips staging folders: a name does not begin with a dot.
             let name = ModelName::parse(&entry.file_name().to_string_lossy());
             if let Some(name) = name.filter(|_| entry.path().is_dir()) {
                 found.push(described(name, entry.path()));
@@ -229,7 +229,7 @@ mod left_out {
 
     use super::{AddOptions, Error, ModelError, ModelName, Models, Path, Progress, TriedModel};
     use crate::FetchedModel;
-    use crate::embedders::LEFT_OUT;
+    use crate::embedders::NO_TRANSFORMER_FEATURE;
 
     impl Models {
         /// Refused.
@@ -270,7 +270,7 @@ mod left_out {
     }
 
     fn left_out() -> ModelError {
-        Error::Model { reason: LEFT_OUT.to_owned() }.into()
+        Error::Model { reason: NO_TRANSFORMER_FEATURE.to_owned() }.into()
     }
 }
 

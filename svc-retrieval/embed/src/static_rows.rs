@@ -86,7 +86,7 @@ impl StaticRows {
     }
 
     /// Whether a row is not zero, as those of stop words are.
-    pub(super) fn is_telling(&self, row: u16) -> bool {
+    pub(super) fn is_informative(&self, row: u16) -> bool {
         self.scale(row) > 0.0 && self.codes(row).iter().any(|code| *code != 0)
     }
 

@@ -28,7 +28,7 @@ use super::prefixes::PROMPTS_FILE;
 use super::vector::normalise;
 use super::{Embedder, Error, Prefixes, TextKind};
 
-/// Texts of so many bytes together are a question; a batch of passages has more.
+/// Up to this total size texts go to the pool of questions; batches of passages are larger.
 const QUESTION_BYTES: usize = 2 * 1024;
 
 pub(super) const CONFIG_FILE: &str = "config.json";
@@ -125,13 +125,13 @@ impl Transformer {
         self.model.embed(kind, texts)
     }
 
-    /// Tokens that it reads at once; a longer text is read in several windows.
+    /// The window length in tokens; a longer text is read in several windows.
     pub(super) fn window(&self) -> usize {
         self.model.windows.length()
     }
 }
 
-/// Whether the `config.json` of a folder is one of a model that can run here: told before the weights are fetched or copied.
+/// Checks that the `config.json` of a folder is one of a supported model, before the weights are downloaded or copied.
 ///
 /// # Errors
 /// [`Error::Model`], when not.
@@ -140,7 +140,7 @@ pub(super) fn check_config(folder: &Path) -> Result<(), Error> {
 }
 
 fn supported(config: &[u8]) -> Result<Config, Error> {
-    // A model of another family lacks what is read of this one: its family says more than what it lacks.
+    // Checked first: the name of another family is a better message than a missing field.
     let family: FamilyConfig = parsed(config, CONFIG_FILE)?;
     if let Some(family) = family.model_type.filter(|family| family != "bert") {
         return Err(unusable(format!("config.json is of the family {family}, another family than bert")));
@@ -152,11 +152,11 @@ fn supported(config: &[u8]) -> Result<Config, Error> {
     Ok(config)
 }
 
-/// The threads that compute, made once for a model. A thread that allocates keeps memory for itself: on whichever thread
-/// of the runtime is free, a model would come to hold a share for each of them.
+/// The worker threads of a model. Dedicated threads bound memory: the allocator caches memory for each thread that runs a model,
+/// so the shared blocking pool would hold a share for each of its threads.
 struct Workers {
     passages: Pool,
-    /// A question does not wait for the passages that are going through.
+    /// Questions do not queue behind batches of passages.
     questions: Pool,
 }
 
@@ -171,7 +171,7 @@ impl Workers {
     }
 }
 
-/// Threads that compute one batch after another, each with all of them: what a model takes in memory is not taken twice.
+/// A pool that runs one batch at a time on all of its threads, so that activations are in memory once.
 struct Pool {
     threads: ThreadPool,
     turn: Arc<Semaphore>,
@@ -182,7 +182,7 @@ impl Pool {
         let threads = ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(move |thread| format!("embed-{name}-{thread}"))
-            // Without one a panic would end the process; so it ends the call, which misses its answer.
+            // Without a handler a panic would abort the process; with it, the call fails.
             .panic_handler(|_| ())
             .build()
             .map_err(unusable)?;
@@ -190,8 +190,7 @@ impl Pool {
     }
 }
 
-/// The file's own limits are those of somebody's training or demonstration: texts are cut into windows here, and padded
-/// where they go through the model together.
+/// Truncation and padding of the file are switched off: texts are cut into windows here, and padded per batch.
 fn tokenizer(text: &[u8]) -> Result<Tokenizer, Error> {
     let mut tokenizer = Tokenizer::from_bytes(text).map_err(unusable)?;
     tokenizer.with_padding(None).with_truncation(None).map_err(unusable)?;
@@ -239,7 +238,7 @@ fn unusable(reason: impl ToString) -> Error {
 impl Model {
     fn embed(&self, kind: TextKind, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
         let mut windows = self.windows.cut(kind, texts)?;
-        // Windows of like length go together, so that little is padded.
+        // Sorted by length, to minimize padding.
         windows.sort_by_key(|window| window.tokens.len());
         let mut sums: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
         let mut rest = windows.as_slice();

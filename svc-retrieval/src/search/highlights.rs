@@ -9,7 +9,7 @@ mod sentences;
 
 use std::cell::OnceCell;
 
-use cairn_embed::{Asked, StaticRows, distinct};
+use cairn_embed::{QueryRows, StaticRows, distinct};
 use cairn_index::AskedWords;
 use cairn_index::words::Finder;
 use cairn_proto::retrieval::v1::Location;
@@ -31,7 +31,7 @@ pub(super) struct Marking<'a> {
 
 /// The pieces of a question.
 struct Pieces {
-    asked: Asked,
+    asked: QueryRows,
     /// How much each tells.
     weights: Vec<f32>,
 }
@@ -40,7 +40,7 @@ impl Pieces {
     fn of(rows: &StaticRows, question: &str) -> Self {
         let pieces = distinct(rows.pieces(question));
         let weights = pieces.iter().map(|piece| rows.weight(*piece)).collect();
-        Self { asked: rows.asked(&pieces), weights }
+        Self { asked: rows.query_rows(&pieces), weights }
     }
 }
 

@@ -141,7 +141,7 @@ impl<'a> Question<'a> {
         let asked: Vec<(u16, f32)> = weighed.rarest();
         let question: Vec<u16> = asked.iter().map(|(piece, _)| *piece).collect();
         let weights: Vec<f32> = asked.iter().map(|(_, weight)| *weight).collect();
-        let affinity = self.rows.affinity(&self.rows.asked(&question), all.pieces());
+        let affinity = self.rows.affinity(&self.rows.query_rows(&question), all.pieces());
         let near =
             |(id, pieces): &(ChunkId, Cow<'_, [u16]>)| (*id, nearness(pieces, &all, &affinity, &weights));
         of_chunks.iter().map(near).collect()
