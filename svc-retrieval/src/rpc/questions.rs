@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
 use crate::Service;
-use crate::questions::{Group, Question, Wanted};
+use crate::questions::{Group, Question, QuestionFilter};
 use crate::search::DocumentDetails;
 
 #[tonic::async_trait]
@@ -23,7 +23,7 @@ impl QuestionService for Service {
     ) -> Result<Response<proto::ListQuestionsResponse>, Status> {
         let identity = self.verifier().authenticate(request.metadata()).await?;
         let asked = request.into_inner();
-        let wanted = Wanted {
+        let wanted = QuestionFilter {
             principal: asked.principal_id,
             is_unanswered: asked.unanswered,
             since: asked.since.as_ref().map(Timestamp::from_proto),

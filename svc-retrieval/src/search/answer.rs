@@ -1,4 +1,4 @@
-//! The shapes that leave: results with citations, and notes on what an answer does not cover.
+//! The messages of an answer: results with citations, and coverage notes.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::wording::{self, Unit};
@@ -26,7 +26,7 @@ pub(super) fn response(
     SearchContextResponse { results, coverage, mode: mode.into() }
 }
 
-/// One result of a page as far as it is shown; `trace` where the caller asked how its score came about.
+/// One result of a page; `trace` where the caller requested an explanation.
 pub(super) fn result(passage: &Passage<'_>, shown: Excerpt, trace: Option<Trace>) -> proto::Result {
     let (best, document) = (passage.best, &passage.best.document);
     let heading_path = passage.heading_path();
@@ -34,7 +34,7 @@ pub(super) fn result(passage: &Passage<'_>, shown: Excerpt, trace: Option<Trace>
     let location = Location {
         start_line,
         end_line,
-        // A reader is led to what answers.
+        // The citation points to the first highlight.
         heading_path: highlights
             .first()
             .map_or_else(|| heading_path.clone(), |first| first.heading_path.clone()),
@@ -68,7 +68,7 @@ fn source_of(document: &ConfirmedDocument) -> Option<proto::Source> {
     })
 }
 
-/// What a page leaves out.
+/// Notes on what a page leaves out.
 pub(super) fn left_out(over_budget: usize, outdated: usize) -> Vec<CoverageNote> {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let mut notes = Vec::new();
