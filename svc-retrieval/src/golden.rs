@@ -22,16 +22,16 @@ use crate::error::Error;
 use crate::search::{SearchRequest, unsupported_moment};
 use crate::store;
 
-/// Golden questions of a workspace: all of them are asked at once, twice for an edit.
+/// Golden questions of a workspace at most: all of them are run at once, twice for an edit.
 pub(crate) const MAX_QUESTIONS: usize = 50;
-/// What is read at once: two who pin at the same moment may make one more than there may be.
+/// The limit of a read: concurrent pins may exceed the maximum slightly.
 const MAX_READ: i64 = 60;
 /// Bytes of a passage: a result has at most half of that.
 const MOST_QUOTE: usize = 8 * 1024;
 /// Bytes of a hash as documents have it.
 const MOST_HASH: usize = 100;
 
-/// Who pinned a question, as it was then.
+/// Who pinned a question, as of that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Author {
     pub(crate) kind: String,
@@ -39,7 +39,7 @@ pub(crate) struct Author {
     pub(crate) name: String,
 }
 
-/// What must be found.
+/// The expected document or passage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) kind: Kind,
@@ -76,7 +76,7 @@ impl TryFrom<CreateGoldenQuestionRequest> for NewQuestion {
     /// Checks a request; all violations at once.
     fn try_from(request: CreateGoldenQuestionRequest) -> Result<Self, Error> {
         let kind = request.kind();
-        // Nobody waits for a write, and no provider is asked.
+        // No waiting for writes, and no calls of providers.
         let search = SearchContextRequest {
             mode: Mode::Fast.into(),
             explain: false,
@@ -122,7 +122,7 @@ impl TryFrom<CreateGoldenQuestionRequest> for NewQuestion {
     }
 }
 
-/// Keeps golden questions; cheap to clone.
+/// The golden questions; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Golden {
     db: Db,

@@ -18,10 +18,10 @@ use super::request::SearchRequest;
 use crate::error::Error;
 use crate::generations::Generation;
 
-/// Results when the caller does not say how many.
+/// The default limit.
 const DEFAULT_LIMIT: u32 = 5;
 
-/// A checked question to one source.
+/// A checked query of one source.
 #[derive(Debug)]
 pub(crate) struct SourceQuery {
     source: Uuid,
@@ -60,7 +60,7 @@ impl TryFrom<QuerySourceRequest> for SourceQuery {
     }
 }
 
-/// Refuses callers of some folders: nothing of a source stands in one.
+/// Refuses folder-scoped callers: documents of a source are in no folder.
 ///
 /// # Errors
 /// OUT_OF_SCOPE.

@@ -11,7 +11,7 @@ use crate::Indexed;
 use crate::bodies::Reader;
 use crate::trigrams::TrigramFilter;
 
-/// A view, and who reads the bodies for one script.
+/// A view with the reader of bodies for one script.
 #[derive(Debug)]
 pub(crate) struct Mounted {
     view: Arc<View>,
@@ -27,12 +27,12 @@ impl Mounted {
         Self { view, reader, indexed, link_base }
     }
 
-    /// What the script sees.
+    /// The view.
     pub(crate) const fn view(&self) -> &Arc<View> {
         &self.view
     }
 
-    /// Who reads the bodies.
+    /// The reader of bodies.
     pub(crate) const fn reader(&self) -> &Reader {
         &self.reader
     }

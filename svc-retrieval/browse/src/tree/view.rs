@@ -19,30 +19,30 @@ use super::rows::{Outside, Text, What};
 use crate::Indexed;
 use crate::bodies::{BodyRef, Key};
 
-/// A tree as one caller sees it. It never changes.
+/// A tree as one caller sees it. Immutable.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(super) workspace: WorkspaceId,
     pub(super) base: Arc<Base>,
     pub(super) lens: Arc<Lens>,
-    /// Of a tree as it was.
+    /// Set for a past tree.
     pub(super) past: Option<Past>,
 }
 
-/// What a record's file is made of.
+/// The parts of a record's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) front: Text,
-    /// Without the fields that name other things.
+    /// Without the fields that refer to other items.
     pub(super) is_bare: bool,
     pub(super) body: Option<Text>,
 }
 
-/// Stands between the fields of a record and its body.
+/// The separator between the fields of a record and its body.
 pub(super) const BEFORE_BODY: &[u8] = b"\n";
 
 impl Page {
-    /// The same for the same parts, and so for the same text.
+    /// A key that is equal for equal parts, and so for equal texts.
     pub(super) fn key(&self) -> Key {
         match &self.body {
             None => Key(self.front.hash),
@@ -65,7 +65,7 @@ impl Page {
 enum Source {
     /// In memory.
     Here(Bytes),
-    /// With content.
+    /// At its owner.
     There(BodyRef),
     /// The node is no file.
     Nowhere,
@@ -77,7 +77,7 @@ impl View {
         self.past.as_ref()
     }
 
-    /// The node that a member of a memory shows; any other is itself.
+    /// The target of a member of a memory; any other node itself.
     fn shown(&self, node: Node) -> Node {
         self.member(node).map_or(node, |member| member.target)
     }
@@ -190,7 +190,7 @@ impl View {
             },
             Item::Entity(What::Document(document)) => match document.text {
                 Some(text) => there(Key(text.hash), text.size, document.kind.into()),
-                // Its provider keeps the text.
+                // The text is at its provider only.
                 None => Source::Here(Bytes::new()),
             },
             Item::Entity(What::Folder | What::Database { .. } | What::Memory(_) | What::SourceFolder(_))
@@ -199,7 +199,7 @@ impl View {
         }
     }
 
-    /// What content holds of a file; none of what is in memory.
+    /// The reference to a file's body at its owner; `None` for texts that are in memory.
     pub(super) fn held(&self, node: Node) -> Option<BodyRef> {
         match self.source(node) {
             Source::There(held) => Some(held),
@@ -305,7 +305,7 @@ impl View {
         })
     }
 
-    /// What `stat` tells beyond kind, size and time. `indexed` is how far the index has followed the feed; `link_base`
+    /// The output of `stat` beyond kind, size and time. `indexed` is the position of the index in the feed; `link_base`
     /// stands before the path of the link.
     pub(super) fn details(
         &self,
@@ -335,7 +335,7 @@ impl View {
         details
     }
 
-    /// Where the console shows it, and the label under which it is cited.
+    /// Its page in the console, and the label of its citation.
     fn link(&self, slot: &Slot) -> Option<(String, String)> {
         let id = slot.id;
         let link = match &slot.item {

@@ -1,4 +1,4 @@
-//! What of a document stands in the index, and which words of the question stand in the document.
+//! Checks that the document is indexed, and which words of the question are in it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const MOST_PASSAGES: u32 = 2_000;
 const LANGUAGE_BYTES: usize = 1_024;
 /// Excluded and demanded texts that are looked up; each is a list of its own.
 const MOST_LOOKED_UP: usize = 64;
-/// Words that are named in a sentence.
+/// Words that a message lists at most.
 const MOST_NAMED: usize = 12;
 
 impl Searcher {
@@ -68,7 +68,7 @@ fn message_of(held: &StoredDocument) -> String {
     }
 }
 
-/// The passages of a document, as far as they are read.
+/// The passages of a document, up to the limit.
 #[derive(Debug)]
 pub(super) struct Passages {
     chunks: Vec<StoredChunk>,
