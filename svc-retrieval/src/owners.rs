@@ -111,7 +111,10 @@ impl Owner {
     }
 
     /// The owner's answer, for requests that need it. Its refusals are returned to the caller.
-    pub(crate) async fn told<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    pub(crate) async fn require<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         match &self.breaker {
             Some(breaker) if breaker.lets_through() => self.attempt(breaker, PATIENCE, answer).await,
             Some(_) => Err(unanswered()),

@@ -80,7 +80,7 @@ pub enum Error {
 impl Error {
     /// The message for callers, without internals.
     #[must_use]
-    pub fn told(&self) -> &'static str {
+    pub fn public_message(&self) -> &'static str {
         match self {
             Self::Model { .. } => "the embedding model cannot be used",
             Self::Unavailable { .. } => "the embedder does not answer",

@@ -98,3 +98,52 @@ impl QueryEmbedder {
 }
 
 cairn_chassis::debug_fields!(QueryEmbedder { embedder, limit });
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+    use cairn_chassis::clock::SystemClock;
+
+    use super::*;
+
+    /// Gives each kind another vector, and counts its calls.
+    #[derive(Debug, Default)]
+    struct ByKind(AtomicUsize);
+
+    #[async_trait]
+    impl Embedder for ByKind {
+        fn name(&self) -> &'static str {
+            "by-kind"
+        }
+
+        fn dimensions(&self) -> usize {
+            1
+        }
+
+        async fn embed(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let value = if kind == TextKind::Query { 1.0 } else { -1.0 };
+            Ok(texts.iter().map(|_| vec![value]).collect())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_text_is_cached_apart_for_each_kind() {
+        let embedder = Arc::new(ByKind::default());
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let shared = Arc::clone(&embedder) as Arc<dyn Embedder>;
+        let queries = QueryEmbedder::new(shared, DEFAULT_QUERY_LIMIT, &clock);
+        for (kind, expected, is_cached, calls) in [
+            (TextKind::Query, 1.0, false, 1),
+            (TextKind::Passage, -1.0, false, 2),
+            (TextKind::Query, 1.0, true, 2),
+            (TextKind::Passage, -1.0, true, 2),
+        ] {
+            let embedded = queries.embed(kind, &["heron", "heron"]).await.unwrap();
+            assert_eq!(embedded.vectors, [[expected], [expected]]);
+            assert_eq!((embedded.is_cached, embedder.0.load(Ordering::Relaxed)), (is_cached, calls));
+        }
+    }
+}

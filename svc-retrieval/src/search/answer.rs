@@ -140,7 +140,7 @@ pub(super) fn words_only(error: &embed::Error) -> CoverageNote {
         | embed::Error::Paused
         | embed::Error::TooSlow { .. } => "provider_unavailable",
     };
-    note(code, format!("ranked by words only, not by meaning: {}", error.told()), None)
+    note(code, format!("ranked by words only, not by meaning: {}", error.public_message()), None)
 }
 
 pub(super) fn not_embedded(count: u64) -> CoverageNote {

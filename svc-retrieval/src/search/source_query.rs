@@ -116,7 +116,7 @@ impl Searcher {
         let mut sources = SourceServiceClient::new(self.ingest.clone());
         let asked = call.request(GetSourceRequest { source_id: source.to_string() });
         let found =
-            owner.told(async move { Ok(sources.get_source(asked).await?.into_inner().source) }).await?;
+            owner.require(async move { Ok(sources.get_source(asked).await?.into_inner().source) }).await?;
         found.ok_or(Error::Answer("a source that is there is none"))
     }
 }
