@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use cairn_chassis::outbound::Guard;
-use cairn_embed::{AddedModel, FetchedModel, ModelName, Models, Progress, TriedModel};
+use cairn_embed::{AddedModel, FetchedModel, ModelName, Models, Prefixes, Progress, TriedModel};
 use indicatif::{ProgressBar, ProgressStyle};
 use reqwest::Method;
 use reqwest::header::ACCEPT;
@@ -46,6 +46,8 @@ fn list(options: &ListModelsOptions) -> anyhow::Result<()> {
                 "folder": model.folder.display().to_string(),
                 "bytes": model.bytes,
                 "dimensions": model.dimensions,
+                "queryPrefix": model.prefixes.as_ref().map(|prefixes| &prefixes.query),
+                "passagePrefix": model.prefixes.as_ref().map(|prefixes| &prefixes.passage),
                 "isInUse": is_in_use(model),
             })
         };
@@ -58,8 +60,12 @@ fn list(options: &ListModelsOptions) -> anyhow::Result<()> {
     for model in &added {
         let dimensions = model.dimensions.map_or_else(|| "?".to_owned(), |dimensions| dimensions.to_string());
         let mebibytes = model.bytes as f64 / MEBIBYTE;
-        let told = if is_in_use(model) { "  in use" } else { "" };
-        say(&format!("{:width$}  {dimensions:>5} numbers  {mebibytes:7.1} MiB{told}", model.name))?;
+        let prefixes = model.prefixes.as_ref().map(prefixes_as_text).unwrap_or_default();
+        let in_use = if is_in_use(model) { "  in use" } else { "" };
+        say(&format!(
+            "{:width$}  {dimensions:>5} numbers  {mebibytes:7.1} MiB{prefixes}{in_use}",
+            model.name
+        ))?;
     }
     Ok(())
 }
@@ -77,8 +83,9 @@ async fn add(options: &AddModelOptions) -> anyhow::Result<()> {
         return say_tried(&name, &folder, tried);
     }
     let TriedModel { dimensions, window } = tried;
+    let prefixes = prefixes_as_text(&Prefixes::of_folder(&folder)?);
     say(&format!(
-        "Added {0}: vectors of {dimensions} numbers, {window} tokens at once.\n\
+        "Added {0}: vectors of {dimensions} numbers, {window} tokens at once{prefixes}.\n\
          It embeds from the next start with --embedder candle:{0} (CAIRN_EMBEDDER) on. The texts are then embedded anew while the \
          old index answers; `cairn models status` tells how far that is.",
         name.as_str()
@@ -99,10 +106,9 @@ async fn copy(
             "`{wanted}` cannot be the name of a model: give one of letters, digits, -, _ and . with --name"
         )
     })?;
-    let (models, to, sha256) = (models.clone(), name.clone(), options.sha256.clone());
-    let adding = move || {
-        models.add_folder(&to, &source, sha256.as_deref(), &mut |progress: Progress<'_>| bar.show(progress))
-    };
+    let (models, to, options) = (models.clone(), name.clone(), options.add_options());
+    let adding =
+        move || models.add_folder(&to, &source, &options, &mut |progress: Progress<'_>| bar.show(progress));
     let tried = tokio::task::spawn_blocking(adding).await??;
     Ok((name, tried))
 }
@@ -127,7 +133,7 @@ async fn fetch(
     };
     let guard = Guard::new(&wanted.allowed)?;
     let mut show = |progress: Progress<'_>| bar.show(progress);
-    let tried = models.add_fetched(&wanted, &guard, options.sha256.as_deref(), &mut show).await?;
+    let tried = models.add_fetched(&wanted, &guard, &options.add_options(), &mut show).await?;
     Ok((name, tried))
 }
 
@@ -140,7 +146,19 @@ async fn check(options: &NamedModelOptions) -> anyhow::Result<()> {
         return say_tried(&name, &folder, tried);
     }
     let TriedModel { dimensions, window } = tried;
-    say(&format!("OK: {}, vectors of {dimensions} numbers, {window} tokens at once", name.as_str()))
+    let prefixes = prefixes_as_text(&Prefixes::of_folder(&folder)?);
+    say(&format!("OK: {}, vectors of {dimensions} numbers, {window} tokens at once{prefixes}", name.as_str()))
+}
+
+/// The prefixes that a model has, each behind a comma and quoted, so that spaces are seen.
+fn prefixes_as_text(prefixes: &Prefixes) -> String {
+    let mut text = String::new();
+    for (prefix, kind) in [(&prefixes.query, "queries"), (&prefixes.passage, "passages")] {
+        if !prefix.is_empty() {
+            text += &format!(", {prefix:?} before {kind}");
+        }
+    }
+    text
 }
 
 fn remove(options: &RemoveModelOptions) -> anyhow::Result<()> {
@@ -258,11 +276,15 @@ impl Drop for Bar {
 }
 
 fn say_tried(name: &ModelName, folder: &Path, tried: TriedModel) -> anyhow::Result<()> {
-    let TriedModel { dimensions, window } = tried;
-    let name = name.as_str();
-    say_json(
-        &json!({"name": name, "folder": folder.display().to_string(), "dimensions": dimensions, "window": window}),
-    )
+    let prefixes = Prefixes::of_folder(folder)?;
+    say_json(&json!({
+        "name": name.as_str(),
+        "folder": folder.display().to_string(),
+        "dimensions": tried.dimensions,
+        "window": tried.window,
+        "queryPrefix": prefixes.query,
+        "passagePrefix": prefixes.passage,
+    }))
 }
 
 fn say_json(value: &Value) -> anyhow::Result<()> {
@@ -286,6 +308,17 @@ mod tests {
             next_embedder_percent: percent,
             changes_without_meaning: Some(changes),
         }
+    }
+
+    #[test]
+    fn prefixes_are_shown_with_their_spaces() {
+        let prefixes = |query: &str, passage: &str| {
+            prefixes_as_text(&Prefixes { query: query.to_owned(), passage: passage.to_owned() })
+        };
+        assert_eq!(prefixes("", ""), "");
+        assert_eq!(prefixes("query: ", ""), ", \"query: \" before queries");
+        let both = ", \"query: \" before queries, \"passage: \" before passages";
+        assert_eq!(prefixes("query: ", "passage: "), both);
     }
 
     #[test]

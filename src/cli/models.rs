@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cairn_embed::DEFAULT_HUB;
+use cairn_embed::{AddOptions, DEFAULT_HUB, prefix_fault};
 use clap::{Args, Subcommand};
 
 use super::embedder::models_in;
@@ -12,6 +12,7 @@ use crate::client::ConnectionOptions;
 pub(super) const EXAMPLES: &str = "Examples:
   cairn models add sentence-transformers/all-MiniLM-L6-v2     fetched, tried, and kept in ./cairn-data
   cairn models add /srv/models/bge-small-en-v1.5 --data /srv/cairn
+  cairn models add ./tuned --query-prefix 'query: ' --passage-prefix 'passage: '     trained as e5 models are
   cairn models list --json | jq -r '.[].name'
   cairn models check bge-small-en-v1.5      its files are what came, and it still computes
   cairn up --embedder candle:bge-small-en-v1.5                embed with it from the next start on
@@ -19,7 +20,9 @@ pub(super) const EXAMPLES: &str = "Examples:
   cairn models remove bge-small-en-v1.5     when no index is made with it any more
 
 A model is a folder with config.json, tokenizer.json and model.safetensors, as sentence-transformers writes it, of the BERT family.
-What is no such model is refused and leaves nothing. With another embedder than before, the texts are embedded anew in the background
+What is no such model is refused and leaves nothing. Prefixes that a model was trained with are taken from its
+config_sentence_transformers.json; of e5, bge, mxbai, arctic and nomic models, known by their names, those of the model card.
+With another embedder than before, the texts are embedded anew in the background
 while the old index answers; `cairn eval COLLECTION --embedder candle:NAME` tells beforehand what it is worth.";
 
 /// What is done about models.
@@ -86,6 +89,13 @@ pub(crate) struct AddModelOptions {
     /// The SHA-256 that model.safetensors must have, in hexadecimal.
     #[arg(long, value_name = "SHA256", value_parser = sha256)]
     pub(crate) sha256: Option<String>,
+    /// The text that the model expects before a query, with the space behind it; '' for none. Default: as published, else as
+    /// recommended for its family. To change it, remove the model and add it again: texts are then embedded anew.
+    #[arg(long, value_name = "TEXT", value_parser = prefix)]
+    pub(crate) query_prefix: Option<String>,
+    /// The text that it expects before a passage; as there.
+    #[arg(long, value_name = "TEXT", value_parser = prefix)]
+    pub(crate) passage_prefix: Option<String>,
     /// Where models are fetched from: public hosts over https, unless CAIRN_OUTBOUND_ALLOW names the network.
     #[arg(long, env = "CAIRN_MODEL_HUB", value_name = "URL", default_value = DEFAULT_HUB)]
     pub(crate) model_hub: String,
@@ -99,6 +109,17 @@ pub(crate) struct AddModelOptions {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl AddModelOptions {
+    /// The options of the embedding crate.
+    pub(crate) fn add_options(&self) -> AddOptions {
+        AddOptions {
+            sha256: self.sha256.clone(),
+            query_prefix: self.query_prefix.clone(),
+            passage_prefix: self.passage_prefix.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -131,6 +152,13 @@ pub(crate) struct ModelStatusOptions {
     pub(crate) json: bool,
 }
 
+fn prefix(text: &str) -> Result<String, String> {
+    match prefix_fault(text) {
+        Some(fault) => Err(fault.to_owned()),
+        None => Ok(text.to_owned()),
+    }
+}
+
 fn sha256(text: &str) -> Result<String, String> {
     let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_hash {
@@ -153,6 +181,13 @@ mod tests {
         assert_eq!(place.models(), data.path().join("retrieval/embedder/models"));
         let elsewhere = ModelsPlace { models: Some("elsewhere".into()), ..place };
         assert_eq!(elsewhere.models(), PathBuf::from("elsewhere"));
+    }
+
+    #[test]
+    fn a_prefix_keeps_its_spaces() {
+        assert_eq!(prefix("query: ").unwrap(), "query: ");
+        assert_eq!(prefix("").unwrap(), "");
+        assert!(prefix("\u{0}").is_err() && prefix(&"x".repeat(1025)).is_err());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! How a workspace's knowledge is retrieved: how often, how fast, with what success (spec 4.11).
 //!
-//! Whoever answers a retrieval calls [`Analytics::begin`] before and [`Measured::end`] after; what that costs is a queue
-//! entry. One task sums the entries up in memory and adds the sums to the tables every two seconds, so that a search
-//! costs no transaction and any number of processes may add to the same rows. When the queue is full, or the database
-//! fails for long, retrievals go uncounted (`cairn_retrieval_analytics_dropped_total`); none ever waits.
+//! A handler calls [`Analytics::begin`] before a retrieval and [`Measured::end`] after; the cost is a queue entry. One task
+//! aggregates the entries in memory and adds the sums to the tables every two seconds, so that a search needs no transaction and
+//! any number of processes may add to the same rows. When the queue is full, or the database fails for long, retrievals are dropped
+//! from the counts (`cairn_retrieval_analytics_dropped_total`); none ever waits.
 //!
 //! What was asked is never stored here; [`crate::questions`] keeps it where an owner wants that.
 
@@ -43,14 +43,14 @@ use self::writer::Writer;
 use crate::store;
 use crate::store::documents::Found as CitedDocument;
 
-/// Events that wait for the writer: 16 seconds at 500 a second, in a few megabytes.
+/// The capacity of the queue: 16 seconds at 500 events a second, in a few megabytes.
 const QUEUE: usize = 8_192;
-/// Rows of each table that one transaction forgets of a workspace that is gone.
+/// Rows of each table that one transaction deletes of a removed workspace.
 const FORGOTTEN_AT_ONCE: i64 = 1_000;
-/// How long the last sums may take at the shutdown.
+/// The timeout of the last flush at the shutdown.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Counts retrievals and tells of them; cheap to clone.
+/// Counts retrievals and reports them; cheap to clone.
 #[derive(Clone)]
 pub struct Analytics {
     db: Db,
@@ -106,12 +106,12 @@ impl Analytics {
         Measured::begin(self.clone(), identity, call.channel(), operation, strategy)
     }
 
-    /// Notes that somebody reached the workspace.
+    /// Records that somebody reached the workspace.
     pub(crate) fn note_connection(&self, workspace: WorkspaceId, channel: Channel) {
         self.tell(Event::Connection { workspace, channel, at: self.clock.now() });
     }
 
-    /// Takes an event into the queue, if there is room.
+    /// Enqueues an event, if there is room.
     fn tell(&self, event: Event) {
         if self.queue.try_send(event).is_err() {
             writer::count_dropped(1);
@@ -133,14 +133,14 @@ impl Analytics {
         Ok((report::cited(&self.db, workspace, days, now).await?, now))
     }
 
-    /// Writes the sums and forgets what is old, until the shutdown.
+    /// Writes the sums and deletes old ones, until the shutdown.
     pub async fn run(&self, shutdown: CancellationToken) {
         let writing = async { self.writer.lock().await.run(&shutdown).await };
         let sweeping = sweep::run(&self.db, &self.lease, &self.clock, &shutdown);
         tokio::join!(writing, sweeping, self.suspensions.run(shutdown.clone()));
     }
 
-    /// Writes what is left in the queue and closes the storage, when nothing is served any more.
+    /// Drains the queue and closes the storage, when nothing is served any more.
     pub async fn close(&self) {
         let last = async { self.writer.lock().await.finish().await };
         if tokio::time::timeout(CLOSE_LIMIT, last).await.is_err() {

@@ -1,4 +1,4 @@
-//! What must always hold of the analytics and of questions that are kept. The index is none of it: that can be rebuilt.
+//! Invariants of the analytics and the question log. The index has none here: it can be rebuilt.
 
 use cairn_chassis::doctor::{self, Check, Finding, Mend, Progress, Report};
 use cairn_chassis::sql::{self, Db};
@@ -77,7 +77,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Looks every invariant over; `None` when there are no analytics. Writes nothing.
+/// Checks every invariant; `None` when there are no analytics. Read-only.
 ///
 /// # Errors
 /// When the storage cannot be read.

@@ -1,18 +1,18 @@
-//! An entry of a catalog as indexes keep it: one chunk that says all that it is found by.
+//! The index form of a catalog entry: one chunk with everything that it is found by.
 
 use cairn_proto::document::v1::Document;
 
-/// Letters of the word that stands for an address: 96 bits.
+/// Letters of the word that encodes an address: 96 bits.
 const ADDRESS_LETTERS: usize = 24;
 
-/// What the chunk of an entry says, a line each.
+/// The lines of an entry's chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry<'a> {
     /// The document's title.
     pub(crate) title: &'a str,
     /// The source's name and the folders that the document stands in.
     pub(crate) folders: &'a str,
-    /// The word that stands for its address; empty without one.
+    /// The word that encodes its address; empty without one.
     pub(crate) address: &'a str,
 }
 
@@ -33,8 +33,8 @@ pub(crate) fn text(document: &Document) -> String {
     format!("{}\n{}\n{address}", one_line(&document.title), one_line(folders))
 }
 
-/// A word that stands for an address, so that the address is found as a whole and none of its parts by themselves. Scheme,
-/// fragment and a slash at the end make no difference.
+/// Encodes an address as one word, so that it matches as a whole and not by its parts. Ignores scheme, fragment and a trailing
+/// slash.
 pub(crate) fn address_word(url: &str) -> String {
     let url = url.trim();
     let place = url.split_once("://").map_or(url, |(_, place)| place);

@@ -1,10 +1,10 @@
-//! Which index answers, and with which embedder.
+//! Generations of the index, each with its embedder; one is current.
 //!
 //! A generation is an index with the embedder that its vectors come from: vectors of two embedders are not comparable.
-//! When another embedder is configured than the one that made the current generation, the next one is built from the
-//! feeds beside it, and takes its place as a whole once it has all that the owners had. Until then the current one
-//! answers and goes on following the feeds, with its own embedder, or by words where that is no longer there. A crash
-//! at any point costs nothing but time: each generation keeps its cursors, and the factory knows which one is current.
+//! When another embedder is configured than the one of the current generation, the next generation is built from the feeds in the
+//! background, and replaces the current one atomically once it has caught up. Until then the current one serves searches and
+//! follows the feeds with its own embedder, or by words where that is no longer available. It is crash-safe: each generation stores
+//! its cursors, and the factory stores which one is current.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::indexing::Indexer;
 use crate::indexing::turns::Turns;
 use crate::owners::Owner;
 
-/// The pause before an embedder that could not be opened is tried again, twice as long after each further failure.
+/// The first pause before an embedder that could not be opened is retried; doubled after each further failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How often progress is logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(30);
-/// How often the metrics are set.
+/// How often the metrics are updated.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
 impl IndexPosition for Generations {
@@ -39,7 +39,7 @@ impl IndexPosition for Generations {
     }
 }
 
-/// An index and what makes its vectors.
+/// An index with its embedder.
 #[derive(Debug)]
 pub(crate) struct Generation {
     /// Finds chunks.
@@ -52,25 +52,25 @@ pub(crate) struct Generation {
 }
 
 impl Generation {
-    /// The name of the embedder that its vectors come from.
+    /// The name of its embedder.
     pub(crate) fn embedder(&self) -> &str {
         &self.identity.embedder
     }
 }
 
-/// How far the next generation is.
+/// The progress of the next generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rebuilding {
-    /// The embedder whose vectors it gets.
+    /// Its embedder.
     pub embedder: String,
-    /// The changes that it still has to take in, over all workspaces; unknown at the beginning.
+    /// Changes that are not indexed yet, over all workspaces; unknown at the beginning.
     pub behind: Option<u64>,
-    /// All that it takes in.
+    /// All changes, over all workspaces.
     pub changes: Option<u64>,
 }
 
 impl Rebuilding {
-    /// How much of it is built, in percent; less than 100 as long as it has not taken over.
+    /// How much of it is built, in percent; less than 100 until it has taken over.
     pub(crate) fn percent(&self) -> Option<u32> {
         let (behind, changes) = (self.behind?, self.changes?);
         let percent = changes.saturating_sub(behind).saturating_mul(100).checked_div(changes).unwrap_or(0);
@@ -93,8 +93,8 @@ struct Inner {
 }
 
 impl Generations {
-    /// Opens the current generation. Where there is none, the built-in embedder makes one, since it needs nothing and
-    /// answers at once; the configured one follows.
+    /// Opens the current generation. Where there is none, one with the built-in embedder is created, since it is always available; the
+    /// configured one follows in the background.
     ///
     /// # Errors
     /// When the index cannot be opened.
@@ -140,12 +140,12 @@ impl Generations {
         })
     }
 
-    /// Forgets a workspace that no owner has any more, in every generation.
+    /// Removes a workspace that no owner has any more from every generation.
     ///
     /// # Errors
     /// When an index fails; it may be repeated.
     pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<(), Error> {
-        // The next one first: when it takes over meanwhile, it is the current one.
+        // The next one first: if it takes over meanwhile, it is removed there again as the current one.
         let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for generation in next.into_iter().chain([self.current()]) {
             generation.indexer.forget(workspace).await?;
@@ -159,7 +159,7 @@ impl Generations {
         let replaced = shutdown.child_token();
         let follow = async {
             current.indexer.run(replaced.clone()).await;
-            // So that nothing here keeps it open.
+            // Releases the last reference here, so that the index is closed.
             drop(current);
         };
         let measure = async {
@@ -213,7 +213,7 @@ impl Generations {
         tokio::join!(next.indexer.run(shutdown.clone()), take_over);
     }
 
-    /// The generation of the configured embedder, tried until it opens; none when it is the current one.
+    /// Opens the generation of the configured embedder, with retries; `None` when it is the current one.
     async fn open_next(&self) -> Option<Arc<Generation>> {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -241,7 +241,7 @@ impl Generations {
         open_one(factory.as_ref(), embedders, (owners.as_slice(), turns), identity, embedder).await.map(Some)
     }
 
-    /// Makes the next generation the current one when it has everything.
+    /// Makes the next generation the current one when it has caught up.
     async fn take_over(&self, next: &Arc<Generation>, replaced: &CancellationToken) {
         let mut progress = tokio::time::interval(LOG_INTERVAL);
         progress.tick().await;
@@ -257,7 +257,7 @@ impl Generations {
             }
         }
         if let Err(error) = self.0.factory.make_current(&next.identity).await {
-            // It answers all the same; the next start builds on what is there.
+            // It serves searches nevertheless; the next start continues with what is there.
             tracing::warn!(%error, "it cannot be noted which index is current");
         }
         let old = {

@@ -22,16 +22,16 @@ use crate::error::Error;
 use crate::search::{SearchRequest, unsupported_moment};
 use crate::store;
 
-/// Golden questions of a workspace: all of them are asked at once, twice for an edit.
-pub(crate) const MOST: usize = 50;
-/// What is read at once: two who pin at the same moment may make one more than there may be.
-const READ: i64 = 60;
+/// Golden questions of a workspace at most: all of them are run at once, twice for an edit.
+pub(crate) const MAX_QUESTIONS: usize = 50;
+/// The limit of a read: concurrent pins may exceed the maximum slightly.
+const MAX_READ: i64 = 60;
 /// Bytes of a passage: a result has at most half of that.
 const MOST_QUOTE: usize = 8 * 1024;
 /// Bytes of a hash as documents have it.
 const MOST_HASH: usize = 100;
 
-/// Who pinned a question, as it was then.
+/// Who pinned a question, as of that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Author {
     pub(crate) kind: String,
@@ -39,7 +39,7 @@ pub(crate) struct Author {
     pub(crate) name: String,
 }
 
-/// What must be found.
+/// The expected document or passage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) kind: Kind,
@@ -76,7 +76,7 @@ impl TryFrom<CreateGoldenQuestionRequest> for NewQuestion {
     /// Checks a request; all violations at once.
     fn try_from(request: CreateGoldenQuestionRequest) -> Result<Self, Error> {
         let kind = request.kind();
-        // Nobody waits for a write, and no provider is asked.
+        // No waiting for writes, and no calls of providers.
         let search = SearchContextRequest {
             mode: Mode::Fast.into(),
             explain: false,
@@ -122,7 +122,7 @@ impl TryFrom<CreateGoldenQuestionRequest> for NewQuestion {
     }
 }
 
-/// Keeps golden questions; cheap to clone.
+/// The golden questions; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Golden {
     db: Db,
@@ -146,7 +146,7 @@ impl Golden {
     /// All questions of the caller's workspace, the oldest first.
     pub(crate) async fn list(&self, identity: &Identity) -> Result<Vec<GoldenQuestion>, Error> {
         let workspace = reader(identity)?;
-        Ok(store::golden::list(self.db.engine(), workspace, READ).await?)
+        Ok(store::golden::list(self.db.engine(), workspace, MAX_READ).await?)
     }
 
     /// Pins a question; one that is pinned for the same document stays as it is.
@@ -163,16 +163,16 @@ impl Golden {
             name: principal.name.clone(),
         };
         let mut tx = self.db.begin_write().await?;
-        let known = store::golden::list(tx.engine(), workspace, READ).await?;
+        let known = store::golden::list(tx.engine(), workspace, MAX_READ).await?;
         let is_same = |known: &&GoldenQuestion| {
             known.search == new.search && known.expected.document == new.expected.document
         };
         if let Some(same) = known.iter().find(is_same) {
             return Ok(same.clone());
         }
-        if known.len() >= MOST {
+        if known.len() >= MAX_QUESTIONS {
             let message = format!(
-                "there are {MOST} golden questions, which is as many as there may be: unpin one first"
+                "there are {MAX_QUESTIONS} golden questions, which is as many as there may be: unpin one first"
             );
             return Err(Error::Invalid(vec![Violation::new("search", "too_many", message)]));
         }

@@ -1,4 +1,4 @@
-//! What the embedded index holds of each owner's documents, for whoever compares them.
+//! The content of the embedded index by owner, for consistency checks.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,17 +12,17 @@ use uuid::Uuid;
 use crate::error::Error;
 use crate::{kinds, partition};
 
-/// What an index holds, by who owns it.
+/// The documents of an index, by owner.
 #[derive(Debug, Default)]
 pub struct Held {
-    /// Of files, memories and records.
+    /// Files, memories and records.
     pub content: Indexed,
-    /// Of documents from outside.
+    /// Documents from outside.
     pub ingest: Indexed,
 }
 
-/// What the last commit of the current index in that folder holds; `None` where there is none that this version goes on with.
-/// Nothing is written, and the index may be in use.
+/// Reads the last commit of the current index in that folder; `None` where there is none that this version can use. Read-only, and
+/// the index may be in use.
 ///
 /// # Errors
 /// When the index cannot be read.
@@ -32,8 +32,8 @@ pub async fn held(index_folder: &Path) -> Result<Option<Held>, Error> {
     Ok(read.map(by_owner))
 }
 
-/// How many files of the current index in that folder are not what was written. Beside a process that writes there, one that it
-/// has just removed may count.
+/// How many files of the current index in that folder are corrupt. While another process writes there, a file that it has just
+/// removed may be counted.
 ///
 /// # Errors
 /// When a file cannot be read at all.
@@ -44,7 +44,7 @@ pub async fn damaged_files(index_folder: &Path) -> Result<usize, Error> {
 
 fn by_owner(read: index::Held) -> Held {
     let mut held = Held::default();
-    // Entries of catalogs stand under a workspace of their own.
+    // Entries of catalogs have a partition of their own.
     let mut catalogs: HashMap<Uuid, WorkspaceId> = HashMap::new();
     for (feed, indexed) in [(Feed::Content, &mut held.content), (Feed::Ingest, &mut held.ingest)] {
         for (workspace, position) in read.cursors.get(feed.as_str()).into_iter().flatten() {

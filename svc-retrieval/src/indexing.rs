@@ -45,20 +45,19 @@ use crate::partition;
 
 /// The pause before a broken watch is opened again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
-/// Workspaces that are caught up at the same time; more would only fight over the cores.
+/// Workspaces that are caught up concurrently; more would only contend for the cores.
 const WORKSPACES_AT_ONCE: usize = 4;
 
-/// After a batch that nobody waits for, a workspace rests for so many times as long as it took: a batch of many documents costs
-/// little more than one of few. A search that waits for a write does not wait for this.
-const REST: u32 = 4;
-/// The shortest rest. A batch of one document costs what a batch of twenty does: two questions to its owner, and a segment whose
-/// tables of words are made anew for each. Each write of a bulk would pay for one; who wants to see its own write waits for that, and
-/// not for this.
-const LEAST_REST: Duration = Duration::from_millis(40);
-/// The longest rest; by then a bulk of writes has brought a whole batch.
-const LONGEST_REST: Duration = Duration::from_millis(200);
+/// After a batch that nobody waits for, a workspace is left alone for this multiple of the time that the batch took, so that
+/// writes are batched. A search that waits for a write is not delayed by it.
+const REST_FACTOR: u32 = 4;
+/// The minimal rest. A batch of one document costs what a batch of twenty does: two calls of its owner, and a segment with a term
+/// dictionary of its own.
+const MIN_REST: Duration = Duration::from_millis(40);
+/// The maximal rest; by then a bulk of writes fills a batch.
+const MAX_REST: Duration = Duration::from_millis(200);
 
-/// How often the engine may do what should not wait for the next write. A crash costs a replay of so much of the feed.
+/// How often the engine does its maintenance when there is no write. A crash costs a replay of this much of the feed.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Applies the feeds to the index; cheap to clone.
@@ -72,9 +71,9 @@ struct Inner {
     cutter: Cutter,
     owners: Vec<Owner>,
     feeds: Mutex<HashMap<(Feed, WorkspaceId), Arc<FeedState>>>,
-    /// The feeds whose every head has been told.
-    told: Mutex<HashSet<Feed>>,
-    /// Woken when there may be something to embed of that feed.
+    /// The feeds of which every head is known.
+    complete_heads: Mutex<HashSet<Feed>>,
+    /// Notified when a feed may have chunks without vectors.
     to_embed: HashMap<Feed, Notify>,
     acknowledgements: Acknowledgements,
     turns: Turns,
@@ -83,15 +82,15 @@ struct Inner {
 /// What is known of one feed of one workspace.
 #[derive(Debug, Default)]
 struct FeedState {
-    /// The newest position heard of.
+    /// The newest known position.
     head: AtomicU64,
-    /// Held by whoever applies.
+    /// Serializes applying.
     applying: tokio::sync::Mutex<()>,
-    /// Whether the follower is about to apply what has been heard of.
+    /// Whether the follower is scheduled to apply up to the head.
     is_due: AtomicBool,
-    /// When the follower applies next, at the earliest.
-    rested: Mutex<Option<Instant>>,
-    /// What was behind when somebody last looked.
+    /// The earliest time at which the follower applies again.
+    next_run: Mutex<Option<Instant>>,
+    /// The sampled head that lag is measured by.
     mark: Mutex<Option<Mark>>,
 }
 
@@ -114,17 +113,17 @@ impl Indexer {
         owners: Vec<Owner>,
         turns: Turns,
     ) -> Self {
-        // What is embedded at once is not cut again.
-        let cutter = if embedder.is_immediate() { Cutter::forgetful() } else { Cutter::default() };
+        // With an immediate embedder no document is cut a second time.
+        let cutter = if embedder.is_immediate() { Cutter::uncached() } else { Cutter::default() };
         let to_embed = owners.iter().map(|owner| (owner.feed, Notify::new())).collect();
-        let (feeds, told, acknowledgements) = Default::default();
+        let (feeds, complete_heads, acknowledgements) = Default::default();
         Self(Arc::new(Inner {
             index,
             embedder,
             cutter,
             owners,
             feeds,
-            told,
+            complete_heads,
             to_embed,
             acknowledgements,
             turns,
@@ -166,27 +165,27 @@ impl Indexer {
         self.0.owners.iter().map(of).collect()
     }
 
-    /// Documents that no index holds, cut and embedded as it would hold them.
+    /// Cuts and embeds documents as for the index, without storing them.
     pub(crate) async fn index_now(
         &self,
         workspace: WorkspaceId,
         documents: Vec<Document>,
     ) -> Result<Vec<IndexedDocument>, Error> {
         let embedder = Arc::clone(&self.0.embedder);
-        off(move || Cutter::forgetful().index_now(workspace, documents, embedder.as_ref())).await
+        run_blocking(move || Cutter::uncached().index_now(workspace, documents, embedder.as_ref())).await
     }
 
-    /// A document as the index would hold it: passages that stay keep their vectors, and new ones get theirs where the
-    /// embedder only computes.
+    /// Cuts a document as for the index: unchanged passages keep their stored vectors, and new ones are embedded if the embedder
+    /// is immediate.
     pub(crate) async fn index_instead(
         &self,
         workspace: WorkspaceId,
         document: Document,
     ) -> Result<Vec<IndexedDocument>, Error> {
-        let cutter = Cutter::forgetful();
+        let cutter = Cutter::uncached();
         let mut cut = cutter.cut(self.0.index.as_ref(), workspace, vec![document]).await?;
         let embedder = Arc::clone(&self.0.embedder);
-        off(move || {
+        run_blocking(move || {
             if let Some(immediate) = embedder.immediate() {
                 cut.embed_now(immediate);
             }
@@ -195,9 +194,9 @@ impl Indexer {
         .await
     }
 
-    /// How many passages a document has; none when it cannot be cut.
+    /// How many passages a document has; `None` when it cannot be cut.
     pub(crate) async fn count_passages(&self, id: Uuid, document: Document) -> Result<Option<u32>, Error> {
-        off(move || Cutter::forgetful().count(id, &document)).await
+        run_blocking(move || Cutter::uncached().count(id, &document)).await
     }
 
     /// Whether [`Indexer::index_now`] gives vectors.
@@ -233,7 +232,7 @@ impl Indexer {
         };
         let owners = || self.0.owners.iter().cloned();
         tokio::join!(join_all(owners().map(follow)), join_all(owners().map(embed)), acknowledge, maintain);
-        // What a batch that is still under way brings is committed when the engine is closed.
+        // A batch in flight is committed when the engine is closed.
         warn_of("flushed", self.0.index.flush().await);
     }
 
@@ -249,8 +248,8 @@ impl Indexer {
         }
     }
 
-    /// Goes on where a failure, or the loss of a storage elsewhere, left a workspace behind its feed and nothing moves the
-    /// feed's head.
+    /// Retries workspaces that a failure, or the loss of a remote storage, left behind their feeds: without a new write nothing
+    /// else would.
     async fn resume(&self) {
         let states: Vec<_> = {
             let feeds = self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -269,7 +268,7 @@ impl Indexer {
             let Some(owner) = self.owner(feed) else { continue };
             if let Err(error) = self.reach(owner, workspace, head).await {
                 tracing::warn!(%feed, %workspace, %error, "a workspace cannot be indexed now; trying again");
-                // The next of that owner would most likely meet the same.
+                // Other workspaces of that owner would most likely fail, too.
                 failed.insert(feed);
             }
         }
@@ -285,15 +284,15 @@ impl Indexer {
     }
 
     async fn follow_once(&self, owner: &Owner) -> Result<(), Error> {
-        let told = owner.watch().await?;
-        // In their order and before anything is applied, so that every head is known when all have been told.
-        let heads = told.inspect(|told| {
-            if let Ok(told) = told {
-                self.note(owner, told);
+        let updates = owner.watch().await?;
+        // Recorded in order and before anything is applied, so that all heads are known when the owner says so.
+        let heads = updates.inspect(|update| {
+            if let Ok(update) = update {
+                self.note(owner, update);
             }
         });
         let permits = Semaphore::new(WORKSPACES_AT_ONCE);
-        // As many as there are workspaces that move: of one workspace one is due at a time.
+        // Bounded by the number of workspaces with changes: each is scheduled once at a time.
         heads
             .for_each_concurrent(None, |moved| async {
                 let Ok(moved) = moved else { return };
@@ -306,11 +305,11 @@ impl Indexer {
         Ok(())
     }
 
-    fn note(&self, owner: &Owner, told: &WatchFeedResponse) {
-        if told.every_head_told {
-            self.0.told.lock().unwrap_or_else(PoisonError::into_inner).insert(owner.feed);
-        } else if let Ok(workspace) = told.workspace_id.parse::<WorkspaceId>() {
-            self.feed(owner.feed, workspace).head.fetch_max(told.position, Ordering::AcqRel);
+    fn note(&self, owner: &Owner, update: &WatchFeedResponse) {
+        if update.every_head_told {
+            self.0.complete_heads.lock().unwrap_or_else(PoisonError::into_inner).insert(owner.feed);
+        } else if let Ok(workspace) = update.workspace_id.parse::<WorkspaceId>() {
+            self.feed(owner.feed, workspace).head.fetch_max(update.position, Ordering::AcqRel);
         }
     }
 
@@ -328,7 +327,7 @@ impl Indexer {
                 self.refreshed(owner, workspace).await?
             };
             if position < cursor {
-                // A head may be told late, so only the owner itself can say that its feed has gone back.
+                // The head may be stale, so only the owner itself can say that its feed was rolled back.
                 let head = owner.read_feed(workspace, cursor).await?.head;
                 if head < cursor {
                     self.start_over(owner, workspace, head).await?;
@@ -337,35 +336,35 @@ impl Indexer {
         }
         let state = self.feed(owner.feed, workspace);
         if state.is_due.swap(true, Ordering::AcqRel) {
-            // Whoever is due reads the head after this.
+            // The scheduled run reads the head after this.
             return Ok(());
         }
-        let rested = *state.rested.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(rested) = rested {
-            tokio::time::sleep_until(rested).await;
+        let next_run = *state.next_run.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(next_run) = next_run {
+            tokio::time::sleep_until(next_run).await;
         }
-        // Closed only when it is dropped.
+        // The semaphore is never closed.
         let _permit = permits.acquire().await;
         state.is_due.swap(false, Ordering::AcqRel);
         let began = Instant::now();
         let reached = self.reach(owner, workspace, state.head.load(Ordering::Acquire)).await;
-        let rest = (began.elapsed() * REST).clamp(LEAST_REST, LONGEST_REST);
-        *state.rested.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + rest);
+        let rest = (began.elapsed() * REST_FACTOR).clamp(MIN_REST, MAX_REST);
+        *state.next_run.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + rest);
         reached.map(drop)
     }
 
-    /// The cursor as the engine's storage has it. The feed is held: what a batch is based on must not change meanwhile.
+    /// The cursor as the engine's storage has it. Called with the feed locked: the base of a batch must not change meanwhile.
     async fn refreshed(&self, owner: &Owner, workspace: WorkspaceId) -> Result<u64, Error> {
         Ok(self.0.index.refresh(owner.feed.as_str(), workspace.0).await?)
     }
 
-    /// Forgets a workspace whose owner was restored from an older copy: what the index took from positions that are
-    /// given out anew is not what stands there now. The head is where the feed is now: nothing may move it again for long.
+    /// Removes a workspace whose owner was restored from an older backup, and indexes it again: positions of its feed are reused
+    /// for other changes. `head` is the current head; the next write may be long away.
     async fn start_over(&self, owner: &Owner, workspace: WorkspaceId, head: u64) -> Result<(), Error> {
         tracing::warn!(feed = %owner.feed, %workspace, "the feed has gone back; indexing the workspace anew");
-        // What the other feed brought goes, too, and is read again (`resume`).
+        // Documents of the other feed are removed, too, and are read again (`resume`).
         let states = self.states(workspace);
-        let _applying = held(&states).await;
+        let _applying = lock_all(&states).await;
         self.feed(owner.feed, workspace).head.store(head, Ordering::Release);
         self.wipe(workspace).await
     }
@@ -374,21 +373,21 @@ impl Indexer {
         self.0.owners.iter().map(|owner| self.feed(owner.feed, workspace)).collect()
     }
 
-    /// Removes all that the index holds of a workspace. Its feeds are held.
+    /// Removes a workspace from the index. Called with its feeds locked.
     async fn wipe(&self, workspace: WorkspaceId) -> Result<(), Error> {
-        // The cursors last: until they are gone nothing is taken for indexed that is not there.
+        // The workspace itself last: its cursors must not survive its documents.
         self.0.index.forget(partition::of(workspace, true)).await?;
         Ok(self.0.index.forget(workspace.0).await?)
     }
 
-    /// Forgets a workspace that no owner has any more.
+    /// Removes a workspace that no owner has any more.
     ///
     /// # Errors
     /// When the index fails; it may be repeated.
     pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<(), Error> {
         let states = self.states(workspace);
-        // Nothing is applied meanwhile.
-        let _applying = held(&states).await;
+        // No batch is applied meanwhile.
+        let _applying = lock_all(&states).await;
         states.iter().for_each(|state| state.head.store(0, Ordering::Release));
         self.wipe(workspace).await?;
         let mut known = self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -399,8 +398,8 @@ impl Indexer {
     /// Returns when the index has applied the workspace's feed up to the position, or at once with `false` when the
     /// feed has no such position.
     ///
-    /// The work goes on when the caller stops waiting: a batch that is under way must not meet a second one of the
-    /// same workspace.
+    /// The work continues when the caller is cancelled: a batch in flight must not run beside a second one of the same
+    /// workspace.
     ///
     /// # Errors
     /// When the owner does not answer or the index fails; the index stays as it was.
@@ -424,18 +423,17 @@ impl Indexer {
     }
 }
 
-/// Holds feeds until it is dropped. Always in the order of the owners: of two who hold feeds of one workspace neither waits
-/// for the other.
-async fn held(states: &[Arc<FeedState>]) -> Vec<MutexGuard<'_, ()>> {
-    let mut held = Vec::with_capacity(states.len());
+/// Locks feeds. The lock order is that of the owners, so two tasks that lock feeds of one workspace cannot deadlock.
+async fn lock_all(states: &[Arc<FeedState>]) -> Vec<MutexGuard<'_, ()>> {
+    let mut guards = Vec::with_capacity(states.len());
     for state in states {
-        held.push(state.applying.lock().await);
+        guards.push(state.applying.lock().await);
     }
-    held
+    guards
 }
 
-/// Computes on a thread that may block.
-async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+/// Runs blocking work off the async threads.
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     Ok(tokio::task::spawn_blocking(work).await?)
 }
 

@@ -1,4 +1,4 @@
-//! What a document is to its owner, as indexes keep it, and whose it is.
+//! Kinds of documents: their names in indexes, and the feeds of their owners.
 
 use cairn_index::StoredChunk;
 use cairn_proto::domain::Feed;
@@ -22,7 +22,7 @@ pub(crate) fn stored(kind: Kind) -> &'static str {
     STORED.iter().find(|(known, _)| *known == kind).map_or("KIND_UNSPECIFIED", |(_, name)| name)
 }
 
-/// What the document of a chunk is to its owner.
+/// The kind of a chunk's document.
 pub(crate) fn of_chunk(chunk: &StoredChunk) -> Kind {
     known(&chunk.kind)
 }

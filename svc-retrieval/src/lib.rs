@@ -1,8 +1,8 @@
 //! Finds the right evidence and cites it: chunks, words, meaning, fusion.
 //!
-//! What this service answers from can be rebuilt: delete its index folder and it comes back from the owners' feeds. It
-//! must not decide what lives or who may see it: the owner of a document confirms every result before it leaves. How
-//! often it was asked, and what where an owner wants that, it keeps in tables that no answer depends on ([`analytics`]).
+//! The index is derived state: delete its folder and it is rebuilt from the owners' feeds. This service does not decide what
+//! exists or who may see it: the owner of a document confirms every result before it is returned. Counts of retrievals and, where an
+//! owner wants that, the questions are in tables that no answer depends on ([`analytics`]).
 
 pub mod analytics;
 mod doctor;
@@ -53,10 +53,10 @@ use self::indexing::turns::{self, Turns};
 use self::owners::Owner;
 use self::questions::Questions;
 pub use self::search::tuning::WORD_WEIGHT;
-use self::search::{KnownNames, Searcher};
+use self::search::{ContainerNamesCache, Searcher};
 pub use self::search::{Preferences, rerank};
 
-/// The tables of this service, for whoever asks how they stand in a database.
+/// The tables of this service, for plan tests.
 pub const TABLES: sql::Tables = sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
 
 /// The full names of the gRPC services here.
@@ -70,24 +70,23 @@ pub const SERVICE_NAMES: &[&str] = &[
     golden_service_server::SERVICE_NAME,
 ];
 
-/// Everybody needs an identity here, and only the text of a file is large.
+/// All methods need an identity; only the text of a file is large.
 pub const ACCESS: Access = Access { open: &[], large: &["/cairn.retrieval.v1.GoldenService/CheckEdit"] };
 
-/// What svc-retrieval is told at its opening.
+/// The configuration of svc-retrieval.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The folder of the index; made when it is not there, wiped when it cannot be read.
+    /// The folder of the index; created when missing, wiped when unreadable.
     pub index_folder: PathBuf,
-    /// Where Qdrant is, when it keeps the index instead of the folder.
+    /// The Qdrant that has the index instead of the folder.
     pub qdrant: Option<qdrant::Config>,
-    /// What turns texts into vectors.
+    /// The embedder.
     pub embedding: cairn_embed::Config,
     /// How results are ranked.
     pub ranking: Preferences,
-    /// What scripts over the workspace may take.
+    /// The limits of scripts.
     pub browse: cairn_browse::Config,
-    /// How many bytes the names of folders and databases that searches read may take in memory; names that do not fit are asked
-    /// for by each search.
+    /// The size of the cache of folder and database names, in bytes; names that do not fit are read by each search.
     pub names_bytes: u64,
     /// Where retrievals are counted.
     pub storage: sql::Config,
@@ -138,7 +137,7 @@ impl Service {
             Owner::of_content(content.clone(), identity.clone()),
             Owner::of_outside(ingest.clone(), identity.clone(), clock()),
         ];
-        // Whoever shares the index shares these tables, too.
+        // Processes that share the index share these tables, too.
         let turns = match &config.qdrant {
             Some(_) => {
                 let db = analytics.db().clone();
@@ -154,7 +153,7 @@ impl Service {
             Arc::new(generations.clone()),
             clock(),
         );
-        let names = KnownNames::new(config.names_bytes);
+        let names = ContainerNamesCache::new(config.names_bytes);
         let stores = (generations.clone(), browser.clone());
         let searcher = Searcher::new(stores, (content, ingest), clock(), ranking, (model, names));
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
@@ -188,7 +187,7 @@ impl Service {
         );
     }
 
-    /// Writes what is not written yet and closes the storage, when nothing is served any more.
+    /// Flushes and closes the storage, when nothing is served any more.
     pub async fn close(&self) {
         self.questions.close().await;
         self.analytics.close().await;
@@ -230,7 +229,7 @@ async fn open_generations(
     ambient: &Ambient,
 ) -> Result<Generations, Error> {
     let (embedding, embedding_clock) = (config.embedding.clone(), Arc::clone(&ambient.clock));
-    // A model's files are read.
+    // Blocks: a model's files are read.
     let opened = tokio::task::spawn_blocking(move || Embedders::open(embedding, embedding_clock));
     let embedders = opened.await??;
     let factory: Arc<dyn EngineFactory> = match &config.qdrant {

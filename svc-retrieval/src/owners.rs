@@ -1,5 +1,5 @@
-//! The services that own documents: their feeds are read, their documents indexed, their word asked before a result
-//! leaves.
+//! Clients of the services that own documents: to follow their feeds, read their documents, and confirm results before they
+//! are returned.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -32,13 +32,13 @@ use uuid::Uuid;
 
 use crate::error::Error;
 
-/// How long an owner may take to answer a read of its feed or documents.
+/// The deadline for reads of an owner's feed or documents.
 const READ_BUDGET: Duration = Duration::from_secs(30);
-/// A watch is opened anew after this time, so that a connection that died silently is noticed.
+/// A watch is reopened after this time, so that a half-open connection is noticed.
 const WATCH_BUDGET: Duration = Duration::from_secs(300);
-/// How long an answer waits for an owner that it can do without.
+/// The timeout for an optional owner.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// When such an owner is left alone, so that no search waits for it.
+/// The circuit breaker of an optional owner, so that no search waits for it.
 const THRESHOLD: Threshold = Threshold { failures: 2, pause: Duration::from_secs(5) };
 
 fn unanswered() -> Error {
@@ -46,7 +46,7 @@ fn unanswered() -> Error {
     Problem::unavailable(message, THRESHOLD.pause).into()
 }
 
-/// The names that documents are found by besides their own.
+/// The names of folders and databases, by which the documents in them are found.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     pub(crate) folders: Vec<TreeFolder>,
@@ -60,18 +60,17 @@ pub(crate) struct Owner {
     pub(crate) feed: Feed,
     channel: ServiceChannel,
     identity: ServiceIdentitySource,
-    /// Of an owner that answers can do without.
+    /// The circuit breaker of an optional owner.
     breaker: Option<Arc<Breaker>>,
 }
 
 impl Owner {
-    /// The owner of what the workspace holds itself, behind a channel; `identity` is this service's own.
+    /// The owner of the workspace's own content; `identity` is that of this service.
     pub(crate) const fn of_content(channel: ServiceChannel, identity: ServiceIdentitySource) -> Self {
         Self { feed: Feed::Content, channel, identity, breaker: None }
     }
 
-    /// The owner of outside documents. They stand beside what the workspace holds itself: an answer without them is one,
-    /// so this owner may be down.
+    /// The owner of outside documents. It is optional: a search without them still has an answer.
     pub(crate) fn of_outside(
         channel: ServiceChannel,
         identity: ServiceIdentitySource,
@@ -81,12 +80,12 @@ impl Owner {
         Self { feed: Feed::Ingest, channel, identity, breaker }
     }
 
-    /// Whether answers can do without it.
+    /// Whether it is optional.
     pub(crate) const fn is_optional(&self) -> bool {
         self.breaker.is_some()
     }
 
-    /// What the owner answers; none when it does not, and the caller's answer can do without.
+    /// The owner's answer; `None` when an optional owner does not answer.
     pub(crate) async fn answered<T>(
         &self,
         answer: impl Future<Output = Result<T, Error>>,
@@ -94,7 +93,7 @@ impl Owner {
         self.answered_within(PATIENCE, answer).await
     }
 
-    /// The same of an answer that may take longer, or less long, than usual.
+    /// The same with another timeout.
     pub(crate) async fn answered_within<T>(
         &self,
         patience: Duration,
@@ -111,8 +110,11 @@ impl Owner {
         })
     }
 
-    /// What the owner answers to what cannot be answered without it. Its refusals are the caller's.
-    pub(crate) async fn told<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    /// The owner's answer, for requests that need it. Its refusals are returned to the caller.
+    pub(crate) async fn require<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         match &self.breaker {
             Some(breaker) if breaker.lets_through() => self.attempt(breaker, PATIENCE, answer).await,
             Some(_) => Err(unanswered()),
@@ -152,7 +154,7 @@ impl Owner {
         Ok(Call::within(budget).with_identity(&self.identity.identity().await?))
     }
 
-    /// The head of every feed, then each head that moves.
+    /// Streams the head of every feed, then each new head.
     pub(crate) async fn watch(&self) -> Result<Streaming<WatchFeedResponse>, Error> {
         let call = self.own_call(WATCH_BUDGET).await?;
         Ok(self.changes().watch_feed(call.request(WatchFeedRequest {})).await?.into_inner())
@@ -169,7 +171,7 @@ impl Owner {
         Ok(self.changes().read_feed(call.request(request)).await?.into_inner())
     }
 
-    /// The live ones of these documents, asked for again until all were looked at.
+    /// Those of these documents that exist. Repeats the request until all were read.
     pub(crate) async fn read_documents(
         &self,
         workspace: WorkspaceId,
@@ -191,8 +193,8 @@ impl Owner {
         Ok(documents)
     }
 
-    /// The names of the workspace's folders and databases, and the position that they are of; none where none has changed
-    /// after a position. At most so many are read, of folders first.
+    /// The names of the workspace's folders and databases with their position; `None` where none has changed after `after`. At
+    /// most `most` are read, folders first.
     pub(crate) async fn read_names(
         &self,
         workspace: WorkspaceId,
@@ -223,7 +225,7 @@ impl Owner {
         }
     }
 
-    /// A record as it would be searched with other values, where this owner has records and the caller may see it.
+    /// The document of a record with other values, where this owner has records and the caller may see it.
     pub(crate) async fn preview_record(
         &self,
         call: &Call,
@@ -234,7 +236,7 @@ impl Owner {
         Ok(records.preview_record(call.request(request)).await?.into_inner())
     }
 
-    /// Tells what became of documents, once that is committed.
+    /// Acknowledges documents, once they are committed.
     pub(crate) async fn acknowledge(
         &self,
         workspace: WorkspaceId,
@@ -246,8 +248,8 @@ impl Owner {
         Ok(())
     }
 
-    /// Which documents live and are in the caller's scope, and where they stand now; none when this owner does not answer
-    /// and the caller's answer can do without.
+    /// Those of the documents that exist and are in the caller's scope, with their current paths; `None` when an optional owner does
+    /// not answer.
     pub(crate) async fn confirm(
         &self,
         call: &Call,
@@ -259,8 +261,8 @@ impl Owner {
             .await
     }
 
-    /// Which documents live, are in the caller's scope and meet what a search is narrowed to; none when this owner does
-    /// not answer and the caller's answer can do without.
+    /// The documents that exist, are in the caller's scope and match the filter of a search; `None` when an optional owner does not
+    /// answer.
     pub(crate) async fn select(
         &self,
         call: &Call,

@@ -1,16 +1,15 @@
-//! Where in an index documents stand.
+//! The partition of a document in an index.
 //!
-//! Titles of catalogs are short and may be many: beside texts they would fill the candidates of every search and move the
-//! weight of its words. So they stand in a workspace of their own for the index, which a search asks for by itself and
-//! which costs it nothing otherwise.
+//! Titles of catalogs are short and may be many: among texts they would fill the candidates of every search and skew its term
+//! statistics. So the index has them under a workspace id of their own, which is searched separately.
 
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
-/// What a catalog's partition is derived with; stored indexes depend on it.
+/// The namespace that a catalog's partition is derived with; stored indexes depend on it.
 const CATALOG: &[u8] = b"cairn catalog of workspace ";
 
-/// The workspace under which an index keeps documents: those of catalogs, or all others.
+/// The workspace id in the index: for entries of catalogs, or for all other documents.
 pub(crate) fn of(workspace: WorkspaceId, catalog_only: bool) -> Uuid {
     if !catalog_only {
         return workspace.0;

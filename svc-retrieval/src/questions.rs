@@ -1,10 +1,9 @@
-//! The question log: what was asked of a workspace and what was answered, kept for as long as its owner has said.
+//! The question log: questions and answers of a workspace, with the retention that its owner has chosen.
 //!
-//! Nothing is kept while the log is off, which it is until an owner switches it on: the identity of whoever asks says for
-//! how many days ([`Identity::question_log_days`]). Then an answered search leaves an entry in a queue, and one task writes the
-//! entries every two seconds; when the queue is full or the database fails for long, questions are left out
-//! (`cairn_retrieval_questions_dropped_total`), and none ever waits. Texts of documents are not kept: a passage is its document,
-//! the hash of its content, and lines.
+//! The log is off by default: the identity of the caller has the retention in days ([`Identity::question_log_days`]). When it is on,
+//! an answered search enqueues an entry, and one task writes the entries every two seconds; when the queue is full or the database
+//! fails for long, questions are dropped (`cairn_retrieval_questions_dropped_total`), and none ever waits. Texts of documents are not
+//! stored: a passage is stored as its document, content hash and lines.
 //!
 //! Who reads: signed-in people alone, a viewer only what they or their own tokens and apps asked.
 
@@ -37,15 +36,15 @@ use prost::Message as _;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::asked::{Asked, Asking};
+pub(crate) use self::asked::{LoggedRequest, PendingQuestion};
 pub(crate) use self::groups::Group;
 use self::writer::{Entry, Writer};
 use crate::error::Error;
 use crate::store;
 
-/// Entries that wait for the writer: a few megabytes.
+/// The capacity of the queue: a few megabytes.
 const QUEUE: usize = 1_024;
-/// The newest questions of a workspace that are kept: some 20 MB of the usual size.
+/// Retained questions of a workspace: some 20 MB of the usual size.
 const MOST_KEPT: i64 = 10_000;
 /// Rows that one transaction deletes.
 const DELETED_AT_ONCE: i64 = 500;
@@ -58,7 +57,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the last entries may take at the shutdown.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Who asked, as it was then.
+/// Who asked, as of that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asker {
     pub(crate) kind: String,
@@ -83,7 +82,7 @@ pub(crate) struct Question {
     pub(crate) took_micros: u64,
 }
 
-/// Which questions are wanted, of those that the reader may see.
+/// A filter of the questions that the reader may see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Filter {
     pub(crate) since: Timestamp,
@@ -119,26 +118,26 @@ impl Filter {
     }
 }
 
-/// What somebody wants to see of the log.
+/// The filter of a request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct QuestionFilter {
     pub(crate) principal: String,
     pub(crate) is_unanswered: bool,
     pub(crate) since: Option<Timestamp>,
     pub(crate) text: String,
 }
 
-/// Who reads the log of a workspace, and how much of it.
+/// A reader of the log, and how much of it they may see.
 #[derive(Debug, Clone, Copy)]
 struct Reader {
     workspace: WorkspaceId,
-    /// Older questions are no longer there.
+    /// Older questions are beyond the retention.
     since: Timestamp,
-    /// Set for whoever sees their own alone.
+    /// Set for readers who see only their own questions.
     person: Option<UserId>,
 }
 
-/// Keeps questions and tells of them; cheap to clone.
+/// The question log; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Questions {
     db: Db,
@@ -163,20 +162,20 @@ impl Questions {
         Self { db, clock, ids, queue, writer, lease, model }
     }
 
-    /// Begins to note a question, where the workspace of whoever asks keeps questions.
+    /// Begins an entry, where the workspace of the caller has the log on.
     pub(crate) fn begin(
         &self,
         identity: &Identity,
         call: &Call,
-        asked: impl FnOnce() -> Asked,
-    ) -> Option<Asking> {
+        asked: impl FnOnce() -> LoggedRequest,
+    ) -> Option<PendingQuestion> {
         let days = identity.question_log_days?;
         let workspace = identity.workspace?;
-        Some(Asking::new(workspace, days, identity, call, asked(), self.clock.now()))
+        Some(PendingQuestion::new(workspace, days, identity, call, asked(), self.clock.now()))
     }
 
-    /// Takes an answered question into the queue, if there is room.
-    fn tell(&self, entry: Entry) {
+    /// Enqueues an answered question, if there is room.
+    fn enqueue(&self, entry: Entry) {
         if self.queue.try_send(entry).is_err() {
             writer::count_dropped(1);
         }
@@ -203,7 +202,7 @@ impl Questions {
     pub(crate) async fn list(
         &self,
         identity: &Identity,
-        wanted: Wanted,
+        wanted: QuestionFilter,
         (size, token): (u32, &str),
     ) -> Result<Page<Question>, Error> {
         let page = PageRequest::new(SIZES, size, token)?;
@@ -269,7 +268,7 @@ impl Questions {
         Ok(deleted)
     }
 
-    /// Removes what is not kept any more now that the workspace keeps questions for so many days, or none (owner).
+    /// Applies a new retention, `None` for no log, by deleting older questions (owner).
     pub(crate) async fn keep(&self, identity: &Identity, days: Option<u32>) -> Result<u64, Error> {
         identity.user_id()?;
         if identity.role != Some(Role::Owner) {
@@ -291,13 +290,13 @@ impl Questions {
         Ok(deleted)
     }
 
-    /// Writes questions and forgets what is old, until the shutdown.
+    /// Writes questions and deletes old ones, until the shutdown.
     pub(crate) async fn run(&self, shutdown: CancellationToken) {
         let writing = async { self.writer.lock().await.run(&shutdown).await };
         tokio::join!(writing, sweep::run(&self.db, &self.lease, &self.clock, &shutdown));
     }
 
-    /// Writes what is left in the queue, when nothing is served any more.
+    /// Drains the queue, when nothing is served any more.
     pub(crate) async fn close(&self) {
         let last = async { self.writer.lock().await.finish().await };
         if tokio::time::timeout(CLOSE_LIMIT, last).await.is_err() {

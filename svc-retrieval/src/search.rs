@@ -6,16 +6,17 @@ mod beside;
 mod catalog;
 mod citation;
 pub(crate) mod confirm;
+mod document_details;
 mod evidence;
+mod excerpt;
 mod fetched;
 pub(crate) mod fusion;
 mod golden;
-pub(crate) mod held;
 mod highlights;
-mod known;
 mod names;
 mod narrowing;
 mod page;
+mod past;
 mod plan;
 mod pool;
 mod providers;
@@ -24,13 +25,12 @@ mod related;
 mod request;
 pub mod rerank;
 mod second_look;
-mod shown;
 mod similar;
 mod source_query;
 mod sources;
 pub(crate) mod state;
 mod states;
-mod then;
+pub(crate) mod stored_document;
 pub(crate) mod tuning;
 
 use std::collections::HashSet;
@@ -56,36 +56,36 @@ use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextRespo
 use uuid::Uuid;
 
 pub(crate) use self::absence::{AbsenceRequest, Missed};
+pub(crate) use self::document_details::DocumentDetails;
 use self::evidence::Evidence;
+use self::excerpt::Excerpt;
 pub(crate) use self::golden::{Edit, Outcome};
 use self::highlights::Marking;
-pub(crate) use self::known::KnownDocument;
-pub(crate) use self::names::KnownNames;
+pub(crate) use self::names::ContainerNamesCache;
 use self::narrowing::Narrowing;
 use self::page::{Page, Passage};
+use self::past::PastSearch;
 use self::plan::Plan;
 use self::pool::{Pool, Site};
-use self::providers::Asking;
+use self::providers::SearchContext;
 use self::rank::{QueryVectors, Ranker, Ranking, Within};
 pub(crate) use self::related::RelatedRequest;
 use self::request::After;
 pub(crate) use self::request::{SearchRequest, Strategy, unsupported_moment};
 use self::rerank::Reranker;
-use self::shown::Shown;
 pub(crate) use self::source_query::{SourceQuery, require_whole_workspace};
-use self::then::Then;
 use self::tuning::{MAX_RERANKED_BYTES, RERANKED_CHUNKS};
 
 use crate::error::Error;
 use crate::generations::{Generation, Generations};
 use crate::owners::Owner;
 
-/// An answer, and what it took.
+/// An answer, and its cost.
 #[derive(Debug)]
 pub struct Searched {
     /// What the caller gets.
     pub response: SearchContextResponse,
-    /// Whether what the embedder would have been asked was remembered.
+    /// Whether the vectors of its texts came from the cache.
     pub is_cached: bool,
     /// Requests that were sent to providers.
     pub provider_operations: u64,
@@ -96,7 +96,7 @@ pub struct Searched {
 pub struct Preferences {
     /// The words' share of a fused score, 0 to 1; the meaning has the rest ([`tuning::WORD_WEIGHT`]).
     pub word_weight: f32,
-    /// What reads the best chunks again before they are answered; nothing by default.
+    /// Reranks the best chunks; none by default.
     pub reranker: Option<Arc<dyn Reranker>>,
 }
 
@@ -115,9 +115,9 @@ pub(crate) struct Searcher {
     ingest: ServiceChannel,
     clock: Arc<dyn Clock>,
     preferences: Preferences,
-    /// What tells by meaning which lines answer, whichever embedder found them.
+    /// Finds highlights by meaning, whichever embedder the index has.
     rows: Arc<StaticRows>,
-    names: KnownNames,
+    names: ContainerNamesCache,
 }
 
 impl Searcher {
@@ -128,7 +128,7 @@ impl Searcher {
         (content, ingest): (ServiceChannel, ServiceChannel),
         clock: Arc<dyn Clock>,
         preferences: Preferences,
-        (rows, names): (Arc<StaticRows>, KnownNames),
+        (rows, names): (Arc<StaticRows>, ContainerNamesCache),
     ) -> Self {
         Self { generations, browser, content, ingest, clock, preferences, rows, names }
     }
@@ -157,13 +157,13 @@ impl Searcher {
         let past = self.past(identity, call, &request).await?;
         coverage.extend(past.as_ref().and_then(|then| then.workspace.at()).map(answer::as_it_was));
         let past = past.as_ref();
-        let asking = Asking { generation: &generation, workspace, call, began };
-        // What is retained is found while providers think.
+        let context = SearchContext { generation: &generation, workspace, call, began };
+        // The index is searched while the providers are called.
         let (ranked, consulted) =
             tokio::try_join!(self.retained(&generation, identity, call, (&request, past), &plan), async {
-                Ok(self.consult(asking, &request, &plan).await)
+                Ok(self.consult(context, &request, &plan).await)
             },)?;
-        let mut answered = self.answered(asking, (&request, past), ranked, consulted).await?;
+        let mut answered = self.answered(context, (&request, past), ranked, consulted).await?;
         coverage.append(&mut answered.coverage);
         if generation.engine.losses() != losses {
             coverage.push(answer::index_was_lost());
@@ -178,19 +178,19 @@ impl Searcher {
         identity: &Identity,
         call: &Call,
         request: &SearchRequest,
-    ) -> Result<Option<Then>, Error> {
+    ) -> Result<Option<PastSearch>, Error> {
         let Some(moment) = request.moment else { return Ok(None) };
         let past = self.browser.past(identity, call, moment).await.map_err(Problem::from)?;
-        Ok(Some(Then::of(past, &request.narrowing).await?))
+        Ok(Some(PastSearch::of(past, &request.narrowing).await?))
     }
 
-    /// What of the retained documents answers the request, ranked.
+    /// Ranks the documents of the index.
     async fn retained(
         &self,
         generation: &Generation,
         identity: &Identity,
         call: &Call,
-        (request, past): (&SearchRequest, Option<&Then>),
+        (request, past): (&SearchRequest, Option<&PastSearch>),
         plan: &Plan,
     ) -> Result<Ranked, Error> {
         let workspace = identity.workspace_id()?;
@@ -209,7 +209,7 @@ impl Searcher {
         Ok(ranked)
     }
 
-    /// What a search of the retained documents may find, and notes on what it does without.
+    /// The filter of a search of the index, and notes on what is missing for it.
     async fn within(
         &self,
         generation: &Generation,
@@ -231,7 +231,7 @@ impl Searcher {
     }
 
     /// The names of the workspace's folders and databases, at least as new as anything that is known to be written and what the
-    /// search waits for. A search without them finds less, and says so. A search of then has those of then ([`Then`]).
+    /// search waits for. A search without them finds less, and says so. A search of then has those of then ([`PastSearch`]).
     async fn names(
         &self,
         generation: &Generation,
@@ -266,11 +266,12 @@ impl Searcher {
         let marking = Marking::new(&self.rows, &ranking.seen.words, request.query.parsed.text());
         let shown = page.passages.iter().map(|passage| {
             let highlights = marking.highlights(passage);
-            (passage, Shown::of(passage, highlights, request.detail))
+            (passage, Excerpt::of(passage, highlights, request.detail))
         });
-        let (shown, over_budget) = shown::within_budget(shown, request);
-        let result =
-            |(passage, shown): (&Passage<'_>, Shown)| answer::result(passage, shown, explained(passage.best));
+        let (shown, over_budget) = excerpt::within_budget(shown, request);
+        let result = |(passage, shown): (&Passage<'_>, Excerpt)| {
+            answer::result(passage, shown, explained(passage.best))
+        };
         let results = shown.into_iter().map(result).collect();
         notes.extend(answer::left_out(page.over_budget + over_budget, pool.outdated()));
         notes.extend(answer::unanswered(pool.unanswered()));
@@ -310,7 +311,7 @@ impl Searcher {
                 (rank::QueryVectors::default(), Some(answer::words_only(&error)))
             }
         };
-        let (is_cached, used) = (vectors.are_remembered, Some(vectors.clone()));
+        let (is_cached, used) = (vectors.are_cached, Some(vectors.clone()));
         let ranker = Ranker::of(generation, self.preferences.word_weight);
         let ranking = rank::rank(ranker, workspace, within, request, vectors).await?;
         Ok(Ranked { ranking, notes: note.into_iter().collect(), is_cached, vectors: used })
@@ -355,7 +356,7 @@ async fn narrowed(
     if narrowing.is_none() {
         return Ok((None, None));
     }
-    // Of what the index holds nothing there is nothing to name.
+    // An owner of whose documents none are indexed has nothing to select.
     let is_asked = |owner: &&Owner| {
         narrowing.may_name_documents_of(owner.feed)
             && (!owner.is_optional() || generation.engine.cursor(owner.feed.as_str(), workspace.0) > 0)
@@ -366,7 +367,7 @@ async fn narrowed(
     Ok((Some(selected.into_iter().flatten().flatten().collect()), note))
 }
 
-/// How the score of a result's best chunk came about.
+/// Explains the score of a result's best chunk.
 fn explain(ranking: &Ranking, evidence: &Evidence) -> Trace {
     Trace {
         bonuses: evidence.age,
@@ -376,7 +377,7 @@ fn explain(ranking: &Ranking, evidence: &Evidence) -> Trace {
     }
 }
 
-/// Lets the reranker read what was gathered; says so when it did not.
+/// Reranks the pool; a note when that fails.
 async fn rerank(
     reranker: &dyn Reranker,
     request: &SearchRequest,
@@ -395,12 +396,12 @@ async fn rerank(
     }
 }
 
-/// As much of a text as a reranker reads.
+/// The beginning of a text, as long as a reranker reads.
 fn beginning(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_RERANKED_BYTES)).unwrap_or(text)
 }
 
-/// Waits for the writes that the caller must see; says so when it could not, or when the index is known to lag.
+/// Waits for the writes that the caller must see; a note when that times out, or when the index is known to lag.
 async fn catch_up(
     generation: &Generation,
     workspace: WorkspaceId,
@@ -435,18 +436,18 @@ async fn reach_all(generation: &Generation, workspace: WorkspaceId, writes: &[Af
     true
 }
 
-/// What was found, before its owners confirm it.
+/// A ranking, before the owners confirm its documents.
 #[derive(Default)]
 struct Ranked {
     ranking: Ranking,
     notes: Vec<CoverageNote>,
     is_cached: bool,
-    /// What the request's texts were embedded as, where anything was looked for.
+    /// The vectors of the request's texts, where the index was searched.
     vectors: Option<QueryVectors>,
 }
 
-/// What leaves, and what it took.
-struct Answered {
+/// The results of a search, and their cost.
+struct FinalResults {
     results: Vec<proto::Result>,
     coverage: Vec<CoverageNote>,
     is_cached: bool,

@@ -32,6 +32,12 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// The embedder whose vectors searches use.
+async fn embedder(token: &ApiToken) -> String {
+    let overview = mcp::call_json(token, "get_workspace_overview", json!({})).await;
+    overview["indexing"]["embedder"].as_str().unwrap_or_default().to_owned()
+}
+
 /// Waits until searches use the vectors of that embedder, and no index of another one is being built.
 async fn embeds_with(token: &ApiToken, beginning: &str) {
     eventually("the index of the embedder answers", async || {
@@ -62,6 +68,7 @@ fn a_model_of_a_folder_is_added_used_and_removed() {
         let added = json_of(&at, &["add", &tiny]).await;
         assert_eq!((&added["name"], &added["dimensions"]), (&json!("tiny"), &json!(DIMENSIONS)));
         assert_eq!(added["window"], json!(POSITIONS));
+        assert_eq!((&added["queryPrefix"], &added["passagePrefix"]), (&json!(""), &json!("")));
         let again = refused(&on(&at, &["add", &tiny]), &[]).await;
         assert!(again.contains("there is a model tiny already"), "{again}");
         assert!(done(&on(&at, &["check", "tiny"]), &[]).await.starts_with("OK: tiny"));
@@ -80,6 +87,48 @@ fn a_model_of_a_folder_is_added_used_and_removed() {
         embeds_with(&up.token(), "static-").await;
         done(&on(&at, &["remove", "tiny"]), &[]).await;
         assert_eq!(json_of(&at, &["list"]).await, json!([]));
+    });
+}
+
+#[test]
+fn other_prefixes_are_another_embedder_and_searches_find_with_them() {
+    run_alone(async {
+        let (data, source) = (Scratch::new(), Scratch::new());
+        let tiny = source.path().join("tiny");
+        model::write(&tiny);
+        let (at, tiny) = (shown(data.path()), shown(&tiny));
+        let prompts = json!({"prompts": {"query": "recipe: ", "passage": "server: "}}).to_string();
+        fs::write(source.path().join("tiny/config_sentence_transformers.json"), prompts).unwrap();
+        let prefixes = |model: &Value| (model["queryPrefix"].clone(), model["passagePrefix"].clone());
+
+        let published = json_of(&at, &["add", &tiny]).await;
+        assert_eq!(prefixes(&published), (json!("recipe: "), json!("server: ")));
+        done(&on(&at, &["remove", "tiny"]), &[]).await;
+        let said = refused(&on(&at, &["add", &tiny, "--query-prefix", &"apple ".repeat(40)]), &[]).await;
+        assert!(said.contains("a prefix takes 40 of the 62 tokens"), "{said}");
+        done(&on(&at, &["add", &tiny, "--query-prefix", "apple ", "--passage-prefix", ""]), &[]).await;
+        assert_eq!(prefixes(&json_of(&at, &["list"]).await[0]), (json!("apple "), json!("")));
+        let list = done(&on(&at, &["list"]), &[]).await;
+        assert!(list.contains(", \"apple \" before queries"), "{list}");
+
+        let name = {
+            let mut up = SingleProcess::start_on(data.path(), &[("CAIRN_EMBEDDER", "candle:tiny")]).await;
+            let quokka = create(&up.token(), "quokka smiles quokka smiles\n").await;
+            embeds_with(&up.token(), "candle-tiny-32-").await;
+            finds(&up.token(), "marsupial", &quokka).await;
+            let name = embedder(&up.token()).await;
+            assert!(name.ends_with("-prefixed"), "{name}");
+            assert!(up.stop().await.success());
+            name
+        };
+        done(&on(&at, &["remove", "tiny", "--force"]), &[]).await;
+        done(&on(&at, &["add", &tiny]), &[]).await;
+        let up = SingleProcess::start_on(data.path(), &[("CAIRN_EMBEDDER", "candle:tiny")]).await;
+        eventually("the index of the other prefixes answers", async || {
+            (embedder(&up.token()).await != name).then_some(())
+        })
+        .await;
+        embeds_with(&up.token(), "candle-tiny-32-").await;
     });
 }
 

@@ -1,5 +1,4 @@
-//! The bodies of files as scripts read them: kept by what they are, within a bound of bytes, and fetched from their
-//! holder in batches.
+//! A cache of the bodies of files, for scripts: content-addressed, bounded in bytes, and filled in batches with read-ahead.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -22,23 +21,23 @@ use uuid::Uuid;
 use super::trigrams::{Filters, TrigramFilter};
 use crate::error::Error;
 
-/// What an entry takes beside its bytes.
+/// The overhead of an entry, in bytes.
 const ENTRY_BYTES: u64 = 96;
-/// So few that a share of the bound holds the largest body.
+/// Few enough that one shard has room for the largest body.
 const SHARDS: usize = 8;
-/// A batch is fetched in one call: large enough that calls cost little, small enough for the message limit and for what
-/// a script keeps in hand.
+/// Bytes of a batch, which is one call: large enough to amortize the call, small enough for the message limit and for the memory
+/// of a script.
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_BODIES: usize = 256;
-/// A body that is read, printed and hashed within microseconds.
+/// The largest body on the fast path: read, printed and hashed within microseconds.
 const FAST_PATH_BYTES: usize = 64 * 1024;
 
-/// Names a body: what has the same key has the same bytes.
+/// The content hash of a body: equal keys, equal bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(pub(crate) [u8; 32]);
 
 impl Key {
-    /// The key of a body by itself.
+    /// The key of a body.
     #[cfg(test)]
     pub(crate) fn of(body: &[u8]) -> Self {
         Self(*blake3::hash(body).as_bytes())
@@ -52,14 +51,14 @@ impl fmt::Debug for Key {
 }
 
 impl Hash for Key {
-    /// It is a hash itself, so its beginning will do.
+    /// A key is a hash already, so its first 8 bytes are used.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (start, _) = self.0.split_first_chunk().unwrap_or((&[0; 8], &[]));
         state.write_u64(u64::from_le_bytes(*start));
     }
 }
 
-/// Hashes keys, which are hashes, to themselves.
+/// Hashes keys, which are hashes already, to their first bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KeyHash;
 
@@ -91,31 +90,31 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// A body that its owner holds.
+/// A reference to a body at its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct BodyRef {
     /// Which body.
     pub(crate) key: Key,
     /// Its length.
     pub(crate) size: u64,
-    /// Whose body it is.
+    /// The kind of the document that it belongs to.
     pub(crate) kind: Kind,
-    /// The id of that.
+    /// The id of that document.
     pub(crate) id: Uuid,
 }
 
-/// Where bodies are fetched.
-pub(crate) trait Holder: fmt::Debug + Send + Sync {
-    /// The bodies that are still there, in any order. It may leave out the last ones to keep its answer small; what it
-    /// leaves out is asked for again.
+/// Fetches bodies from their owner.
+pub(crate) trait BodyFetcher: fmt::Debug + Send + Sync {
+    /// The bodies that still exist, in any order. The answer may be cut at the end to keep it small; the rest is requested
+    /// again.
     fn fetch<'a>(
         &'a self,
         call: &'a Call,
-        wanted: &'a [Held],
+        wanted: &'a [BodyRef],
     ) -> BoxFuture<'a, Result<Vec<(Key, Bytes)>, Error>>;
 }
 
-/// How much is kept in memory.
+/// Limits of the caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
     /// Bytes of bodies.
@@ -127,7 +126,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// So many bytes in all: three fifths for bodies, one for filters, which reach as far again, one for trees.
+    /// Divides a budget: three fifths for bodies, one for filters (which cover far more bodies than fit), one for trees.
     pub const fn of(bytes: u64) -> Self {
         let fifth = bytes / 5;
         Self { bodies: fifth * 3, filters: fifth, trees: fifth }
@@ -141,30 +140,30 @@ impl Default for Memory {
     }
 }
 
-/// The bodies of this process; cheap to clone. All of it can be fetched again.
+/// The cache of bodies of this process; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Bodies {
-    kept: Arc<Kept>,
+    caches: Arc<Caches>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    bodies: Cache<Key, Bytes, ByLength, KeyHash>,
+struct Caches {
+    bodies: Cache<Key, Bytes, ByteWeighter, KeyHash>,
     filters: Filters,
 }
 
-/// What a body takes.
+/// Weighs a body by its length.
 #[derive(Debug, Clone)]
-struct ByLength;
+struct ByteWeighter;
 
-impl Weighter<Key, Bytes> for ByLength {
+impl Weighter<Key, Bytes> for ByteWeighter {
     fn weight(&self, _: &Key, body: &Bytes) -> u64 {
         ENTRY_BYTES + u64::try_from(body.len()).unwrap_or(u64::MAX)
     }
 }
 
 impl Bodies {
-    /// Nothing yet.
+    /// Empty caches.
     pub(crate) fn new(memory: Memory) -> Self {
         let options = OptionsBuilder::new()
             .estimated_items_capacity(usize::try_from(memory.bodies / 8_192).unwrap_or(usize::MAX))
@@ -172,111 +171,110 @@ impl Bodies {
             .shards(SHARDS)
             .build();
         let bodies = match options {
-            Ok(options) => Cache::with_options(options, ByLength, KeyHash, DefaultLifecycle::default()),
-            // The builder wants both capacities, and has them.
-            Err(_) => Cache::with(0, memory.bodies, ByLength, KeyHash, DefaultLifecycle::default()),
+            Ok(options) => Cache::with_options(options, ByteWeighter, KeyHash, DefaultLifecycle::default()),
+            // Unreachable: the builder fails only without these capacities.
+            Err(_) => Cache::with(0, memory.bodies, ByteWeighter, KeyHash, DefaultLifecycle::default()),
         };
-        Self { kept: Arc::new(Kept { bodies, filters: Filters::new(memory.filters) }) }
+        Self { caches: Arc::new(Caches { bodies, filters: Filters::new(memory.filters) }) }
     }
 
     fn get(&self, key: &Key) -> Option<Bytes> {
-        self.kept.bodies.get(key)
+        self.caches.bodies.get(key)
     }
 
     fn has(&self, key: &Key) -> bool {
-        self.kept.bodies.peek(key).is_some()
+        self.caches.bodies.peek(key).is_some()
     }
 
-    /// Keeps a body. What is given may be a piece of a whole message, which would stay in memory with it: so it is
-    /// copied.
-    fn keep(&self, key: Key, body: &Bytes) -> Bytes {
+    /// Inserts a body. It is copied, since it may be a slice of a whole message, which it would keep alive.
+    fn insert(&self, key: Key, body: &Bytes) -> Bytes {
         let body = Bytes::copy_from_slice(body);
-        self.kept.filters.note(key, &body);
-        self.kept.bodies.insert(key, body.clone());
+        self.caches.filters.note(key, &body);
+        self.caches.bodies.insert(key, body.clone());
         body
     }
 
     #[cfg(test)]
     fn bytes(&self) -> u64 {
-        self.kept.bodies.weight()
+        self.caches.bodies.weight()
     }
 }
 
-/// Reads bodies for one script, from a thread that may block, or at first from one that may not.
+/// Reads bodies for one script: on a blocking thread, or, in memory-only mode, on an async one.
 #[derive(Debug)]
 pub(crate) struct Reader {
     bodies: Bodies,
     source: Source,
-    ahead: Mutex<Ahead>,
-    /// While it is on, only small bodies that are kept are read.
+    read_ahead: Mutex<ReadAhead>,
+    /// In this mode, only small cached bodies are read.
     memory_only: AtomicBool,
-    /// Whether another body was wanted while it was on.
-    lacked: AtomicBool,
+    /// Whether another body was requested in memory-only mode.
+    missed: AtomicBool,
 }
 
-/// Where a reader gets what is not kept.
+/// Where a reader fetches bodies that are not cached.
 #[derive(Debug, Clone)]
 struct Source {
-    holder: Arc<dyn Holder>,
+    holder: Arc<dyn BodyFetcher>,
     call: Call,
     cancelled: CancellationToken,
     runtime: Handle,
 }
 
-/// Ends when nobody waits for it any more.
-type Fetching = AbortOnDropHandle<Result<Vec<(Key, Bytes)>, Error>>;
+/// A fetch in flight; aborted when it is dropped.
+type FetchTask = AbortOnDropHandle<Result<Vec<(Key, Bytes)>, Error>>;
 
-/// What a script is about to read.
+/// The read-ahead of a script.
 #[derive(Debug, Default)]
-struct Ahead {
-    /// Announced and not asked for yet.
-    announced: VecDeque<Held>,
+struct ReadAhead {
+    /// Announced and not requested yet.
+    announced: VecDeque<BodyRef>,
     /// Fetched and not read yet.
     in_hand: HashMap<Key, Bytes, KeyHash>,
-    under_way: Option<(HashSet<Key, KeyHash>, Fetching)>,
+    under_way: Option<(HashSet<Key, KeyHash>, FetchTask)>,
 }
 
 impl Reader {
-    /// A reader that asks `holder` in the name of `call`, until it is cancelled.
+    /// A reader that fetches from `holder` on behalf of `call`, until it is cancelled.
     pub(crate) fn new(
         bodies: Bodies,
-        holder: Arc<dyn Holder>,
+        holder: Arc<dyn BodyFetcher>,
         call: Call,
         cancelled: CancellationToken,
         runtime: Handle,
     ) -> Self {
         let source = Source { holder, call, cancelled, runtime };
-        let (memory_only, lacked) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { bodies, source, ahead: Mutex::default(), memory_only, lacked }
+        let (memory_only, missed) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { bodies, source, read_ahead: Mutex::default(), memory_only, missed }
     }
 
-    /// From now on reads nothing that takes time, or everything. Nothing is lacked yet.
+    /// Switches memory-only mode on or off, and resets [`Self::missed`].
     pub(super) fn read_from_memory_only(&self, only: bool) {
         self.memory_only.store(only, Ordering::Relaxed);
-        self.lacked.store(false, Ordering::Relaxed);
+        self.missed.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a body was wanted and not read, since it would have taken time.
-    pub(super) fn lacked(&self) -> bool {
-        self.lacked.load(Ordering::Relaxed)
+    /// Whether a body was requested in memory-only mode that is not in memory.
+    pub(super) fn missed(&self) -> bool {
+        self.missed.load(Ordering::Relaxed)
     }
 
-    /// Tells in which order bodies are about to be read; what was announced before is forgotten.
-    pub(crate) fn announce(&self, bodies: impl IntoIterator<Item = Held>) {
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        *ahead = Ahead { announced: bodies.into_iter().collect(), ..Ahead::default() };
+    /// Announces the order in which bodies will be read; replaces an earlier announcement.
+    pub(crate) fn announce(&self, bodies: impl IntoIterator<Item = BodyRef>) {
+        let mut read_ahead = self.read_ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        *read_ahead = ReadAhead { announced: bodies.into_iter().collect(), ..ReadAhead::default() };
     }
 
     /// A body.
     ///
     /// # Errors
-    /// When it is gone, or its holder does not answer.
-    pub(crate) fn read(&self, wanted: &Held) -> Result<Bytes, Unreadable> {
+    /// When it no longer exists, or its owner does not answer.
+    pub(crate) fn read(&self, wanted: &BodyRef) -> Result<Bytes, Unreadable> {
         let memory_only = self.memory_only.load(Ordering::Relaxed);
         match self.bodies.get(&wanted.key) {
             Some(body) if !memory_only || body.len() <= FAST_PATH_BYTES => Ok(body),
             _ if memory_only => {
-                self.lacked.store(true, Ordering::Relaxed);
+                self.missed.store(true, Ordering::Relaxed);
                 Err(Unreadable::Unavailable)
             }
             _ => self.fetched(wanted),
@@ -285,50 +283,50 @@ impl Reader {
 
     /// A filter for bodies that have at least one of these texts, whatever the case of their ASCII letters.
     pub(crate) fn text_filter(&self, texts: &[Vec<u8>]) -> TrigramFilter {
-        self.bodies.kept.filters.text_filter(texts)
+        self.bodies.caches.filters.text_filter(texts)
     }
 
-    fn fetched(&self, wanted: &Held) -> Result<Bytes, Unreadable> {
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(body) = ahead.in_hand.remove(&wanted.key) {
+    fn fetched(&self, wanted: &BodyRef) -> Result<Bytes, Unreadable> {
+        let mut read_ahead = self.read_ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(body) = read_ahead.in_hand.remove(&wanted.key) {
             return Ok(body);
         }
-        let asked = ahead.under_way.take_if(|(keys, _)| keys.contains(&wanted.key));
+        let asked = read_ahead.under_way.take_if(|(keys, _)| keys.contains(&wanted.key));
         let answer = match asked {
             Some((_, fetching)) => fetching,
-            None => self.source.fetch(ahead.batch(wanted, &self.bodies)),
+            None => self.source.fetch(read_ahead.batch(wanted, &self.bodies)),
         };
-        let next = ahead.next_batch(&self.bodies);
-        if ahead.under_way.is_none() && !next.is_empty() {
+        let next = read_ahead.next_batch(&self.bodies);
+        if read_ahead.under_way.is_none() && !next.is_empty() {
             let keys = next.iter().map(|held| held.key).collect();
-            ahead.under_way = Some((keys, self.source.fetch(next)));
+            read_ahead.under_way = Some((keys, self.source.fetch(next)));
         }
-        self.take_in(&mut ahead, answer)?;
-        if let Some(body) = ahead.in_hand.remove(&wanted.key) {
+        self.receive(&mut read_ahead, answer)?;
+        if let Some(body) = read_ahead.in_hand.remove(&wanted.key) {
             return Ok(body);
         }
-        // The tail of an answer may be cut: alone it is not.
-        self.take_in(&mut ahead, self.source.fetch(vec![*wanted]))?;
-        ahead.in_hand.remove(&wanted.key).ok_or(Unreadable::Gone)
+        // The answer was cut before this body; requested alone it is not.
+        self.receive(&mut read_ahead, self.source.fetch(vec![*wanted]))?;
+        read_ahead.in_hand.remove(&wanted.key).ok_or(Unreadable::Gone)
     }
 
-    fn take_in(&self, ahead: &mut Ahead, answer: Fetching) -> Result<(), Unreadable> {
+    fn receive(&self, read_ahead: &mut ReadAhead, answer: FetchTask) -> Result<(), Unreadable> {
         let fetched = self.source.wait(answer)?;
-        // What an earlier batch left in hand was not read in its turn, and is kept or fetched again.
-        ahead.in_hand.clear();
-        ahead.in_hand.extend(fetched.iter().map(|(key, body)| (*key, self.bodies.keep(*key, body))));
+        // Bodies of an earlier batch that were skipped are in the cache, or fetched again.
+        read_ahead.in_hand.clear();
+        read_ahead.in_hand.extend(fetched.iter().map(|(key, body)| (*key, self.bodies.insert(*key, body))));
         Ok(())
     }
 }
 
 impl Source {
-    fn fetch(&self, wanted: Vec<Held>) -> Fetching {
+    fn fetch(&self, wanted: Vec<BodyRef>) -> FetchTask {
         let source = self.clone();
         let task = self.runtime.spawn(async move { source.holder.fetch(&source.call, &wanted).await });
         AbortOnDropHandle::new(task)
     }
 
-    fn wait(&self, answer: Fetching) -> Result<Vec<(Key, Bytes)>, Unreadable> {
+    fn wait(&self, answer: FetchTask) -> Result<Vec<(Key, Bytes)>, Unreadable> {
         let answered = self.runtime.block_on(async {
             tokio::select! {
                 biased;
@@ -347,9 +345,9 @@ impl Source {
     }
 }
 
-impl Ahead {
-    /// What to ask for together with this body: what is read after it.
-    fn batch(&mut self, wanted: &Held, bodies: &Bodies) -> Vec<Held> {
+impl ReadAhead {
+    /// The batch to fetch with this body: those that are read after it.
+    fn batch(&mut self, wanted: &BodyRef, bodies: &Bodies) -> Vec<BodyRef> {
         let mut batch = vec![*wanted];
         if let Some(place) = self.announced.iter().position(|held| held.key == wanted.key) {
             self.announced.drain(..=place);
@@ -358,8 +356,8 @@ impl Ahead {
         batch
     }
 
-    /// What to ask for beforehand.
-    fn next_batch(&mut self, bodies: &Bodies) -> Vec<Held> {
+    /// The next batch to prefetch.
+    fn next_batch(&mut self, bodies: &Bodies) -> Vec<BodyRef> {
         let mut batch = Vec::new();
         if self.under_way.is_none() {
             self.fill(&mut batch, bodies);
@@ -367,12 +365,12 @@ impl Ahead {
         batch
     }
 
-    fn fill(&mut self, batch: &mut Vec<Held>, bodies: &Bodies) {
+    fn fill(&mut self, batch: &mut Vec<BodyRef>, bodies: &Bodies) {
         let mut size: u64 = batch.iter().map(|held| held.size).sum();
         while let Some(next) = self.announced.front() {
             let is_known = bodies.has(&next.key) || batch.iter().any(|held| held.key == next.key);
             let is_full = batch.len() >= BATCH_BODIES || size + next.size > BATCH_BYTES;
-            // A body beyond every batch is fetched alone, when it is read.
+            // A body larger than a batch is fetched alone, when it is read.
             if !is_known && is_full && !(batch.is_empty() && next.size > BATCH_BYTES) {
                 return;
             }

@@ -1,16 +1,16 @@
 //! Runs scripts over the workspace, shown as a read-only file system (spec 4.5).
 //!
-//! What is kept between two scripts is a copy: trees, drawn up from the owner's changes and asked to be current before
-//! every script; bodies, by their hash. All of it is read again when it is lost.
+//! Everything that is kept between scripts is a cache: trees, built from the owners' changes and brought up to date before every
+//! script, and bodies by their hash.
 
 mod bodies;
 pub mod citation;
 mod cite;
 mod error;
 mod fast_path;
+mod past_workspace;
 mod request;
 mod run;
-mod then;
 mod tree;
 mod trigrams;
 
@@ -32,25 +32,25 @@ use tokio_util::sync::CancellationToken;
 pub use self::bodies::Memory;
 use self::bodies::{Bodies, Reader};
 pub use self::error::Error;
+pub use self::past_workspace::{PastFile, PastWorkspace};
 pub use self::request::{Moment, Script};
-use self::run::{Ran, Watched};
-pub use self::then::{PastFile, PastWorkspace};
+use self::run::{RunWatch, ScriptRun};
 pub use self::tree::PastContainer;
 use self::tree::{Content, Mounted, Outside, Past, Trees};
 
-/// What is left of a caller's time when its script is stopped, so that it gets what was printed until then.
+/// A script is stopped this long before its caller's deadline, so that the caller gets the output so far.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// What scripts may take of this process.
+/// Resource limits of scripts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Config {
-    /// What is kept in memory between them.
+    /// Limits of the caches.
     pub memory: Memory,
-    /// How many run at once.
+    /// How many run concurrently.
     pub share: Share,
 }
 
-/// Up to where the feeds of a workspace are indexed; none while that is not known.
+/// The positions up to which the feeds of a workspace are indexed; `None` where unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Indexed {
     /// In content's feed.
@@ -122,7 +122,7 @@ impl Browser {
         let indexed = view.past().map_or_else(|| self.indexed.position(workspace), |_| Indexed::default());
         let mounted = Mounted::new(Arc::clone(&view), reader, indexed, script.link_base.clone());
         let budget = call.remaining().saturating_sub(MARGIN);
-        let mut watched = Watched::begin(Arc::clone(&self.clock), budget, cancelled);
+        let mut watched = RunWatch::begin(Arc::clone(&self.clock), budget, cancelled);
         if let Some(past) = view.past() {
             watched = watched.at(past.at);
         }
@@ -152,8 +152,8 @@ impl Browser {
     }
 }
 
-fn answer(mounted: &Mounted, ran: Ran) -> ExecuteScriptResponse {
-    let Ran { outcome, elapsed } = ran;
+fn answer(mounted: &Mounted, ran: ScriptRun) -> ExecuteScriptResponse {
+    let ScriptRun { outcome, elapsed } = ran;
     let cited = cite::cite(mounted, &outcome.reads, |node| mounted.view().document(node));
     ExecuteScriptResponse {
         output: outcome.output,

@@ -1,4 +1,4 @@
-//! Runs a script on a thread that may block, for as long as its caller waits.
+//! Runs a script on a blocking thread, until its caller is cancelled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,66 +11,66 @@ use tokio_util::sync::CancellationToken;
 use super::request::Script;
 use crate::error::Error;
 
-/// What a script came to.
+/// The result of a script.
 #[derive(Debug)]
-pub(crate) struct Ran {
-    /// What it printed, and how it ended.
+pub(crate) struct ScriptRun {
+    /// Its output and exit status.
     pub(crate) outcome: Outcome,
     /// How long it took.
     pub(crate) elapsed: Duration,
 }
 
-/// Runs a script; `then` looks at what came of it on the same thread. `_permit` is held to the end of both, also when the
-/// caller is gone: the thread is busy until then.
+/// Runs a script; `then` processes its result on the same thread. The permit is held to the end of both, even if the caller is
+/// cancelled: the thread is busy until then.
 ///
 /// # Errors
 /// When the script panics.
 pub(crate) async fn run<M, T>(
     script: Script,
     mounted: M,
-    watched: Watched,
+    watched: RunWatch,
     permit: impl Send + 'static,
-    then: impl FnOnce(&M, Ran) -> T + Send + 'static,
+    then: impl FnOnce(&M, ScriptRun) -> T + Send + 'static,
 ) -> Result<T, Error>
 where
     M: Tree + Send + 'static,
     T: Send + 'static,
 {
-    // When the caller goes away, this future is dropped, and the script ends.
+    // When the caller is cancelled, this future is dropped, and the script stops.
     let _guard = watched.cancelled.clone().drop_guard();
     let done = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         let outcome = cairn_shell::run(&mounted, &script.text, &watched.session(&script));
         let elapsed = watched.elapsed();
-        then(&mounted, Ran { outcome, elapsed })
+        then(&mounted, ScriptRun { outcome, elapsed })
     });
     Ok(done.await?)
 }
 
-/// The clock of one run, and whether its caller still waits.
+/// The clock and the cancellation of one run.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct RunWatch {
     clock: Arc<dyn Clock>,
     started: Timestamp,
-    /// What time it is to the script.
+    /// The time that the script sees.
     now: Timestamp,
     budget: Duration,
     cancelled: CancellationToken,
 }
 
-impl Watched {
-    /// A run that begins now and may take that long.
+impl RunWatch {
+    /// A run that begins now, with that budget.
     pub(crate) fn begin(clock: Arc<dyn Clock>, budget: Duration, cancelled: CancellationToken) -> Self {
         let started = clock.now();
         Self { started, now: started, clock, budget, cancelled }
     }
 
-    /// The same for a script to which it is that time.
+    /// The same for a script that sees that time.
     pub(crate) fn at(self, now: Timestamp) -> Self {
         Self { now, ..self }
     }
 
-    /// What the script is run with.
+    /// The session of the script.
     pub(super) fn session<'a>(&'a self, script: &'a Script) -> Session<'a> {
         let limits = Limits::default();
         let wall_clock = limits.wall_clock.min(self.budget);
@@ -79,7 +79,7 @@ impl Watched {
     }
 }
 
-impl Watch for Watched {
+impl Watch for RunWatch {
     fn elapsed(&self) -> Duration {
         self.clock.now().since(self.started)
     }
@@ -173,8 +173,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_script_runs_and_what_came_of_it_is_looked_at() {
-        let watched = Watched::begin(Arc::new(SystemClock), LONG, CancellationToken::new());
-        let then = |_: &MemoryTree, ran: Ran| ran.outcome.output;
+        let watched = RunWatch::begin(Arc::new(SystemClock), LONG, CancellationToken::new());
+        let then = |_: &MemoryTree, ran: ScriptRun| ran.outcome.output;
         let output = run(script("cat /files/2.md; wc -l /files/1.md"), files(3), watched, (), then).await;
         assert_eq!(output.unwrap(), "some text\n1 /files/1.md\n");
     }
@@ -192,7 +192,7 @@ mod tests {
             }
         };
         let tree = Slow { tree: files(2_000), before };
-        let watched = Watched::begin(Arc::new(SystemClock), LONG, cancelled);
+        let watched = RunWatch::begin(Arc::new(SystemClock), LONG, cancelled);
         let permit = Permit(Arc::clone(&returned));
         let running = tokio::spawn(run(script("grep -rc text /files"), tree, watched, permit, |_, _| ()));
         reading.recv().await.unwrap();
@@ -218,7 +218,7 @@ mod tests {
         let returned = Arc::new(AtomicBool::new(false));
         let tree = Slow { tree, before: move || began.send(()).unwrap() };
         let watched =
-            Watched::begin(Arc::new(SystemClock), Duration::from_secs(36_000), CancellationToken::new());
+            RunWatch::begin(Arc::new(SystemClock), Duration::from_secs(36_000), CancellationToken::new());
         let keys = "-k 50,50 ".repeat(16);
         let sorting = script(&format!("sort {keys} /files/lines | wc -l"));
         let running = tokio::spawn(run(sorting, tree, watched, Permit(Arc::clone(&returned)), |_, _| ()));
@@ -234,7 +234,7 @@ mod tests {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1)));
         let moved = Arc::clone(&clock);
         let tree = Slow { tree: files(2_000), before: move || moved.advance(Duration::from_secs(1)) };
-        let watched = Watched::begin(clock, Duration::from_secs(4), CancellationToken::new());
+        let watched = RunWatch::begin(clock, Duration::from_secs(4), CancellationToken::new());
         let ran = run(script("grep -rc text /files"), tree, watched, (), |_, ran| ran).await.unwrap();
         assert!(ran.outcome.failed, "{:?}", ran.outcome);
         assert!(ran.outcome.stats.files_opened < 1_000, "{:?}", ran.outcome.stats);

@@ -1,9 +1,8 @@
 //! The workspace as a tree of folders and files, kept in memory and current.
 //!
-//! [`base`] is everything that lives; [`grow`] makes it follow what content tells of a change; [`lens`] is what one scope
-//! sees of it; [`view`] puts both together for one script, and [`rewind`] makes that what it was at a moment. Content is asked
-//! before every script what has changed since, so a script always sees what was written before it began; and so is, for a
-//! caller of the whole workspace, the owner of documents from outside, without which there is a tree all the same.
+//! [`base`] has all items; [`grow`] applies changes to it; [`lens`] is the projection for one scope; [`view`] combines both for one
+//! script, and [`rewind`] rolls a view back to a past moment. Content is asked for changes before every script, so that a script sees
+//! all writes before its start; so is, for callers of the whole workspace, the owner of documents from outside, which is optional.
 
 mod arena;
 mod base;

@@ -1,8 +1,8 @@
-//! Which bodies may hold a text: for each body a filter of the trigrams in it, their ASCII letters in lower case.
+//! Trigram signatures: for each body a bitmap of the trigrams in it, ASCII letters in lower case, that tells whether it may contain
+//! a text.
 //!
-//! A filter is about a fifth of its body and stays when the body is evicted, so that a rare text in a large workspace
-//! opens only what may hold it. A filter may let a body through that does not hold the text, and never holds one back
-//! that does.
+//! A signature has about a fifth of the body's size and outlives the cached body, so that a search for a rare text in a large
+//! workspace opens few bodies. There are false positives, and no false negatives.
 
 mod block;
 mod filter;
@@ -15,15 +15,15 @@ use self::block::Block;
 use self::filter::{Filter, hashes};
 use super::bodies::{Key, KeyHash};
 
-/// What an entry takes beside its bits.
+/// The overhead of an entry beside its bits, in bytes.
 const ENTRY_BYTES: u64 = 136;
-/// Filters wait until the next search, and at most for one part in so many of all.
-const WAITING_SHARE: u64 = 8;
+/// New filters are pending until the next search, or until they take this fraction (one in 8) of the limit.
+const PENDING_SHARE: u64 = 8;
 
 /// The filters of this process, bounded in bytes.
 ///
-/// A search asks thousands of them, so it asks what nobody changes, and without a lock for each. What is noted meanwhile
-/// waits and is brought in when the next search begins.
+/// A search checks thousands of them, so it works on an immutable snapshot without locks. New filters are pending until the next
+/// search merges them.
 #[derive(Debug)]
 pub(crate) struct Filters {
     most_bytes: u64,
@@ -32,22 +32,22 @@ pub(crate) struct Filters {
 
 #[derive(Debug, Default)]
 struct State {
-    kept: Arc<Kept>,
-    /// Noted and not brought in yet.
-    waiting: Vec<(Key, Filter)>,
-    waiting_bytes: u64,
+    kept: Arc<FilterSet>,
+    /// Added and not merged yet.
+    pending: Vec<(Key, Filter)>,
+    pending_bytes: u64,
 }
 
-/// Filters in blocks. A copy shares the blocks.
+/// Filters in blocks; a clone shares the blocks (copy-on-write).
 #[derive(Debug, Clone, Default)]
-struct Kept {
+struct FilterSet {
     places: HashMap<Key, Place, KeyHash>,
-    /// None where the number is free.
+    /// `None` where the number is free.
     blocks: Vec<Option<Arc<Block>>>,
     free: Vec<u32>,
-    /// The block with room for one more filter of so many bits.
+    /// The block with room for one more filter, by the size of its filters in bits.
     open: HashMap<usize, u32>,
-    /// The oldest block first.
+    /// For eviction: the oldest block first.
     order: VecDeque<u32>,
     bytes: u64,
 }
@@ -65,7 +65,7 @@ impl Filters {
         Self { most_bytes: bytes, state: Mutex::default() }
     }
 
-    /// Makes the filter of a body, unless there is one.
+    /// Adds the filter of a body, unless there is one.
     pub(crate) fn note(&self, key: Key, body: &[u8]) {
         let is_kept =
             self.state.lock().unwrap_or_else(PoisonError::into_inner).kept.places.contains_key(&key);
@@ -74,20 +74,20 @@ impl Filters {
         }
         let filter = Filter::of(body);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.waiting_bytes += ENTRY_BYTES + u64::try_from(filter.bits() / 8).unwrap_or(u64::MAX);
-        state.waiting.push((key, filter));
-        if state.waiting_bytes >= self.most_bytes / WAITING_SHARE {
-            state.bring_in(self.most_bytes);
+        state.pending_bytes += ENTRY_BYTES + u64::try_from(filter.bits() / 8).unwrap_or(u64::MAX);
+        state.pending.push((key, filter));
+        if state.pending_bytes >= self.most_bytes / PENDING_SHARE {
+            state.merge_pending(self.most_bytes);
         }
     }
 
-    /// A filter for bodies that have at least one of the texts.
+    /// A filter for bodies that contain at least one of the texts.
     pub(crate) fn text_filter(&self, texts: &[Vec<u8>]) -> TrigramFilter {
         let holds_all = texts.is_empty() || texts.iter().any(|text| text.len() < 3);
         let trigrams =
             if holds_all { Vec::new() } else { texts.iter().map(|text| hashes(text).collect()).collect() };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.bring_in(self.most_bytes);
+        state.merge_pending(self.most_bytes);
         let kept = Arc::clone(&state.kept);
         TrigramFilter { trigrams, found: vec![Cell::default(); kept.blocks.len()], kept }
     }
@@ -95,30 +95,30 @@ impl Filters {
     #[cfg(test)]
     fn bytes(&self) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.kept.bytes + state.waiting_bytes
+        state.kept.bytes + state.pending_bytes
     }
 }
 
 impl State {
-    /// Keeps what waits, and lets go of the oldest while it is too much. What a search uses is copied.
-    fn bring_in(&mut self, most_bytes: u64) {
-        if self.waiting.is_empty() {
+    /// Merges pending filters and evicts the oldest above the limit. Copies what a running search uses.
+    fn merge_pending(&mut self, most_bytes: u64) {
+        if self.pending.is_empty() {
             return;
         }
         let kept = Arc::make_mut(&mut self.kept);
-        for (key, filter) in self.waiting.drain(..) {
+        for (key, filter) in self.pending.drain(..) {
             // Two scripts may have read the body at the same time.
             if !kept.places.contains_key(&key) {
                 kept.add(key, &filter);
             }
         }
-        self.waiting_bytes = 0;
-        // The next ones wait beside what is kept.
-        while kept.bytes > most_bytes - most_bytes / WAITING_SHARE && kept.let_go() {}
+        self.pending_bytes = 0;
+        // Leave room for the next pending ones.
+        while kept.bytes > most_bytes - most_bytes / PENDING_SHARE && kept.evict_oldest() {}
     }
 }
 
-impl Kept {
+impl FilterSet {
     fn block(&self, number: u32) -> Option<&Arc<Block>> {
         self.blocks.get(slot(number))?.as_ref()
     }
@@ -134,7 +134,7 @@ impl Kept {
         self.bytes += ENTRY_BYTES;
     }
 
-    /// Begins a block for filters of so many bits.
+    /// Opens a block for filters of that many bits.
     fn open(&mut self, bits: usize) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.blocks.push(None);
@@ -150,8 +150,8 @@ impl Kept {
         number
     }
 
-    /// Lets go of the oldest block, and tells whether there was one.
-    fn let_go(&mut self) -> bool {
+    /// Evicts the oldest block; `false` when there is none.
+    fn evict_oldest(&mut self) -> bool {
         let Some(number) = self.order.pop_front() else { return false };
         let Some(block) = self.blocks.get_mut(slot(number)).and_then(Option::take) else { return true };
         self.open.retain(|_, open| *open != number);
@@ -169,19 +169,19 @@ fn slot(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Holds back bodies that are known to have none of some texts.
+/// Rules out bodies that contain none of some texts.
 #[derive(Debug)]
 pub(crate) struct TrigramFilter {
-    kept: Arc<Kept>,
-    /// Of each text; none when a text is too short to tell.
+    kept: Arc<FilterSet>,
+    /// The trigrams of each text; empty when a text is too short for the filter.
     trigrams: Vec<Vec<u32>>,
-    /// Which filters of each block hold one of the texts, when one of them has been asked.
+    /// For each block a bitmap of the filters that match, computed at the first use.
     found: Vec<Cell<Option<u64>>>,
 }
 
 impl TrigramFilter {
-    /// Whether the body may have one of the texts; of a body that nobody has read yet it always may.
-    pub(crate) fn lets_through(&self, key: &Key) -> bool {
+    /// Whether the body may contain one of the texts; always true for a body without a filter.
+    pub(crate) fn may_contain(&self, key: &Key) -> bool {
         if self.trigrams.is_empty() {
             return true;
         }
@@ -207,28 +207,28 @@ mod tests {
         Key::of(&number.to_be_bytes())
     }
 
-    fn lets_through(body: &[u8], texts: &[&[u8]]) -> bool {
+    fn may_contain(body: &[u8], texts: &[&[u8]]) -> bool {
         let filters = Filters::new(1 << 20);
         filters.note(key(1), body);
         let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.to_vec()).collect();
-        filters.text_filter(&texts).lets_through(&key(1))
+        filters.text_filter(&texts).may_contain(&key(1))
     }
 
     #[test]
     fn what_is_not_there_is_held_back() {
         let body = b"The quick brown fox jumps over the lazy dog";
-        assert!(lets_through(body, &[b"BROWN FOX"]));
-        assert!(!lets_through(body, &[b"xylophone"]));
-        assert!(lets_through(body, &[b"xylophone", b"lazy"]));
-        assert!(!lets_through(b"", &[b"abc"]));
-        assert!(lets_through(b"", &[b"ab"]), "too short to tell");
-        assert!(lets_through(body, &[]), "nothing is asked");
+        assert!(may_contain(body, &[b"BROWN FOX"]));
+        assert!(!may_contain(body, &[b"xylophone"]));
+        assert!(may_contain(body, &[b"xylophone", b"lazy"]));
+        assert!(!may_contain(b"", &[b"abc"]));
+        assert!(may_contain(b"", &[b"ab"]), "too short to tell");
+        assert!(may_contain(body, &[]), "nothing is asked");
     }
 
     #[test]
     fn a_body_that_was_never_read_passes() {
         let filters = Filters::new(1 << 20);
-        assert!(filters.text_filter(&[b"anything".to_vec()]).lets_through(&key(7)));
+        assert!(filters.text_filter(&[b"anything".to_vec()]).may_contain(&key(7)));
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
             .map(|number| format!("q{:08x}", number.wrapping_mul(2_654_435_761)))
             .filter(|text| !body.contains(text.as_str()))
             .collect();
-        let passes = |text: &&String| filters.text_filter(&[text.as_bytes().to_vec()]).lets_through(&key(1));
+        let passes = |text: &&String| filters.text_filter(&[text.as_bytes().to_vec()]).may_contain(&key(1));
         let (passed, all) = (absent.iter().filter(passes).count(), absent.len());
         assert!(passed * 1_000 <= all, "{passed} of {all} texts pass that are not there");
     }
@@ -279,16 +279,16 @@ mod tests {
             filters.note(key(number), body(number).as_bytes());
         }
         let text_filter = filters.text_filter(&[b"never there".to_vec()]);
-        let passes = |number: &u64| text_filter.lets_through(&key(*number));
+        let passes = |number: &u64| text_filter.may_contain(&key(*number));
         assert!(filters.bytes() <= 256 << 10, "{}", filters.bytes());
         assert!((0..100).all(|number| passes(&number)), "nothing is known of them any more");
         assert!((2_900..3_000).filter(passes).count() < 5, "they are known");
         let there = filters.text_filter(&[b"text2950 ".to_vec()]);
-        assert!(there.lets_through(&key(2_950)) && !there.lets_through(&key(2_951)));
+        assert!(there.may_contain(&key(2_950)) && !there.may_contain(&key(2_951)));
         filters.note(key(9_999), b"text2950 ");
-        assert!(there.lets_through(&key(9_999)), "a search that has begun knows what it knew then");
-        assert!(filters.text_filter(&[b"another".to_vec()]).lets_through(&key(5)), "it went");
-        assert!(!filters.text_filter(&[b"another".to_vec()]).lets_through(&key(9_999)));
+        assert!(there.may_contain(&key(9_999)), "a search that has begun knows what it knew then");
+        assert!(filters.text_filter(&[b"another".to_vec()]).may_contain(&key(5)), "it went");
+        assert!(!filters.text_filter(&[b"another".to_vec()]).may_contain(&key(9_999)));
     }
 
     proptest! {
@@ -315,7 +315,7 @@ mod tests {
             let slices: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
             let text_filter = filters.text_filter(&texts);
             for (number, body) in (0..).zip(&bodies) {
-                prop_assert_eq!(text_filter.lets_through(&key(number)), lets_through(body.as_bytes(), &slices));
+                prop_assert_eq!(text_filter.may_contain(&key(number)), may_contain(body.as_bytes(), &slices));
             }
         }
     }
@@ -333,7 +333,7 @@ mod tests {
             if upper {
                 text.make_ascii_uppercase();
             }
-            prop_assert!(lets_through(&body, &[b"never there at all", &text]));
+            prop_assert!(may_contain(&body, &[b"never there at all", &text]));
         }
     }
 }

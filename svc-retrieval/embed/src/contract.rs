@@ -1,6 +1,6 @@
 //! What every embedder must do, checked on each of them by the same tests.
 
-use super::Embedder;
+use super::{Embedder, TextKind};
 
 /// A text, one that says nearly the same in other words, and one about something else.
 pub(crate) const TRIPLES: [(&str, &str, &str); 4] = [
@@ -22,7 +22,13 @@ pub(crate) async fn check(embedder: &dyn Embedder) {
     assert!(!embedder.name().is_empty());
     assert!(!embedder.origin().is_empty());
     assert!(embedder.dimensions() > 0);
-    assert!(embedder.embed(&[]).await.unwrap().is_empty());
+    for kind in [TextKind::Query, TextKind::Passage] {
+        check_kind(embedder, kind).await;
+    }
+}
+
+async fn check_kind(embedder: &dyn Embedder, kind: TextKind) {
+    assert!(embedder.embed(kind, &[]).await.unwrap().is_empty());
 
     // A long one, so that texts of one batch are padded or cut, and one without anything to know.
     let long = "the patient read the invoice of the hospital line by line ".repeat(60);
@@ -31,9 +37,9 @@ pub(crate) async fn check(embedder: &dyn Embedder) {
         .flat_map(|triple| [triple.0, triple.1, triple.2])
         .chain(["", " \n\t", long.as_str()])
         .collect();
-    let vectors = embedder.embed(&texts).await.unwrap();
+    let vectors = embedder.embed(kind, &texts).await.unwrap();
     assert_eq!(vectors.len(), texts.len());
-    let again = embedder.embed(&texts).await.unwrap();
+    let again = embedder.embed(kind, &texts).await.unwrap();
 
     for ((text, vector), again) in texts.iter().zip(&vectors).zip(&again) {
         assert_eq!(vector.len(), embedder.dimensions(), "{text:?}");
@@ -42,7 +48,7 @@ pub(crate) async fn check(embedder: &dyn Embedder) {
         assert_eq!(is_zero, text.trim().is_empty(), "{text:?}");
         assert!(is_zero || (norm - 1.0).abs() < ROUNDING, "{text:?} has length {norm}");
         assert_same(vector, again, &format!("{text:?} differs when embedded again"));
-        let alone = embedder.embed(&[text]).await.unwrap();
+        let alone = embedder.embed(kind, &[text]).await.unwrap();
         assert_same(vector, &alone[0], &format!("{text:?} differs when embedded alone"));
     }
     for (triple, [text, related, unrelated]) in TRIPLES.iter().zip(vectors.as_chunks::<3>().0) {

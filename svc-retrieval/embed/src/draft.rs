@@ -1,15 +1,15 @@
-//! A model's folder while it is filled: nobody takes it for a model, and one process at a time fills one.
+//! The staging folder of a model that is being added: not visible as a model, and exclusive to one process.
 
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Held locked while a model is added to the folder of models.
+/// The lock file, locked while a model is added.
 const LOCK_FILE: &str = ".lock";
-/// Before the name of a folder that is being filled. No model's name begins with a dot.
+/// The prefix of a staging folder. No model's name begins with a dot.
 const DRAFT: &str = ".adding-";
 
-/// The folder; it goes with this unless it is finished.
+/// The staging folder; removed on drop unless it is finished.
 #[derive(Debug)]
 pub(super) struct Draft {
     wanted: PathBuf,
@@ -19,7 +19,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// An empty folder that is to become `wanted`, beside it. What an earlier one has left goes.
+    /// Creates an empty staging folder beside `wanted`. Removes leftovers of crashed processes.
     ///
     /// # Errors
     /// When it cannot be made, another process adds a model there now ([`io::ErrorKind::ResourceBusy`]), or has added this one
@@ -39,7 +39,7 @@ impl Draft {
             Err(TryLockError::Error(error)) => return Err(error),
         }
         if wanted.exists() {
-            // Another process has added it since the caller looked. What is fetched now could not get its name.
+            // Another process has added it since the caller checked; the rename would fail in the end.
             let there = format!("{} is there by now", wanted.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, there));
         }
@@ -54,16 +54,16 @@ impl Draft {
         Ok(Self { wanted: wanted.to_owned(), path, is_finished: false, _lock: lock })
     }
 
-    /// Where the files go.
+    /// The staging folder.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the folder its name.
+    /// Renames the folder to its final name.
     pub(super) fn finish(mut self) -> io::Result<()> {
         fs_err::rename(&self.path, &self.wanted)?;
         self.is_finished = true;
-        // So that the name is on the disk as the files are.
+        // The rename is durable only when the parent folder is synced.
         let models = self.wanted.parent().unwrap_or(&self.wanted);
         fs_err::File::open(models)?.sync_all()
     }
@@ -72,7 +72,7 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.is_finished {
-            // The next one tidies up what is left.
+            // Leftovers are removed by the next [`Self::begin`].
             let _ = fs_err::remove_dir_all(&self.path);
         }
     }

@@ -1,4 +1,4 @@
-//! Which embedder is configured, and which made the vectors that are there.
+//! Opens the configured embedder, and the one that made existing vectors.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,14 +9,16 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::outbound::Network;
 
 use super::endpoint::{Connection, EndpointConfig};
-use super::{DEFAULT_QUERY_LIMIT, Embedder, EmbedderIdentity, Error, ModelName, QueryEmbedder, StaticRows};
+use super::{
+    DEFAULT_QUERY_LIMIT, Embedder, EmbedderIdentity, Error, ModelName, QueryEmbedder, StaticRows, TextKind,
+};
 
-/// The embedder that is wanted, and how searches use it.
+/// Which embedder to use, and how searches use it.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The embedder.
     pub choice: Choice,
-    /// How long a search waits for the vectors of its texts before it goes by words alone.
+    /// The timeout for the vectors of a search, which is then answered by words alone.
     pub query_limit: Duration,
 }
 
@@ -26,10 +28,10 @@ impl Default for Config {
     }
 }
 
-/// What the origin of a transformer begins with; its folder follows.
+/// The prefix of a transformer's origin; its folder follows.
 pub(super) const TRANSFORMER_ORIGIN: &str = "candle:";
 
-/// Where models are fetched from when nothing else is said.
+/// The default hub.
 pub const DEFAULT_HUB: &str = "https://huggingface.co";
 
 /// An embedder.
@@ -40,13 +42,13 @@ pub enum Choice {
     BuiltIn,
     /// A transformer in this process, from a folder.
     Folder(PathBuf),
-    /// A transformer in this process that is fetched when it is not there.
+    /// A transformer in this process that is downloaded when it is missing.
     Fetched(FetchedModel),
     /// An endpoint that speaks OpenAI's `/embeddings`.
     Endpoint(EndpointConfig),
 }
 
-/// A model that may be fetched.
+/// A model that may be downloaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedModel {
     /// Where models are fetched from, such as `https://huggingface.co`.
@@ -55,17 +57,17 @@ pub struct FetchedModel {
     pub name: String,
     /// The folder of fetched models.
     pub models: PathBuf,
-    /// Networks inside that may be asked, when the hub is a mirror there.
+    /// Private networks that may be called, when the hub is a mirror there.
     pub allowed: Vec<Network>,
 }
 
 impl FetchedModel {
-    /// Whether that is a model's name and no path of this machine.
+    /// Whether the text is the name of a model rather than a path.
     pub fn is_name(text: &str) -> bool {
         text.contains('/') && ModelName::parse(text).is_some()
     }
 
-    /// The folder of the model, there or not.
+    /// The folder of the model, whether it exists or not.
     pub fn folder(&self) -> PathBuf {
         self.models.join(self.name.replace('/', "--"))
     }
@@ -77,12 +79,12 @@ pub struct Embedders {
     query_limit: Duration,
     clock: Arc<dyn Clock>,
     built_in: Arc<dyn Embedder>,
-    wanted: Wanted,
+    configured: Configured,
 }
 
-/// What is configured, as far as it is there.
+/// The configured embedder, as far as it can be opened.
 #[derive(Debug)]
-enum Wanted {
+enum Configured {
     Open(Arc<dyn Embedder>),
     #[cfg(feature = "transformer")]
     Fetched {
@@ -93,41 +95,41 @@ enum Wanted {
 }
 
 impl Embedders {
-    /// What that configuration names. Blocks: runs off the async threads.
+    /// Opens the embedder of the configuration. Blocks: runs off the async threads.
     ///
     /// # Errors
-    /// When the embedder is one that can never be used, such as a folder without a model.
+    /// When the embedder can never be used, such as a folder without a model.
     pub fn open(config: Config, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let built_in: Arc<dyn Embedder> = Arc::new(StaticRows::open()?);
-        let wanted = match config.choice {
-            Choice::BuiltIn => Wanted::Open(Arc::clone(&built_in)),
-            Choice::Folder(folder) => Wanted::Open(open_folder(folder)?),
+        let configured = match config.choice {
+            Choice::BuiltIn => Configured::Open(Arc::clone(&built_in)),
+            Choice::Folder(folder) => Configured::Open(open_folder(folder)?),
             Choice::Fetched(model) => open_fetched(model)?,
-            Choice::Endpoint(config) => Wanted::Endpoint(Box::new(Connection::new(config, &clock)?)),
+            Choice::Endpoint(config) => Configured::Endpoint(Box::new(Connection::new(config, &clock)?)),
         };
-        Ok(Self { query_limit: config.query_limit, clock, built_in, wanted })
+        Ok(Self { query_limit: config.query_limit, clock, built_in, configured })
     }
 
-    /// What searches embed their texts with.
+    /// The same embedder for searches: with timeout, circuit breaker and cache.
     pub fn queries(&self, embedder: Arc<dyn Embedder>) -> QueryEmbedder {
         QueryEmbedder::new(embedder, self.query_limit, &self.clock)
     }
 
-    /// The embedder of an index that nothing is in yet: it needs nothing, and answers at once.
+    /// The embedder of an empty index: it is always available and immediate.
     pub fn first(&self) -> Arc<dyn Embedder> {
         Arc::clone(&self.built_in)
     }
 
-    /// The embedder that made the vectors of a generation. Where it can no longer be opened, one that is never there:
-    /// the generation is then searched by words. Blocks: runs off the async threads.
+    /// The embedder that made the vectors of a generation. Where it can no longer be opened, one that always fails: the
+    /// generation is then searched by words. Blocks: runs off the async threads.
     pub fn of(&self, identity: &EmbedderIdentity) -> Arc<dyn Embedder> {
         let made = |embedder: &Arc<dyn Embedder>| EmbedderIdentity::of(embedder.as_ref()).fits(identity);
-        if let Wanted::Open(embedder) = &self.wanted
+        if let Configured::Open(embedder) = &self.configured
             && made(embedder)
         {
             return Arc::clone(embedder);
         }
-        if let Wanted::Endpoint(connection) = &self.wanted
+        if let Configured::Endpoint(connection) = &self.configured
             && let Some(endpoint) = connection.of(identity)
         {
             return Arc::new(endpoint);
@@ -135,7 +137,7 @@ impl Embedders {
         if made(&self.built_in) {
             return Arc::clone(&self.built_in);
         }
-        reopened(identity).filter(made).unwrap_or_else(|| Arc::new(Gone(identity.clone())))
+        reopened(identity).filter(made).unwrap_or_else(|| Arc::new(MissingEmbedder(identity.clone())))
     }
 
     /// The configured embedder; none when it made the current generation.
@@ -143,17 +145,17 @@ impl Embedders {
     /// # Errors
     /// When it cannot be used now.
     pub async fn configured(&self, current: &EmbedderIdentity) -> Result<Option<Arc<dyn Embedder>>, Error> {
-        match &self.wanted {
-            Wanted::Open(embedder) => Ok(Some(Arc::clone(embedder))),
+        match &self.configured {
+            Configured::Open(embedder) => Ok(Some(Arc::clone(embedder))),
             #[cfg(feature = "transformer")]
-            Wanted::Fetched { model, guard } => {
+            Configured::Fetched { model, guard } => {
                 let folder = model.fetch(guard).await?;
                 let opened = tokio::task::spawn_blocking(move || open_folder(folder)).await;
                 opened.map_err(|error| Error::Unavailable { reason: error.to_string() })?.map(Some)
             }
-            // It is asked nothing about what is known.
-            Wanted::Endpoint(connection) if connection.made(current) => Ok(None),
-            Wanted::Endpoint(connection) => Ok(Some(Arc::new(connection.embedder().await?))),
+            // No probe is needed for a known model.
+            Configured::Endpoint(connection) if connection.made(current) => Ok(None),
+            Configured::Endpoint(connection) => Ok(Some(Arc::new(connection.embedder().await?))),
         }
     }
 }
@@ -163,15 +165,15 @@ fn open_folder(folder: PathBuf) -> Result<Arc<dyn Embedder>, Error> {
     Ok(Arc::new(super::transformer::Transformer::open(&folder)?))
 }
 
-/// A model that is there is opened at once; another one later, since fetching takes its time.
+/// Opens a model that exists; one that must be downloaded is opened later, in the background.
 #[cfg(feature = "transformer")]
-fn open_fetched(model: FetchedModel) -> Result<Wanted, Error> {
+fn open_fetched(model: FetchedModel) -> Result<Configured, Error> {
     if model.folder().is_dir() {
-        return open_folder(model.folder()).map(Wanted::Open);
+        return open_folder(model.folder()).map(Configured::Open);
     }
     let guard = cairn_chassis::outbound::Guard::new(&model.allowed);
     let guard = guard.map_err(|error| Error::Model { reason: error.to_string() })?;
-    Ok(Wanted::Fetched { model, guard })
+    Ok(Configured::Fetched { model, guard })
 }
 
 #[cfg(feature = "transformer")]
@@ -180,19 +182,19 @@ fn reopened(identity: &EmbedderIdentity) -> Option<Arc<dyn Embedder>> {
 }
 
 #[cfg(not(feature = "transformer"))]
-pub(super) const LEFT_OUT: &str = "this binary was built without the feature `transformer`";
+pub(super) const NO_TRANSFORMER_FEATURE: &str = "this binary was built without the feature `transformer`";
 
 #[cfg(not(feature = "transformer"))]
 fn open_folder(_: PathBuf) -> Result<Arc<dyn Embedder>, Error> {
-    Err(Error::Model { reason: LEFT_OUT.to_owned() })
+    Err(Error::Model { reason: NO_TRANSFORMER_FEATURE.to_owned() })
 }
 
 #[cfg(not(feature = "transformer"))]
-fn open_fetched(_: FetchedModel) -> Result<Wanted, Error> {
-    Err(Error::Model { reason: LEFT_OUT.to_owned() })
+fn open_fetched(_: FetchedModel) -> Result<Configured, Error> {
+    Err(Error::Model { reason: NO_TRANSFORMER_FEATURE.to_owned() })
 }
 
-/// The folder of the transformer that made the vectors of a generation, where one did. The model itself need not be there.
+/// The folder of the transformer that made the vectors of a generation, where one did. The folder need not exist.
 pub fn folder_of(identity: &EmbedderIdentity) -> Option<PathBuf> {
     identity.origin.strip_prefix(TRANSFORMER_ORIGIN).map(PathBuf::from)
 }
@@ -202,12 +204,12 @@ fn reopened(_: &EmbedderIdentity) -> Option<Arc<dyn Embedder>> {
     None
 }
 
-/// An embedder that made vectors once and cannot be opened any more.
+/// An embedder that made vectors once and can no longer be opened.
 #[derive(Debug)]
-struct Gone(EmbedderIdentity);
+struct MissingEmbedder(EmbedderIdentity);
 
 #[async_trait]
-impl Embedder for Gone {
+impl Embedder for MissingEmbedder {
     fn name(&self) -> &str {
         &self.0.embedder
     }
@@ -220,7 +222,7 @@ impl Embedder for Gone {
         &self.0.origin
     }
 
-    async fn embed(&self, _: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+    async fn embed(&self, _: TextKind, _: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         let reason = "another embedder is configured than the one that made the index".to_owned();
         Err(Error::Unavailable { reason })
     }

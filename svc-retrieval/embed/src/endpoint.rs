@@ -1,8 +1,8 @@
 //! An endpoint that speaks OpenAI's `/embeddings`, wherever it stands.
 //!
-//! Calls are batched, tried again with growing pauses while that makes sense, given up for a while when they fail again
-//! and again, and counted against spending limits. The address is the operator's word, as that of a database is: it may
-//! be private, as a model server on the same machine is, and is not checked as addresses are that users name.
+//! Calls are batched, retried with exponential backoff, guarded by a circuit breaker, and counted against spending limits. The
+//! address is configured by the operator, as that of a database is: it may be private, as a model server on the same machine is,
+//! and is not checked like addresses that users provide.
 
 mod budget;
 mod call;
@@ -20,50 +20,49 @@ pub use self::budget::Spending;
 use self::budget::{Budget, estimate};
 use self::call::{Caller, Failure};
 use super::vector::normalise;
-use super::{Embedder, EmbedderIdentity, Error};
+use super::{Embedder, EmbedderIdentity, Error, TextKind};
 use cairn_chassis::breaker::{Breaker, Threshold};
 
-/// Texts of a call when nothing else is said: what the strictest of the usual model servers takes.
+/// The default batch size: what the strictest of the usual model servers takes.
 pub const DEFAULT_BATCH: usize = 32;
-/// How long a call may take when nothing else is said: a full batch on a CPU.
+/// The default timeout of a call: a full batch on a CPU.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long an endpoint that fails again and again is left alone when nothing else is said: about what one call with all
-/// its retries takes to fail.
+/// The default time for which the circuit breaker stays open: about what one call with all its retries takes to fail.
 pub const DEFAULT_PAUSE: Duration = Duration::from_secs(15);
 
-/// Failures in a row after which the endpoint is left alone: one call with all its retries.
+/// Consecutive failures that open the circuit breaker: one call with all its retries.
 const MOST_FAILURES: u32 = 5;
 
 /// Bytes of texts in one call. Endpoints limit tokens, too; the strictest that is widely used takes 100 000.
 const MOST_BYTES: usize = 256 * 1024;
 
-/// How often a text that is refused is cut in half before it is given up.
+/// How often a rejected text is halved before it is given up.
 const MOST_CUTS: usize = 4;
 
-/// What an endpoint is asked when its vectors' length is not known, or to tell whether it refuses everything.
+/// The text of a probe: for the length of vectors, or to find out whether the endpoint rejects everything.
 const PROBE: &str = "dimensions";
 
-/// Which endpoint, and how it is used.
+/// The configuration of an endpoint.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EndpointConfig {
-    /// What stands before `/embeddings`, such as `http://127.0.0.1:11434/v1`.
+    /// The URL without `/embeddings`, such as `http://127.0.0.1:11434/v1`.
     pub base_url: String,
     /// The model's name there.
     pub model: String,
-    /// What the endpoint knows us by.
+    /// The API key.
     pub key: Option<String>,
-    /// The length of vectors that is asked for; what the model gives when absent.
+    /// The requested length of vectors; the model's own when absent.
     pub dimensions: Option<usize>,
-    /// The most texts of a call.
+    /// Texts of a call, at most.
     pub batch: usize,
-    /// How long a call may take.
+    /// The timeout of a call.
     pub timeout: Duration,
-    /// How long it is left alone when it fails again and again.
+    /// How long the circuit breaker stays open.
     pub pause: Duration,
-    /// The most tokens.
+    /// Token limits.
     pub spending: Spending,
-    /// Where it is kept what was spent today; nowhere when absent.
+    /// The file of the tokens that were spent today; not persisted when absent.
     pub spent_file: Option<PathBuf>,
 }
 
@@ -71,7 +70,7 @@ pub struct EndpointConfig {
 cairn_chassis::debug_fields!(EndpointConfig { base_url, model });
 
 impl EndpointConfig {
-    /// The name of its embedder. The address is no part of it: a model that moves is the same model.
+    /// The name of its embedder. Without the address: a model that moves to another server is the same model.
     fn name(&self) -> String {
         format!("openai-{}", self.model)
     }
@@ -85,7 +84,7 @@ impl EndpointConfig {
     }
 }
 
-/// The means to ask an endpoint, shared by all embedders there: what one spends the other cannot.
+/// A client of an endpoint, shared by all embedders there, which therefore share one budget and one breaker.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
     config: EndpointConfig,
@@ -108,39 +107,39 @@ impl Connection {
         Ok(Self { config, shared: Arc::new(Shared { caller, breaker, budget }) })
     }
 
-    /// The configured embedder; the endpoint is asked how long its vectors are.
+    /// The configured embedder; probes the endpoint for the length of its vectors.
     pub(super) async fn embedder(&self) -> Result<Endpoint, Error> {
-        let probed = self.shared.ask(&self.config.model, self.config.dimensions, &[PROBE]).await;
+        let probed = self.shared.request(&self.config.model, self.config.dimensions, &[PROBE]).await;
         let vectors = probed.map_err(Failure::into_error)?;
         let dimensions = vectors.first().map_or(0, Vec::len);
         if self.config.dimensions.is_some_and(|wanted| wanted != dimensions) {
             return Err(Error::Refused { reason: format!("its vectors have {dimensions} dimensions") });
         }
-        Ok(self.known(self.config.model.clone(), dimensions))
+        Ok(self.model(self.config.model.clone(), dimensions))
     }
 
-    /// Whether it is the configured embedder, as far as can be told without asking it, that made those vectors.
+    /// Whether the configured embedder made those vectors, as far as the configuration tells.
     pub(super) fn made(&self, identity: &EmbedderIdentity) -> bool {
         self.config.made(identity)
     }
 
-    /// The embedder that made those vectors, when it is a model of this endpoint. Nothing is asked.
+    /// The embedder that made those vectors, when it is a model of this endpoint. Makes no call.
     pub(super) fn of(&self, identity: &EmbedderIdentity) -> Option<Endpoint> {
         let model = identity.embedder.strip_prefix("openai-")?;
         let is_known = self.config.made(identity) || identity.origin == self.config.origin();
-        is_known.then(|| self.known(model.to_owned(), identity.dimensions))
+        is_known.then(|| self.model(model.to_owned(), identity.dimensions))
     }
 
-    fn known(&self, model: String, dimensions: usize) -> Endpoint {
+    fn model(&self, model: String, dimensions: usize) -> Endpoint {
         let (name, origin) = (format!("openai-{model}"), self.config.origin());
-        // Asked for only where the model's own length is not what is wanted: many servers do not know the field.
-        let asked = self.config.dimensions.map(|_| dimensions);
+        // Sent only where a length is configured: many servers do not know the field.
+        let requested_dimensions = self.config.dimensions.map(|_| dimensions);
         Endpoint {
             name,
             origin,
             model,
             dimensions,
-            asked,
+            requested_dimensions,
             batch: self.config.batch.max(1),
             shared: Arc::clone(&self.shared),
         }
@@ -154,14 +153,14 @@ pub(super) struct Endpoint {
     origin: String,
     model: String,
     dimensions: usize,
-    asked: Option<usize>,
+    requested_dimensions: Option<usize>,
     batch: usize,
     shared: Arc<Shared>,
 }
 
 impl Shared {
-    /// One call for all of the texts, within the budget, when the breaker lets it through; with retries.
-    async fn ask(
+    /// Embeds all texts in one call, within the budget and through the breaker, with retries.
+    async fn request(
         &self,
         model: &str,
         dimensions: Option<usize>,
@@ -169,29 +168,29 @@ impl Shared {
     ) -> Result<Vec<Vec<f32>>, Failure> {
         let tokens = estimate(texts);
         self.budget.take(tokens).map_err(Failure::Other)?;
-        let taken = Taken { budget: &self.budget, tokens };
+        let reservation = Reservation { budget: &self.budget, tokens };
         let answer = self.caller.call(model, dimensions, texts, &self.breaker).await?;
-        taken.used(answer.tokens);
+        reservation.settle(answer.tokens);
         Ok(answer.vectors)
     }
 }
 
-/// Tokens that were taken; given back when the call fails or nobody waits for it any more.
-struct Taken<'a> {
+/// Tokens that are reserved for a call; released when the call fails or is cancelled.
+struct Reservation<'a> {
     budget: &'a Budget,
     tokens: u64,
 }
 
-impl Taken<'_> {
-    fn used(mut self, told: Option<u64>) {
-        let used = told.unwrap_or(self.tokens);
+impl Reservation<'_> {
+    fn settle(mut self, reported: Option<u64>) {
+        let used = reported.unwrap_or(self.tokens);
         self.budget.correct(self.tokens, used);
         metrics::counter!("cairn_embedder_tokens_total").increment(used);
         self.tokens = 0;
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if self.tokens > 0 {
             self.budget.correct(self.tokens, 0);
@@ -202,17 +201,17 @@ impl Drop for Taken<'_> {
 impl Endpoint {
     /// Vectors of texts that are not blank.
     async fn vectors(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
-        match self.shared.ask(&self.model, self.asked, texts).await {
+        match self.shared.request(&self.model, self.requested_dimensions, texts).await {
             Ok(vectors) => self.checked(vectors),
             Err(Failure::Text(reason)) => self.one_by_one(texts, reason).await,
             Err(failure) => Err(failure.into_error()),
         }
     }
 
-    /// Something in the texts is refused. Each goes alone, so that one document does not hold up all others.
+    /// The endpoint rejects one of the texts. Sends each alone, so that one document does not block all others.
     async fn one_by_one(&self, texts: &[&str], reason: String) -> Result<Vec<Vec<f32>>, Error> {
-        // Unless whatever is asked is refused: then it is the configuration.
-        if let Err(failure) = self.shared.ask(&self.model, self.asked, &[PROBE]).await {
+        // If the probe is rejected, too, the configuration is wrong.
+        if let Err(failure) = self.shared.request(&self.model, self.requested_dimensions, &[PROBE]).await {
             return Err(match &failure {
                 Failure::Text(_) => Error::Refused { reason },
                 Failure::Passing { .. } | Failure::Other(_) => failure.into_error(),
@@ -225,11 +224,11 @@ impl Endpoint {
         Ok(vectors)
     }
 
-    /// One text, cut until it is taken: it may be longer than the model reads.
+    /// Embeds one text, halved until it is accepted: it may be longer than the model's context.
     async fn one(&self, text: &str) -> Result<Vec<f32>, Error> {
         let mut rest = text;
         for _ in 0..=MOST_CUTS {
-            match self.shared.ask(&self.model, self.asked, &[rest]).await {
+            match self.shared.request(&self.model, self.requested_dimensions, &[rest]).await {
                 Ok(vectors) => {
                     return Ok(self.checked(vectors)?.into_iter().next().unwrap_or_default());
                 }
@@ -255,7 +254,7 @@ impl Endpoint {
         Ok(vectors)
     }
 
-    /// Texts in calls that the endpoint takes.
+    /// Splits texts into batches within the limits.
     fn batches<'t>(&self, texts: &'t [&'t str]) -> Vec<&'t [&'t str]> {
         let mut batches = Vec::new();
         let mut rest = texts;
@@ -287,10 +286,11 @@ impl Embedder for Endpoint {
         &self.origin
     }
 
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
-        let asked: Vec<&str> = texts.iter().copied().filter(|text| !text.trim().is_empty()).collect();
-        let mut vectors = Vec::with_capacity(asked.len());
-        for batch in self.batches(&asked) {
+    /// Both kinds alike: what a model is sent before a text is configured at the server.
+    async fn embed(&self, _: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+        let sent: Vec<&str> = texts.iter().copied().filter(|text| !text.trim().is_empty()).collect();
+        let mut vectors = Vec::with_capacity(sent.len());
+        for batch in self.batches(&sent) {
             vectors.extend(self.vectors(batch).await?);
         }
         let mut vectors = vectors.into_iter();

@@ -1,7 +1,7 @@
-//! Fetches a model once, when that is allowed.
+//! Downloads a model once, when that is allowed.
 //!
-//! The files go into a folder beside the one that is wanted, which gets its name when all are there: a download that was
-//! interrupted is never taken for a model. `download.json` records where each file came from and its SHA-256.
+//! The files go into a staging folder that is renamed when it is complete: an interrupted download is never taken for a model.
+//! `download.json` records the source of each file and its SHA-256.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,17 @@ use std::time::Duration;
 use cairn_chassis::outbound::{DownloadError, Guard, Limits, Refused};
 
 use super::draft::Draft;
-use super::record::{self, Arriving, Recorded};
+use super::prefixes;
+use super::record::{self, FileRecord, FileWriter};
 use super::transformer::{OPTIONAL_FILES, REQUIRED_FILES};
-use super::{Error, FetchedModel, Progress};
+use super::{AddOptions, Error, FetchedModel, Progress};
 
-/// Of one file: the weights of a large embedding model, over a slow line.
+/// Limits of one file: the weights of a large embedding model, over a slow line.
 const LIMITS: Limits = Limits { time: Duration::from_secs(3_600), bytes: 4 << 30 };
-/// Progress is logged for so many further bytes.
+/// Progress is logged each time that many bytes have arrived.
 const LOG_STEP: u64 = 16 << 20;
 
-/// Why a file did not come.
+/// Why a file was not downloaded.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {reason}")]
 pub(super) struct NotFetched {
@@ -28,7 +29,7 @@ pub(super) struct NotFetched {
 }
 
 impl FetchedModel {
-    /// Fetches the model when it is not there.
+    /// Downloads the model when it is missing.
     pub(super) async fn fetch(&self, guard: &Guard) -> Result<PathBuf, Error> {
         let folder = self.folder();
         if folder.is_dir() {
@@ -47,19 +48,20 @@ impl FetchedModel {
         let fetched = self.fetch_into(draft.path(), guard, &mut log).await;
         let records =
             fetched.map_err(|reason| unavailable(format!("cannot fetch {}: {reason}", self.name)))?;
-        let kept = record::write(draft.path(), &records).and_then(|()| draft.finish());
-        kept.map_err(|error| unavailable(error.to_string()))?;
+        prefixes::store(draft.path(), &[self.name.as_str()], &AddOptions::default())?;
+        let stored = record::write(draft.path(), &records).and_then(|()| draft.finish());
+        stored.map_err(|error| unavailable(error.to_string()))?;
         tracing::warn!(model = self.name, folder = %folder.display(), "the embedding model is there");
         Ok(folder)
     }
 
-    /// Fetches all files that the model has into a folder.
+    /// Downloads all files of the model into a folder.
     pub(super) async fn fetch_into(
         &self,
         folder: &Path,
         guard: &Guard,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<Vec<Recorded>, NotFetched> {
+    ) -> Result<Vec<FileRecord>, NotFetched> {
         let mut records = Vec::new();
         for file in REQUIRED_FILES {
             records.push(self.fetch_file(folder, file, guard, progress).await?);
@@ -77,14 +79,14 @@ impl FetchedModel {
         Ok(records)
     }
 
-    /// Fetches one file of the model into a folder.
+    /// Downloads one file of the model into a folder.
     pub(super) async fn fetch_file(
         &self,
         folder: &Path,
         file: &'static str,
         guard: &Guard,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<Recorded, NotFetched> {
+    ) -> Result<FileRecord, NotFetched> {
         let url = format!("{}/{}/resolve/main/{file}", self.hub.trim_end_matches('/'), self.name);
         let path = folder.join(file);
         download(&url, file, &path, guard, progress).await.map_err(|reason| NotFetched { file, reason })
@@ -97,15 +99,15 @@ async fn download(
     path: &Path,
     guard: &Guard,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> Result<Recorded, DownloadError> {
-    let mut arriving = Arriving::create(path)?;
+) -> Result<FileRecord, DownloadError> {
+    let mut writer = FileWriter::create(path)?;
     let keep = |part: &[u8], whole: Option<u64>| -> io::Result<()> {
-        let bytes = arriving.take(part)?;
+        let bytes = writer.write(part)?;
         progress(Progress { file, bytes, whole });
         Ok(())
     };
     guard.download(url, LIMITS, keep).await?;
-    Ok(arriving.finish(url.to_owned())?)
+    Ok(writer.finish(url.to_owned())?)
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! What tells the vectors of one embedder from those of another.
+//! The identity of an embedder, which its vectors are stored with.
 
 use serde::{Deserialize, Serialize};
 
 use super::Embedder;
 
-/// Which embedder made the vectors of an index. There is one generation of the index for each.
+/// The embedder that made the vectors of an index. Each has its own generation of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbedderIdentity {
-    /// The embedder's name, which tells its model and version.
+    /// The embedder's name, which identifies its model and version.
     pub embedder: String,
     /// The length of its vectors.
     pub dimensions: usize,
@@ -17,7 +17,7 @@ pub struct EmbedderIdentity {
 }
 
 impl EmbedderIdentity {
-    /// That of an embedder.
+    /// The identity of an embedder.
     pub fn of(embedder: &dyn Embedder) -> Self {
         Self {
             embedder: embedder.name().to_owned(),
@@ -26,7 +26,7 @@ impl EmbedderIdentity {
         }
     }
 
-    /// Whether vectors of both can be compared, wherever they came from.
+    /// Whether vectors of both are comparable, wherever the models came from.
     pub fn fits(&self, other: &Self) -> bool {
         self.embedder == other.embedder && self.dimensions == other.dimensions
     }

@@ -16,6 +16,7 @@ mod hub;
 mod identity;
 mod models;
 mod pieces;
+mod prefixes;
 mod query;
 #[cfg(feature = "transformer")]
 mod record;
@@ -30,8 +31,9 @@ mod word_piece;
 pub use embedders::{Choice, Config, DEFAULT_HUB, Embedders, FetchedModel, folder_of};
 pub use endpoint::{DEFAULT_BATCH, DEFAULT_PAUSE, DEFAULT_TIMEOUT, EndpointConfig, Spending};
 pub use identity::EmbedderIdentity;
-pub use models::{AddedModel, ModelError, ModelName, Models, Progress, TriedModel};
-pub use pieces::{Affinity, Asked, Union, distinct};
+pub use models::{AddOptions, AddedModel, ModelError, ModelName, Models, Progress, TriedModel};
+pub use pieces::{Affinity, QueryRows, Union, distinct};
+pub use prefixes::{Prefixes, TextKind, prefix_fault};
 pub use query::{DEFAULT_QUERY_LIMIT, EmbeddedQuery, QueryEmbedder};
 pub use static_rows::StaticRows;
 
@@ -44,25 +46,25 @@ pub enum Error {
         /// What is wrong with it, for the log.
         reason: String,
     },
-    /// It does not answer, or says that it cannot now.
+    /// It does not answer, or is temporarily unavailable.
     #[error("the embedder does not answer: {reason}")]
     Unavailable {
         /// What happened, for the log.
         reason: String,
     },
-    /// It answers, and not with vectors of these texts.
+    /// It rejects the request, or answers without vectors of these texts.
     #[error("the embedder refuses: {reason}")]
     Refused {
         /// What it said, for the log.
         reason: String,
     },
-    /// It failed so often that it is left alone for a while.
+    /// The circuit breaker is open.
     #[error("the embedder failed repeatedly and is left alone for a moment")]
     Paused,
-    /// It did not answer within the time that a search can wait.
+    /// It did not answer within the timeout of a search.
     #[error("the embedder did not answer within {limit:?}")]
     TooSlow {
-        /// How long was waited.
+        /// The timeout.
         limit: Duration,
     },
     /// A spending limit is reached.
@@ -70,15 +72,15 @@ pub enum Error {
     Spent {
         /// "minute" or "day".
         window: &'static str,
-        /// When it is worth to try again.
+        /// When to retry.
         retry_after: Duration,
     },
 }
 
 impl Error {
-    /// What a caller may read: what happened, without what stands behind it.
+    /// The message for callers, without internals.
     #[must_use]
-    pub fn told(&self) -> &'static str {
+    pub fn public_message(&self) -> &'static str {
         match self {
             Self::Model { .. } => "the embedding model cannot be used",
             Self::Unavailable { .. } => "the embedder does not answer",
@@ -90,9 +92,9 @@ impl Error {
     }
 }
 
-/// An embedder that only computes, microseconds for each text, and never fails.
+/// An embedder that takes microseconds for each text and never fails: no I/O.
 pub trait ImmediateEmbedder {
-    /// As [`Embedder::embed`]. A caller on a runtime thread keeps its batches small.
+    /// As [`Embedder::embed`], for texts of either kind. A caller on a runtime thread keeps its batches small.
     fn embed_now(&self, texts: &[&str]) -> Vec<Vec<f32>>;
 
     /// As [`Embedder::rows`].
@@ -101,37 +103,38 @@ pub trait ImmediateEmbedder {
     }
 }
 
-/// A model which gives texts of like meaning vectors of like direction.
+/// A model that maps texts of similar meaning to vectors of similar direction.
 #[async_trait]
 pub trait Embedder: Send + Sync + Debug {
-    /// Identifies the model and its version. The index remembers it: vectors of two names are not comparable.
+    /// Identifies the model and its version. Stored with the index: vectors of two names are not comparable.
     fn name(&self) -> &str;
 
     /// The length of every vector.
     fn dimensions(&self) -> usize;
 
-    /// Where the model came from, as the index notes it. Holds no secret.
+    /// Where the model came from; stored with the index. Holds no secret.
     fn origin(&self) -> &str {
         "built-in"
     }
 
-    /// What embeds at once, of an embedder that costs so little that a document is indexed together with its vectors. Of
-    /// another one the words are indexed first and the vectors follow.
+    /// The immediate interface, of an embedder that is fast enough to index a document together with its vectors. With any other
+    /// one the words are indexed first and the vectors follow.
     fn immediate(&self) -> Option<&dyn ImmediateEmbedder> {
         None
     }
 
-    /// The rows that its vectors are sums of, of an embedder that works so: a second look compares them one by one.
+    /// The rows that its vectors are sums of, if they are: a second look compares them one by one.
     fn rows(&self) -> Option<&StaticRows> {
         None
     }
 
-    /// Whether it embeds at once.
+    /// Whether it is immediate.
     fn is_immediate(&self) -> bool {
         self.immediate().is_some()
     }
 
     /// One vector for each text, in their order. A vector has length 1, or is all zeros where the model finds
-    /// nothing it knows in the text. The same text always gives the same vector, whatever it is batched with.
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error>;
+    /// nothing it knows in the text. The same text of the same kind always gives the same vector, whatever it is batched with.
+    /// Models that were trained with a prefix for each kind give a text two vectors.
+    async fn embed(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error>;
 }

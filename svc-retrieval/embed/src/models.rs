@@ -1,21 +1,21 @@
-//! The folder of models that were added: each in a folder of its own, whole and tried before it gets its name.
+//! The folder of added models: each in a folder of its own, which is complete and tested before it gets its name.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Error;
+use super::{Error, Prefixes};
 
 #[cfg(feature = "transformer")]
 mod add;
 
-/// A name of a model: that of its owner and its own, as hubs have it, or one of its own alone.
+/// The name of a model: `owner/model`, as on hubs, or `model` alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName(String);
 
 impl ModelName {
-    /// The name, when it is one and no path of this machine. A folder's way to write one is understood, too.
+    /// Parses a name; `None` for a path. Accepts the folder form `owner--model`, too.
     pub fn parse(text: &str) -> Option<Self> {
         let name = text.replacen(OWNER_IN_FOLDER, "/", 1);
         let is_name = match name.split_once('/') {
@@ -36,7 +36,7 @@ impl ModelName {
     }
 }
 
-/// What stands in the name of a folder for the slash of a model's name.
+/// Replaces the slash of a model's name in the name of its folder.
 const OWNER_IN_FOLDER: &str = "--";
 
 fn is_part(part: &str) -> bool {
@@ -44,36 +44,49 @@ fn is_part(part: &str) -> bool {
     !part.is_empty() && !part.starts_with('.') && part.bytes().all(plain)
 }
 
-/// A model that is there.
+/// An added model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddedModel {
     /// Its name.
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// Of its weights.
+    /// The size of its weights.
     pub bytes: u64,
     /// The length of its vectors, where its configuration can be read.
     pub dimensions: Option<u64>,
+    /// What is put before queries and passages, where its files can be read.
+    pub prefixes: Option<Prefixes>,
 }
 
-/// What a model did when it was tried.
+/// Options of adding a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AddOptions {
+    /// The SHA-256 that the weights must have, in hexadecimal.
+    pub sha256: Option<String>,
+    /// What is put before queries; empty for nothing. Default: as published, else as recommended for the model's family.
+    pub query_prefix: Option<String>,
+    /// What is put before passages; as there.
+    pub passage_prefix: Option<String>,
+}
+
+/// The outcome of testing a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TriedModel {
     /// The length of its vectors.
     pub dimensions: usize,
-    /// Tokens that it reads at once; a longer text is read in parts.
+    /// The window length in tokens; a longer text is read in several windows.
     pub window: usize,
 }
 
-/// How far a file is.
+/// Progress of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     /// The file.
     pub file: &'a str,
-    /// Bytes that are there.
+    /// Bytes so far.
     pub bytes: u64,
-    /// Bytes that there will be, where that is known.
+    /// Bytes in total, where known.
     pub whole: Option<u64>,
 }
 
@@ -144,17 +157,17 @@ pub struct Models {
 }
 
 impl Models {
-    /// The models in that folder, which need not be there.
+    /// The models in that folder, which need not exist.
     pub const fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// The folder that a model of that name has, there or not.
+    /// The folder for a model of that name, whether it exists or not.
     pub fn folder_of(&self, name: &ModelName) -> PathBuf {
         self.folder.join(name.as_str().replacen('/', OWNER_IN_FOLDER, 1))
     }
 
-    /// The folder of the model of that name, when it is there.
+    /// The folder of the model of that name, if it exists.
     pub fn find(&self, name: &ModelName) -> Option<PathBuf> {
         Some(self.folder_of(name)).filter(|folder| folder.is_dir())
     }
@@ -172,7 +185,7 @@ impl Models {
         let mut found = Vec::new();
         for entry in entries {
             let entry = entry?;
-            // Not a folder that is being filled: a name begins with no dot.
+            // Skips staging folders: a name does not begin with a dot.
             let name = ModelName::parse(&entry.file_name().to_string_lossy());
             if let Some(name) = name.filter(|_| entry.path().is_dir()) {
                 found.push(described(name, entry.path()));
@@ -199,7 +212,8 @@ fn absent(name: &ModelName) -> ModelError {
 fn described(name: ModelName, folder: PathBuf) -> AddedModel {
     let bytes = fs_err::metadata(folder.join("model.safetensors")).map_or(0, |found| found.len());
     let dimensions = dimensions_of(&folder.join("config.json"));
-    AddedModel { name: name.0, folder, bytes, dimensions }
+    let prefixes = Prefixes::of_folder(&folder).ok();
+    AddedModel { name: name.0, folder, bytes, dimensions, prefixes }
 }
 
 fn dimensions_of(config: &Path) -> Option<u64> {
@@ -213,9 +227,9 @@ mod left_out {
 
     use cairn_chassis::outbound::Guard;
 
-    use super::{Error, ModelError, ModelName, Models, Path, Progress, TriedModel};
+    use super::{AddOptions, Error, ModelError, ModelName, Models, Path, Progress, TriedModel};
     use crate::FetchedModel;
-    use crate::embedders::LEFT_OUT;
+    use crate::embedders::NO_TRANSFORMER_FEATURE;
 
     impl Models {
         /// Refused.
@@ -226,7 +240,7 @@ mod left_out {
             &self,
             _name: &ModelName,
             _source: &Path,
-            _sha256: Option<&str>,
+            _options: &AddOptions,
             _progress: &mut (dyn FnMut(Progress<'_>) + Send),
         ) -> Result<TriedModel, ModelError> {
             Err(left_out())
@@ -240,7 +254,7 @@ mod left_out {
             &self,
             _model: &FetchedModel,
             _guard: &Guard,
-            _sha256: Option<&str>,
+            _options: &AddOptions,
             _progress: &mut (dyn FnMut(Progress<'_>) + Send),
         ) -> Result<TriedModel, ModelError> {
             Err(left_out())
@@ -256,7 +270,7 @@ mod left_out {
     }
 
     fn left_out() -> ModelError {
-        Error::Model { reason: LEFT_OUT.to_owned() }.into()
+        Error::Model { reason: NO_TRANSFORMER_FEATURE.to_owned() }.into()
     }
 }
 
@@ -293,6 +307,7 @@ mod tests {
         let names: Vec<&str> = listed.iter().map(|model| model.name.as_str()).collect();
         assert_eq!(names, ["b", "owner/a"]);
         assert_eq!(listed[0].dimensions, Some(384));
+        assert_eq!(listed[0].prefixes, Some(Prefixes::default()));
         models.remove(&ModelName::parse("b").unwrap()).unwrap();
         let again = models.remove(&ModelName::parse("b").unwrap());
         assert!(matches!(again, Err(ModelError::Absent { .. })));

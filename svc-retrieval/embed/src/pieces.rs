@@ -1,17 +1,17 @@
-//! The word pieces of the built-in embedder, and how near they are to each other: what a second look at a few texts
-//! compares, piece by piece, where their vectors are sums of all pieces.
+//! The word pieces of the built-in embedder, and their cosines: a second look compares a few texts piece by piece (late
+//! interaction), where their vectors are only sums of all pieces.
 
 mod cosines;
 
-pub use self::cosines::Asked;
+pub use self::cosines::QueryRows;
 use self::cosines::{Rows, cosines_of, dot};
 use super::static_rows::StaticRows;
 
-/// How near pieces of a question are to pieces of texts.
+/// Cosines of the pieces of a question with the pieces of texts.
 #[derive(Debug, Default)]
 pub struct Affinity {
     questions: usize,
-    /// For each piece of the texts, in their order, one cosine for each piece of the question; none below 0.
+    /// For each piece of the texts, in their order, one cosine for each piece of the question; negative ones are 0.
     cosines: Vec<f32>,
 }
 
@@ -23,11 +23,11 @@ impl Affinity {
 }
 
 impl StaticRows {
-    /// The pieces of a text that say anything (their rows are not zero), in order, with repeats.
+    /// The informative pieces of a text (their rows are not zero), in order, with repeats.
     pub fn pieces(&self, text: &str) -> Vec<u16> {
         let mut pieces = Vec::new();
         self.for_each_piece(text, |piece| {
-            if self.is_telling(piece) {
+            if self.is_informative(piece) {
                 pieces.push(piece);
             }
         });
@@ -51,14 +51,14 @@ impl StaticRows {
         sum
     }
 
-    /// The length of a piece's row: how much it tells in general, since common pieces were made short.
+    /// The norm of a piece's row: its importance, since rows of common pieces were scaled down.
     pub fn weight(&self, piece: u16) -> f32 {
         let codes = self.codes(piece);
         self.scale(piece) * (dot(codes, codes) as f32).sqrt()
     }
 
-    /// The share of a text's letters and digits that stand in words of which a piece is known, 0 to 1: 1 for what is
-    /// written in Latin letters, about 0 for other scripts. 0 for a text without any.
+    /// The share of a text's letters and digits in words with a known piece, 0 to 1: about 1 for Latin script, about 0 for other
+    /// scripts. 0 for a text without any.
     pub fn coverage(&self, text: &str) -> f32 {
         let (mut known, mut all) = (0, 0);
         for word in text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
@@ -72,13 +72,13 @@ impl StaticRows {
         if all == 0 { 0.0 } else { known as f32 / all as f32 }
     }
 
-    /// The pieces of a question, made ready to be compared with those of texts.
-    pub fn asked(&self, question: &[u16]) -> Asked {
-        Asked::new(question, self.to_compare())
+    /// Prepares the pieces of a question for comparisons.
+    pub fn query_rows(&self, question: &[u16]) -> QueryRows {
+        QueryRows::new(question, self.to_compare())
     }
 
-    /// How near each of the texts' pieces is to each of the question's.
-    pub fn affinity(&self, question: &Asked, pieces: &[u16]) -> Affinity {
+    /// The cosines of each of the texts' pieces with each of the question's.
+    pub fn affinity(&self, question: &QueryRows, pieces: &[u16]) -> Affinity {
         let mut cosines = Vec::with_capacity(question.count() * pieces.len());
         cosines_of(question, pieces, self.to_compare(), &mut cosines);
         Affinity { questions: question.count(), cosines }
@@ -89,21 +89,20 @@ impl StaticRows {
     }
 }
 
-/// Each once, in ascending order.
+/// Sorts and deduplicates.
 pub fn distinct(mut pieces: Vec<u16>) -> Vec<u16> {
     pieces.sort_unstable();
     pieces.dedup();
     pieces
 }
 
-/// The pieces of several texts, each once. A bit for each is several times as fast as sorting them, and tells the place of
-/// one at once.
+/// The union of the pieces of several texts. A bitmap is several times as fast as sorting, and gives the rank of a piece in O(1).
 #[derive(Debug)]
 pub struct Union {
     pieces: Vec<u16>,
     /// A bit for each piece, 64 in a word.
     held: Vec<u64>,
-    /// How many pieces are in the words before each.
+    /// For each word the number of pieces in the words before it (rank directory).
     before: Vec<usize>,
 }
 
@@ -133,7 +132,7 @@ impl Union {
         &self.pieces
     }
 
-    /// The place of a piece among them; none for one that no text has.
+    /// The rank of a piece in the union; `None` for one that no text has.
     pub fn place(&self, piece: u16) -> Option<usize> {
         let (word, bit) = (usize::from(piece) / WORD, 1_u64 << (usize::from(piece) % WORD));
         let held = self.held.get(word)?;
@@ -142,7 +141,7 @@ impl Union {
     }
 }
 
-/// Bits in a word of them.
+/// Bits of a word of the bitmap.
 const WORD: usize = u64::BITS as usize;
 
 #[cfg(test)]
@@ -183,7 +182,7 @@ mod tests {
     fn related_pieces_are_near() {
         let (question, pieces) =
             ([one("doctor"), one("payment")], [one("physician"), one("doctor"), one("galaxy")]);
-        let affinity = ROWS.affinity(&ROWS.asked(&question), &pieces);
+        let affinity = ROWS.affinity(&ROWS.query_rows(&question), &pieces);
         let [of_physician, of_doctor, of_galaxy] = [0, 1, 2].map(|place| affinity.of(place));
         assert!(of_physician[0] > 0.4 && of_physician[0] > of_galaxy[0], "{affinity:?}");
         assert!((of_doctor[0] - 1.0).abs() < 1e-5 && of_doctor[1] < 0.5, "{affinity:?}");

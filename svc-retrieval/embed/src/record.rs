@@ -1,4 +1,4 @@
-//! What a model's folder notes of its files: where each came from, and what it was.
+//! The record of a model's files: the source and the SHA-256 of each.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -11,33 +11,33 @@ use super::transformer::{OPTIONAL_FILES, REQUIRED_FILES};
 pub(super) const RECORD_FILE: &str = "download.json";
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// A file of a model.
+/// The record of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Recorded {
-    /// Where it came from: an address, or a path of this machine.
+pub(super) struct FileRecord {
+    /// Its source: a URL, or a local path.
     pub(super) url: String,
     pub(super) sha256: String,
     pub(super) bytes: u64,
 }
 
-impl Recorded {
-    /// Which file of a model it is.
+impl FileRecord {
+    /// The name of the file within a model.
     fn file(&self) -> Option<&'static str> {
-        // `1_Pooling/config.json` ends as `config.json` does, so the longer ones are tried first.
+        // `1_Pooling/config.json` ends like `config.json`, so the longer names come first.
         let mut files = OPTIONAL_FILES.into_iter().chain(REQUIRED_FILES);
         files.find(|file| self.url.ends_with(&format!("/{file}")))
     }
 }
 
-/// A file on its way into a folder.
-pub(super) struct Arriving {
+/// Writes a file and computes its record.
+pub(super) struct FileWriter {
     file: fs_err::File,
     hasher: Sha256,
     bytes: u64,
 }
 
-impl Arriving {
-    /// Makes the file, and the folders that it stands in.
+impl FileWriter {
+    /// Creates the file and its parent folders.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
             fs_err::create_dir_all(parent)?;
@@ -45,36 +45,38 @@ impl Arriving {
         Ok(Self { file: fs_err::File::create(path)?, hasher: Sha256::new(), bytes: 0 })
     }
 
-    /// Takes a part; answers how many bytes there are by now.
-    pub(super) fn take(&mut self, part: &[u8]) -> io::Result<u64> {
+    /// Appends a part; returns the bytes so far.
+    pub(super) fn write(&mut self, part: &[u8]) -> io::Result<u64> {
         self.hasher.update(part);
         self.bytes += u64::try_from(part.len()).unwrap_or(0);
         self.file.write_all(part)?;
         Ok(self.bytes)
     }
 
-    /// Returns when the file is on the disk.
-    pub(super) fn finish(self, url: String) -> io::Result<Recorded> {
+    /// Syncs the file to disk.
+    pub(super) fn finish(self, url: String) -> io::Result<FileRecord> {
         self.file.sync_all()?;
-        Ok(Recorded { url, sha256: hex::encode(self.hasher.finalize()), bytes: self.bytes })
+        Ok(FileRecord { url, sha256: hex::encode(self.hasher.finalize()), bytes: self.bytes })
     }
 }
 
-/// Notes what came.
-pub(super) fn write(folder: &Path, records: &[Recorded]) -> io::Result<()> {
+/// Writes the record of a folder.
+pub(super) fn write(folder: &Path, records: &[FileRecord]) -> io::Result<()> {
     let mut file = fs_err::File::create(folder.join(RECORD_FILE))?;
     file.write_all(&serde_json::to_vec_pretty(records)?)?;
     file.sync_all()
 }
 
-/// The files of a folder that are not what its record says; none where it has no record, since a person put it there.
+/// The files of a folder that differ from its record; none where there is no record, as in a folder that was copied by hand.
 pub(super) fn changed(folder: &Path) -> io::Result<Vec<&'static str>> {
     let written = match fs_err::read(folder.join(RECORD_FILE)) {
         Ok(written) => written,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let Ok(records) = serde_json::from_slice::<Vec<Recorded>>(&written) else { return Ok(vec![RECORD_FILE]) };
+    let Ok(records) = serde_json::from_slice::<Vec<FileRecord>>(&written) else {
+        return Ok(vec![RECORD_FILE]);
+    };
     let mut changed = Vec::new();
     for (record, file) in records.iter().filter_map(|record| Some((record, record.file()?))) {
         match sha256_of(&folder.join(file)) {
@@ -102,10 +104,10 @@ fn sha256_of(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn recorded(folder: &Path, url: &str, file: &str, content: &[u8]) -> Recorded {
-        let mut arriving = Arriving::create(&folder.join(file)).unwrap();
-        arriving.take(content).unwrap();
-        arriving.finish(url.to_owned()).unwrap()
+    fn recorded(folder: &Path, url: &str, file: &str, content: &[u8]) -> FileRecord {
+        let mut writer = FileWriter::create(&folder.join(file)).unwrap();
+        writer.write(content).unwrap();
+        writer.finish(url.to_owned()).unwrap()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use safetensors::{Dtype, SafeTensors};
 
 use super::vector::normalise;
 use super::vocabulary::Vocabulary;
-use super::{Embedder, Error, ImmediateEmbedder, word_piece};
+use super::{Embedder, Error, ImmediateEmbedder, TextKind, word_piece};
 
 const MODEL: &[u8] = include_bytes!("../model/static-256-i8.safetensors");
 const VOCABULARY: &str = include_str!("../model/vocab.txt");
@@ -86,7 +86,7 @@ impl StaticRows {
     }
 
     /// Whether a row is not zero, as those of stop words are.
-    pub(super) fn is_telling(&self, row: u16) -> bool {
+    pub(super) fn is_informative(&self, row: u16) -> bool {
         self.scale(row) > 0.0 && self.codes(row).iter().any(|code| *code != 0)
     }
 
@@ -136,7 +136,7 @@ impl Embedder for StaticRows {
         Some(self)
     }
 
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+    async fn embed(&self, _: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         Ok(self.embed_now(texts))
     }
 }

@@ -1,9 +1,11 @@
 //! A transformer of the BERT family that runs in this process, through candle.
 //!
 //! The folder is one as sentence-transformers writes it: `config.json`, `tokenizer.json`, `model.safetensors`, and, if
-//! there are any, `sentence_bert_config.json` (the length of text it was trained for) and `1_Pooling/config.json`.
+//! there are any, `sentence_bert_config.json` (the length of text it was trained for), `1_Pooling/config.json` and
+//! `config_sentence_transformers.json` (the prefixes of queries and passages).
 
 mod footprint;
+mod windows;
 
 use std::io;
 use std::path::Path;
@@ -20,26 +22,27 @@ use tokenizers::Tokenizer;
 use tokio::sync::{Semaphore, oneshot};
 
 use self::footprint::{Footprint, Limits};
+use self::windows::{Window, Windows};
 use super::embedders::TRANSFORMER_ORIGIN;
+use super::prefixes::PROMPTS_FILE;
 use super::vector::normalise;
-use super::{Embedder, Error};
+use super::{Embedder, Error, Prefixes, TextKind};
 
-/// Windows of one text that are read; the rest of it is not. A chunk is at most 8 KiB, which is fewer.
-const MOST_WINDOWS: usize = 16;
-
-/// Texts of so many bytes together are a question; a batch of passages has more.
+/// Up to this total size texts go to the pool of questions; batches of passages are larger.
 const QUESTION_BYTES: usize = 2 * 1024;
 
 pub(super) const CONFIG_FILE: &str = "config.json";
 const TOKENIZER_FILE: &str = "tokenizer.json";
 pub(super) const WEIGHTS_FILE: &str = "model.safetensors";
+/// Ends the name of a model with prefixes, so that people see in every status that they are applied.
+const PREFIXED: &str = "-prefixed";
 const LENGTH_FILE: &str = "sentence_bert_config.json";
 const POOLING_FILE: &str = "1_Pooling/config.json";
 
 /// The files that a folder must have.
 pub(super) const REQUIRED_FILES: [&str; 3] = [CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE];
 /// The files that it may have.
-pub(super) const OPTIONAL_FILES: [&str; 2] = [LENGTH_FILE, POOLING_FILE];
+pub(super) const OPTIONAL_FILES: [&str; 3] = [LENGTH_FILE, POOLING_FILE, PROMPTS_FILE];
 
 /// A model from a folder.
 pub(super) struct Transformer {
@@ -52,9 +55,7 @@ pub(super) struct Transformer {
 
 struct Model {
     bert: BertModel,
-    tokenizer: Tokenizer,
-    /// Tokens that it reads at once.
-    window: usize,
+    windows: Windows,
     pooling: Pooling,
     footprint: Footprint,
     limits: Limits,
@@ -100,36 +101,37 @@ impl Transformer {
         let config = supported(&config_text)?;
         let length: Option<LengthConfig> = parsed_if_there(&folder.join(LENGTH_FILE))?;
         let pooling: Option<PoolingConfig> = parsed_if_there(&folder.join(POOLING_FILE))?;
+        let prefixes = Prefixes::of_folder(folder)?;
 
         let trained_for = length.and_then(|config| config.max_seq_length).unwrap_or(usize::MAX);
         let footprint = Footprint::of(&config);
         let window = footprint.longest(limits, trained_for.min(config.max_position_embeddings));
         let first = pooling.is_some_and(|config| config.pooling_mode_cls_token);
         let pooling = if first { Pooling::First } else { Pooling::Mean };
-        let tokenizer = tokenizer(&tokenizer_text)?;
         let dimensions = config.hidden_size;
-        let use_made = format!("{window} {pooling:?}");
-        let name =
-            name_of(folder, dimensions, &[&config_text, &tokenizer_text, &weights, use_made.as_bytes()]);
+        let settings = format!("{window} {pooling:?}");
+        let hashed: [&[u8]; 4] = [&config_text, &tokenizer_text, &weights, settings.as_bytes()];
+        let name = name_of(folder, dimensions, &hashed, &prefixes);
+        let windows = Windows::new(tokenizer(&tokenizer_text)?, window, &prefixes)?;
         let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu);
         let bert = weights.and_then(|weights| BertModel::load(weights, &config)).map_err(unusable)?;
         let origin = format!("{TRANSFORMER_ORIGIN}{}", folder.display());
-        let model = Arc::new(Model { bert, tokenizer, window, pooling, footprint, limits });
+        let model = Arc::new(Model { bert, windows, pooling, footprint, limits });
         Ok(Self { name, origin, dimensions, model, workers: Workers::new(limits)? })
     }
 
     /// As [`Embedder::embed`], on this thread.
-    pub(super) fn embed_here(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
-        self.model.embed(texts)
+    pub(super) fn embed_here(&self, kind: TextKind, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
+        self.model.embed(kind, texts)
     }
 
-    /// Tokens that it reads at once; a longer text is read in several windows.
+    /// The window length in tokens; a longer text is read in several windows.
     pub(super) fn window(&self) -> usize {
-        self.model.window
+        self.model.windows.length()
     }
 }
 
-/// Whether the `config.json` of a folder is one of a model that can run here: told before the weights are fetched or copied.
+/// Checks that the `config.json` of a folder is one of a supported model, before the weights are downloaded or copied.
 ///
 /// # Errors
 /// [`Error::Model`], when not.
@@ -138,7 +140,7 @@ pub(super) fn check_config(folder: &Path) -> Result<(), Error> {
 }
 
 fn supported(config: &[u8]) -> Result<Config, Error> {
-    // A model of another family lacks what is read of this one: its family says more than what it lacks.
+    // Checked first: the name of another family is a better message than a missing field.
     let family: FamilyConfig = parsed(config, CONFIG_FILE)?;
     if let Some(family) = family.model_type.filter(|family| family != "bert") {
         return Err(unusable(format!("config.json is of the family {family}, another family than bert")));
@@ -150,11 +152,11 @@ fn supported(config: &[u8]) -> Result<Config, Error> {
     Ok(config)
 }
 
-/// The threads that compute, made once for a model. A thread that allocates keeps memory for itself: on whichever thread
-/// of the runtime is free, a model would come to hold a share for each of them.
+/// The worker threads of a model. Dedicated threads bound memory: the allocator caches memory for each thread that runs a model,
+/// so the shared blocking pool would hold a share for each of its threads.
 struct Workers {
     passages: Pool,
-    /// A question does not wait for the passages that are going through.
+    /// Questions do not queue behind batches of passages.
     questions: Pool,
 }
 
@@ -169,7 +171,7 @@ impl Workers {
     }
 }
 
-/// Threads that compute one batch after another, each with all of them: what a model takes in memory is not taken twice.
+/// A pool that runs one batch at a time on all of its threads, so that activations are in memory once.
 struct Pool {
     threads: ThreadPool,
     turn: Arc<Semaphore>,
@@ -180,7 +182,7 @@ impl Pool {
         let threads = ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(move |thread| format!("embed-{name}-{thread}"))
-            // Without one a panic would end the process; so it ends the call, which misses its answer.
+            // Without a handler a panic would abort the process; with it, the call fails.
             .panic_handler(|_| ())
             .build()
             .map_err(unusable)?;
@@ -188,23 +190,29 @@ impl Pool {
     }
 }
 
-/// The file's own limits are those of somebody's training or demonstration: texts are cut into windows here, and padded
-/// where they go through the model together.
+/// Truncation and padding of the file are switched off: texts are cut into windows here, and padded per batch.
 fn tokenizer(text: &[u8]) -> Result<Tokenizer, Error> {
     let mut tokenizer = Tokenizer::from_bytes(text).map_err(unusable)?;
     tokenizer.with_padding(None).with_truncation(None).map_err(unusable)?;
     Ok(tokenizer)
 }
 
-/// Tells the folder, for people, and the bytes that decide the vectors.
-fn name_of(folder: &Path, dimensions: usize, files: &[&[u8]]) -> String {
+/// Names the folder, for people, and has a digest of all bytes that the vectors depend on. A model without prefixes has the
+/// digest that it had before there were any, so that nothing is embedded anew.
+fn name_of(folder: &Path, dimensions: usize, parts: &[&[u8]], prefixes: &Prefixes) -> String {
     let mut hasher = blake3::Hasher::new();
-    for file in files {
-        hasher.update(blake3::hash(file).as_bytes());
+    for part in parts {
+        hasher.update(blake3::hash(part).as_bytes());
+    }
+    if !prefixes.are_empty() {
+        hasher.update(blake3::hash(prefixes.query.as_bytes()).as_bytes());
+        hasher.update(blake3::hash(prefixes.passage.as_bytes()).as_bytes());
     }
     let digest = hasher.finalize().to_hex();
+    let digest = digest.get(..12).unwrap_or_default();
     let folder = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    format!("candle-{folder}-{dimensions}-{}", digest.get(..12).unwrap_or_default())
+    let suffix = if prefixes.are_empty() { "" } else { PREFIXED };
+    format!("candle-{folder}-{dimensions}-{digest}{suffix}")
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
@@ -227,16 +235,10 @@ fn unusable(reason: impl ToString) -> Error {
     Error::Model { reason: reason.to_string() }
 }
 
-/// A part of a text that the model reads at once, with the marks of beginning and end.
-struct Window {
-    text: usize,
-    tokens: Vec<u32>,
-}
-
 impl Model {
-    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
-        let mut windows = self.windows(texts)?;
-        // Windows of like length go together, so that little is padded.
+    fn embed(&self, kind: TextKind, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
+        let mut windows = self.windows.cut(kind, texts)?;
+        // Sorted by length, to minimize padding.
         windows.sort_by_key(|window| window.tokens.len());
         let mut sums: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
         let mut rest = windows.as_slice();
@@ -255,21 +257,6 @@ impl Model {
         }
         sums.iter_mut().for_each(|sum| normalise(sum));
         Ok(sums)
-    }
-
-    /// The texts in windows; a text without tokens has none.
-    fn windows(&self, texts: &[String]) -> Result<Vec<Window>, Error> {
-        // What stands around every text, so around nothing: the mark of its beginning, and that of its end.
-        let marks = self.tokenizer.encode_fast("", true).map_err(failed)?;
-        let (begin, end) = marks.get_ids().split_at(marks.get_ids().len() / 2);
-        let room = self.window.saturating_sub(marks.get_ids().len()).max(1);
-        let mut windows = Vec::new();
-        for (text, content) in texts.iter().enumerate() {
-            let tokens = self.tokenizer.encode_fast(content.as_str(), false).map_err(failed)?;
-            let parts = tokens.get_ids().chunks(room).take(MOST_WINDOWS);
-            windows.extend(parts.map(|part| Window { text, tokens: [begin, part, end].concat() }));
-        }
-        Ok(windows)
     }
 
     /// The pooled, normalised vector of each window.
@@ -315,7 +302,7 @@ impl Embedder for Transformer {
         &self.origin
     }
 
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+    async fn embed(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
@@ -326,13 +313,13 @@ impl Embedder for Transformer {
         let pool = self.workers.of(&texts);
         let turn = Arc::clone(&pool.turn).acquire_owned().await.map_err(failed)?;
         pool.threads.spawn(move || {
-            let vectors = model.embed(&texts);
+            let vectors = model.embed(kind, &texts);
             drop(turn);
-            // Who asked may have gone.
+            // The caller may have been cancelled.
             let _ = done.send(vectors);
         });
         let mut vectors = embedded.await.map_err(failed)??;
-        // What says nothing has not been through the model.
+        // Texts without tokens have not been through the model.
         vectors
             .iter_mut()
             .filter(|vector| vector.is_empty())

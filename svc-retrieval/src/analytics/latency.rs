@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How far a percentile may be from the true one.
+/// The relative error of percentiles.
 const ERROR: f64 = 0.05;
-/// How much larger the end of a bucket is than its beginning.
+/// The growth factor of buckets.
 const GROWTH: f64 = (1.0 + ERROR) / (1.0 - ERROR);
 
 /// The durations of microseconds in `(GROWTH^(n-1), GROWTH^n]`.
@@ -46,7 +46,7 @@ impl Bucket {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Histogram(BTreeMap<Bucket, u64>);
 
-/// What is told of a histogram, in microseconds.
+/// The percentiles of a histogram, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Latency {
     pub(crate) p50_micros: u64,

@@ -76,7 +76,7 @@ impl Strategy {
     }
 }
 
-/// What a retrieval answered.
+/// The outcome of a retrieval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     /// The documents in the answer, the best first; one may stand there more than once.
@@ -85,9 +85,9 @@ pub struct Found {
     pub results: u64,
     /// Their text, in bytes.
     pub content_bytes: u64,
-    /// Whether a cache held what would have been computed.
+    /// Whether it was a cache hit.
     pub cached: bool,
-    /// Operations that were asked of providers.
+    /// Operations of providers.
     pub provider_operations: u64,
 }
 

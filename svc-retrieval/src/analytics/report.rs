@@ -1,4 +1,4 @@
-//! What is told of a workspace's last days.
+//! The report of a workspace's last days.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use crate::store::documents::Found;
 use crate::store::firsts::Reached;
 use crate::store::latencies::Answers;
 
-/// How far back is looked when nothing is said.
+/// The default range.
 const DEFAULT_DAYS: u32 = 30;
-/// How far back can be looked (spec 4.11).
+/// The maximal range (spec 4.11).
 pub(super) const MAX_DAYS: u32 = 90;
 const TOP_DOCUMENTS: i64 = 20;
 /// Of those whose age is told.

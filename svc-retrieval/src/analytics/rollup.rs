@@ -1,5 +1,5 @@
-//! Sums of events in memory, in the order in which they are written: processes that add to the same rows must take them
-//! in one order, or they would wait for each other in a circle.
+//! Aggregates events in memory, sorted by key: processes that update the same rows must lock them in one order, or they would
+//! deadlock.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use super::day::Day;
 use super::latency::Bucket;
 use super::measured::{Operation, Retrieval, Strategy};
 
-/// What the queue holds.
+/// An event in the queue.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// A retrieval has ended.
@@ -22,7 +22,7 @@ pub(crate) enum Event {
     Connection { workspace: WorkspaceId, channel: Channel, at: Timestamp },
 }
 
-/// What retrievals are summed up by.
+/// The dimensions of a count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CountKey {
     pub(crate) workspace: WorkspaceId,
@@ -87,7 +87,7 @@ impl Counts {
     }
 }
 
-/// What answers of about the same duration are summed up by.
+/// The key of a latency bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LatencyKey {
     pub(crate) workspace: WorkspaceId,
@@ -114,7 +114,7 @@ pub(crate) struct DocumentCounts {
     pub(crate) best: u64,
 }
 
-/// What can happen for a first time.
+/// A milestone of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Milestone {
     /// Somebody reached the workspace.
@@ -136,7 +136,7 @@ impl Milestone {
     }
 }
 
-/// What has a first time.
+/// The key of a first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FirstKey {
     pub(crate) workspace: WorkspaceId,
@@ -151,7 +151,7 @@ pub(crate) struct First {
     pub(crate) operation: Option<Operation>,
 }
 
-/// First times that were told of. A slow retrieval may end long after others that began later.
+/// First times that are already written. A slow retrieval may end long after others that began later.
 pub(crate) type Known = HashMap<FirstKey, Timestamp>;
 
 /// Sums that are not written yet.
@@ -164,7 +164,7 @@ pub(crate) struct Rollup {
 }
 
 impl Rollup {
-    /// Adds an event. Of first times that are `known`, only earlier ones are told.
+    /// Adds an event. First times that are `known` are skipped, unless this one is earlier.
     pub(crate) fn add(&mut self, event: Event, known: &Known) {
         match event {
             Event::Retrieval(retrieval) => self.add_retrieval(*retrieval, known),
@@ -222,7 +222,7 @@ impl Rollup {
         }
     }
 
-    /// Drops the sums of other workspaces than those.
+    /// Keeps only the sums of those workspaces.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(WorkspaceId) -> bool) {
         self.counts.retain(|key, _| is_kept(key.workspace));
         self.latencies.retain(|key, _| is_kept(key.workspace));

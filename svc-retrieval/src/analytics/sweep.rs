@@ -1,4 +1,4 @@
-//! Forgets old days: of the processes on one storage, the one that holds the lease.
+//! Deletes old days: one process at a time, under a lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ const LEASE: &str = "analytics-sweep";
 /// Longer than a sweep takes.
 const TERM: Duration = Duration::from_secs(10 * 60);
 const PERIOD: Duration = Duration::from_secs(60 * 60);
-/// Days that are kept: as many as can be asked for, and some for clocks that differ.
+/// Days of retention: as many as can be queried, and two for clock skew.
 const KEPT_DAYS: u32 = MAX_DAYS + 2;
-/// Documents of a workspace that are kept of a day that is over.
+/// Documents of a workspace that are retained of a past day.
 const KEPT_DOCUMENTS: i64 = 200;
-/// Documents of a workspace that are kept while the day goes on: one that is seldom found now may be found often later.
+/// Documents of a workspace that are retained of the current day: one that is found seldom now may be found often later.
 const KEPT_DOCUMENTS_TODAY: i64 = 5_000;
-/// Days that are looked at again after they were over: somebody may have written to them late.
+/// Past days that are trimmed again, because of late writes.
 const LATE_DAYS: u32 = 3;
 
 /// The lease of one process.
@@ -45,7 +45,7 @@ pub(super) async fn run(db: &Db, lease: &Lease, clock: &Arc<dyn Clock>, shutdown
     }
 }
 
-/// One sweep, if the lease can be had; answers how many rows were forgotten.
+/// One sweep, if the lease is available; returns the number of deleted rows.
 pub(super) async fn sweep(db: &Db, lease: &Lease, today: Day) -> Result<u64, Error> {
     if !lease.claim().await? {
         return Ok(0);

@@ -1,4 +1,4 @@
-//! The one task of a process that writes what was counted.
+//! The writer task of a process: flushes aggregated counts to the tables.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use tokio_util::sync::CancellationToken;
 use super::rollup::{Event, Known, Rollup};
 use crate::store;
 
-/// What a crash may cost at most.
+/// The flush interval: a crash loses at most this much.
 const PERIOD: Duration = Duration::from_secs(2);
 const EVENTS_AT_ONCE: usize = 256;
-/// Rows that wait while the database fails; what would make more is not counted. A row is some 150 bytes.
+/// Rows that are buffered while the database fails; further events are dropped. A row is some 150 bytes.
 const MOST_ROWS: usize = 100_000;
-/// First times that this process has told of; they are told again when it forgets, which changes nothing.
+/// The size of the cache of written first times. Evicting it costs redundant writes, which are idempotent.
 const MOST_KNOWN: usize = 100_000;
 
-/// Says that retrievals went uncounted.
+/// Counts dropped retrievals.
 pub(super) fn count_dropped(events: usize) {
     metrics::counter!("cairn_retrieval_analytics_dropped_total")
         .increment(u64::try_from(events).unwrap_or(u64::MAX));
 }
 
-/// Sums events up and adds the sums to the tables.
+/// Aggregates events and writes the sums.
 #[derive(Debug)]
 pub(super) struct Writer {
     db: Db,
@@ -85,7 +85,7 @@ impl Writer {
 
     /// Writes the sums in one transaction; when that fails they stay and are written with the next.
     async fn flush(&mut self) {
-        // What was counted just before a workspace was deleted must not come back after its rows are gone.
+        // Counts from just before a workspace was deleted must not recreate its rows.
         self.rollup.retain(|workspace| !self.suspensions.is_suspended(workspace));
         if self.rollup.len() == 0 {
             return;

@@ -86,12 +86,12 @@ async fn what_is_pinned_is_listed_once_until_it_is_unpinned() {
 async fn there_are_few_of_them() {
     for bench in benches().await {
         let writer = bench.token(&[Permission::Read, Permission::Write]);
-        for number in 0..MOST as u128 {
+        for number in 0..MAX_QUESTIONS as u128 {
             bench.golden.create(&writer, new("x", number)).await.unwrap();
         }
         let error = bench.golden.create(&writer, new("x", 999)).await.unwrap_err();
         assert_eq!(reason(error), Reason::ValidationError);
-        assert_eq!(bench.golden.list(&writer).await.unwrap().len(), MOST);
+        assert_eq!(bench.golden.list(&writer).await.unwrap().len(), MAX_QUESTIONS);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Tells the owner of outside documents what became of them, once that is committed.
+//! Acknowledges outside documents to their owner, once they are committed.
 //!
-//! It is told at least once. How far it was told is a cursor of its own, kept by the engine with the others, though a few
-//! seconds late: after a crash, or when a call failed, what stands between that cursor and the words' is told again, from
-//! the feed.
+//! Delivery is at least once. How far was acknowledged is a cursor of its own, stored by the engine with the others a few seconds
+//! late: after a crash, or when a call failed, the changes between that cursor and the one of the words are acknowledged again,
+//! from the feed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -24,29 +24,29 @@ use crate::error::Error;
 use crate::owners::Owner;
 use crate::partition;
 
-/// Documents that one call tells of.
+/// Documents in one call.
 const DOCUMENTS_A_CALL: usize = 1_000;
-/// The least time between two calls for what was just indexed: many are told of as cheaply as one.
+/// The minimal interval between two calls for new documents, so that they are batched.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often the cursors are kept, and what was missed is told. Twice that after a crash the owner knows.
-const ROUND_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the cursors are stored and missed documents are sent again. After a crash the owner knows within twice that.
+const RESEND_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The cursor that tells how far the owner was told.
-fn acknowledged_of(feed: Feed) -> String {
+/// The name of the cursor up to which the owner has been told.
+fn acknowledged_cursor(feed: Feed) -> String {
     format!("{feed}/acknowledged")
 }
 
-/// What is to be told, and what has been.
+/// Outcomes that wait to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Acknowledgements {
-    waiting: Mutex<HashMap<WorkspaceId, Waiting>>,
-    /// Woken when there is something to tell.
+    waiting: Mutex<HashMap<WorkspaceId, Pending>>,
+    /// Woken when there is something to send.
     wake: Notify,
 }
 
-/// What became of the documents of a run of changes.
+/// The outcomes of the documents of a range of changes.
 #[derive(Debug)]
-struct Waiting {
+struct Pending {
     documents: HashMap<String, IndexedDocument>,
     /// The position before the first change.
     from: u64,
@@ -54,7 +54,7 @@ struct Waiting {
 }
 
 impl Acknowledgements {
-    /// Takes in what came of the changes between two positions.
+    /// Queues the outcomes of the changes between two positions.
     pub(super) fn note(
         &self,
         workspace: WorkspaceId,
@@ -63,8 +63,8 @@ impl Acknowledgements {
     ) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let entry =
-            waiting.entry(workspace).or_insert_with(|| Waiting { documents: HashMap::new(), from, to });
-        // The workspace may have been forgotten, and be read from its beginning.
+            waiting.entry(workspace).or_insert_with(|| Pending { documents: HashMap::new(), from, to });
+        // The workspace may have been removed, and be read from the beginning of its feed.
         (entry.from, entry.to) = (entry.from.min(from), to);
         let named = |document: IndexedDocument| Some((document.r#ref.as_ref()?.id.clone(), document));
         entry.documents.extend(documents.into_iter().filter_map(named));
@@ -72,24 +72,24 @@ impl Acknowledgements {
         self.wake.notify_one();
     }
 
-    fn take(&self) -> HashMap<WorkspaceId, Waiting> {
+    fn take(&self) -> HashMap<WorkspaceId, Pending> {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// How far the owner was told, and how far the index was at the last round.
+/// How far was acknowledged, and the cursor of the index at the last round.
 #[derive(Debug, Default)]
-struct Told {
+struct Acknowledged {
     positions: HashMap<WorkspaceId, u64>,
     indexed: HashMap<WorkspaceId, u64>,
 }
 
 impl Indexer {
-    /// Tells the owner of outside documents, whenever there is something to tell.
+    /// Acknowledges outside documents to their owner as they are indexed, forever.
     pub(super) async fn acknowledge(&self) {
         let Some(owner) = self.owner(Feed::Ingest) else { return };
-        let mut told = Told::default();
-        let mut rounds = tokio::time::interval(ROUND_INTERVAL);
+        let mut told = Acknowledged::default();
+        let mut rounds = tokio::time::interval(RESEND_INTERVAL);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let is_round = tokio::select! {
@@ -97,7 +97,7 @@ impl Indexer {
                 _ = rounds.tick() => true,
             };
             let outcome = async {
-                self.tell_waiting(owner, &mut told).await?;
+                self.send_pending(owner, &mut told).await?;
                 if is_round { self.acknowledge_round(owner, &mut told).await } else { Ok(()) }
             };
             if let Err(error) = outcome.await {
@@ -107,11 +107,11 @@ impl Indexer {
         }
     }
 
-    async fn tell_waiting(&self, owner: &Owner, told: &mut Told) -> Result<(), Error> {
+    async fn send_pending(&self, owner: &Owner, told: &mut Acknowledged) -> Result<(), Error> {
         for (workspace, waiting) in self.0.acknowledgements.take() {
             let before = self.acknowledged(owner, workspace, told);
-            tell(owner, workspace, waiting.documents.into_values().collect()).await?;
-            // What an earlier call failed to tell stands before it, and is told again in a round.
+            send(owner, workspace, waiting.documents.into_values().collect()).await?;
+            // There is a gap where an earlier call failed; the next round sends it again.
             if (waiting.from..=waiting.to).contains(&before) {
                 told.positions.insert(workspace, waiting.to);
             }
@@ -119,30 +119,30 @@ impl Indexer {
         Ok(())
     }
 
-    fn acknowledged(&self, owner: &Owner, workspace: WorkspaceId, told: &Told) -> u64 {
-        let kept = self.0.index.cursor(&acknowledged_of(owner.feed), workspace.0);
+    fn acknowledged(&self, owner: &Owner, workspace: WorkspaceId, told: &Acknowledged) -> u64 {
+        let kept = self.0.index.cursor(&acknowledged_cursor(owner.feed), workspace.0);
         told.positions.get(&workspace).copied().unwrap_or(0).max(kept)
     }
 
-    /// Tells what was missed, and keeps how far everything was told.
-    async fn acknowledge_round(&self, owner: &Owner, told: &mut Told) -> Result<(), Error> {
+    /// Sends again what was missed, and stores the cursor.
+    async fn acknowledge_round(&self, owner: &Owner, told: &mut Acknowledged) -> Result<(), Error> {
         let words = self.0.index.cursors().remove(owner.feed.as_str()).unwrap_or_default();
         let mut cursors = Vec::new();
         for (workspace, indexed) in words {
             let workspace = WorkspaceId(workspace);
             let seen = told.indexed.insert(workspace, indexed);
             if seen.is_some_and(|seen| seen > indexed) {
-                // The workspace was forgotten, and is read from its beginning.
+                // The workspace was removed, and is read from the beginning of its feed.
                 told.positions.remove(&workspace);
             }
-            // What came since the last round is on its way.
+            // What came since the last round is still in the queue.
             let missed =
                 seen.is_some_and(|seen| self.acknowledged(owner, workspace, told) < seen.min(indexed));
             if missed {
-                self.tell_again(owner, workspace, indexed, told).await?;
+                self.resend_missed(owner, workspace, indexed, told).await?;
             }
             let position = self.acknowledged(owner, workspace, told).min(indexed);
-            let feed = acknowledged_of(owner.feed);
+            let feed = acknowledged_cursor(owner.feed);
             if self.0.index.cursor(&feed, workspace.0) < position {
                 cursors.push(Cursor { feed, workspace: workspace.0, position });
             }
@@ -153,27 +153,27 @@ impl Indexer {
         Ok(self.0.index.apply(Batch { cursors, ..Batch::default() }).await?)
     }
 
-    /// Tells from the feed what became of the changes from where the owner was told last.
-    async fn tell_again(
+    /// Acknowledges the changes after the cursor, read from the feed.
+    async fn resend_missed(
         &self,
         owner: &Owner,
         workspace: WorkspaceId,
         indexed: u64,
-        told: &mut Told,
+        told: &mut Acknowledged,
     ) -> Result<(), Error> {
-        // Another process may have told it.
-        let kept = self.0.index.refresh(&acknowledged_of(owner.feed), workspace.0).await?;
+        // Another process may have acknowledged them.
+        let kept = self.0.index.refresh(&acknowledged_cursor(owner.feed), workspace.0).await?;
         let mut after = kept.max(told.positions.get(&workspace).copied().unwrap_or(0));
         while after < indexed {
             let mut changes = owner.read_feed(workspace, after).await?.changes;
             changes.retain(|change| change.position <= indexed);
             if changes.is_empty() {
-                // The feed has gone back; whoever follows it starts over.
+                // The feed was rolled back; the follower starts over.
                 return Ok(());
             }
             for changes in changes.chunks(CHANGES_A_READ) {
                 let outcomes = self.outcomes(owner, workspace, changes).await?;
-                tell(owner, workspace, outcomes).await?;
+                send(owner, workspace, outcomes).await?;
                 after = changes.last().map_or(after, |change| change.position);
                 told.positions.insert(workspace, after);
             }
@@ -181,7 +181,7 @@ impl Indexer {
         Ok(())
     }
 
-    /// What became of the documents that changes touched, as far as the index holds them as they are now.
+    /// The outcomes of the documents that changes touched, where the index has their current text.
     async fn outcomes(
         &self,
         owner: &Owner,
@@ -205,7 +205,7 @@ impl Indexer {
         let outcomes = live.into_iter().filter_map(|document| {
             let id = first(&document)?.document;
             let chunks = self.0.cutter.count(id, &document)?;
-            // What has another text by now changed again, and that is told by itself.
+            // A document with another text has changed again, and that change is acknowledged by itself.
             let is_there = chunks == 0 || stored.get(&id) == Some(&document.content_hash);
             is_there.then_some(IndexedDocument {
                 r#ref: document.r#ref,
@@ -218,7 +218,7 @@ impl Indexer {
     }
 }
 
-async fn tell(owner: &Owner, workspace: WorkspaceId, documents: Vec<IndexedDocument>) -> Result<(), Error> {
+async fn send(owner: &Owner, workspace: WorkspaceId, documents: Vec<IndexedDocument>) -> Result<(), Error> {
     for some in documents.chunks(DOCUMENTS_A_CALL) {
         owner.acknowledge(workspace, some.to_vec()).await?;
     }

@@ -1,4 +1,4 @@
-//! Applies changes of one feed of a workspace, as many in one commit as is worth it.
+//! Applies changes of one feed of a workspace, batched into commits.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,9 +8,9 @@ use cairn_proto::domain::Feed;
 use cairn_proto::feed::v1::Change;
 use cairn_proto::ids::WorkspaceId;
 
-use super::batch::{CHANGES_A_READ, Prepared, goes, touched_documents};
-use super::turns::Looks;
-use super::{FeedState, Indexer, off, prepare};
+use super::batch::{CHANGES_A_READ, Prepared, removals, touched_documents};
+use super::turns::PollBackoff;
+use super::{FeedState, Indexer, prepare, run_blocking};
 use crate::error::Error;
 use crate::owners::Owner;
 
@@ -25,19 +25,19 @@ impl Indexer {
     ) -> Result<bool, Error> {
         let state = self.feed(owner.feed, workspace);
         let _applying = state.applying.lock().await;
-        let mut looks = Looks::new();
+        let mut poll = PollBackoff::new();
         let is_reached = loop {
             let work = Box::pin(self.apply_in_turn(owner, workspace, &state, position));
             if let Some(done) = self.0.turns.take(owner.feed.as_str(), workspace.0, work).await? {
                 break done;
             }
-            // Another process is at it.
-            looks.next().await;
+            // Another process holds the lease.
+            poll.next().await;
             if self.refreshed(owner, workspace).await? >= position {
                 break true;
             }
         };
-        // The process that applied it may end before it has embedded it.
+        // The process that applied it may stop before it has embedded it.
         self.0.to_embed.get(&owner.feed).inspect(|pending| pending.notify_one());
         Ok(is_reached)
     }
@@ -59,7 +59,7 @@ impl Indexer {
             }
             state.head.fetch_max(answer.head, Ordering::AcqRel);
             match self.apply(owner, workspace, &answer.changes).await {
-                // Another process forgot the workspace; the feed is read again from where the storage is now.
+                // Another process removed the workspace; read the feed again from the cursor that the storage has now.
                 Err(Error::Index(index::Error::Outrun))
                     if self.0.index.cursor(owner.feed.as_str(), workspace.0) < before => {}
                 applied => applied?,
@@ -68,14 +68,14 @@ impl Indexer {
         Ok(true)
     }
 
-    /// Applies changes, as many of what is read at once in one commit as is worth it.
+    /// Applies changes; batches are merged until one is large enough for a commit.
     async fn apply(&self, owner: &Owner, workspace: WorkspaceId, changes: &[Change]) -> Result<(), Error> {
         let mut waiting: Option<Prepared> = None;
         for changes in changes.chunks(CHANGES_A_READ) {
             let read = match self.prepare(owner, workspace, changes).await {
                 Ok(read) => read,
                 Err(error) => {
-                    // What was read before it is not to be read again and again.
+                    // Commit what was prepared before the failure, so that retries make progress.
                     self.commit(owner, workspace, waiting).await?;
                     return Err(error);
                 }
@@ -84,7 +84,7 @@ impl Indexer {
                 Some(before) => before.then(read),
                 None => read,
             };
-            if prepared.is_enough() {
+            if prepared.is_full() {
                 self.commit(owner, workspace, Some(prepared)).await?;
             } else {
                 waiting = Some(prepared);
@@ -103,13 +103,13 @@ impl Indexer {
         let touched = touched_documents(changes);
         let refs = touched.iter().map(|(_, reference)| reference.clone()).collect();
         let live = owner.read_documents(workspace, refs).await?;
-        let (deletions, cursors) = goes(owner.feed, workspace, &touched, position);
+        let (deletions, cursors) = removals(owner.feed, workspace, &touched, position);
 
         let embedder = Arc::clone(&self.0.embedder);
         let index = self.0.index.as_ref();
         let mut cut = self.0.cutter.cut_for(embedder.as_ref(), index, workspace, live).await?;
         let failed = cut.take_failed();
-        let documents = off(move || {
+        let documents = run_blocking(move || {
             if let Some(embedder) = embedder.immediate() {
                 cut.embed_now(embedder);
             }

@@ -14,24 +14,23 @@ use crate::partition;
 
 /// Changes that are read, cut and embedded at once: as many as the documents that ReadDocuments takes.
 pub(super) const CHANGES_A_READ: usize = 100;
-/// Chunks from which on nothing is added: a commit of many costs little more than one of few, and what they hold waits in
-/// memory.
-const ENOUGH_CHUNKS: usize = 2_000;
+/// A batch with this many chunks is committed: a larger one amortizes the cost of a commit no further and takes memory.
+const FULL_BATCH_CHUNKS: usize = 2_000;
 
 /// Changes of one feed, ready for the index.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) batch: Batch,
-    /// What could not be cut.
+    /// Documents that could not be cut.
     pub(super) failed: Vec<IndexedOutcome>,
     /// Of the last change.
     pub(super) position: u64,
 }
 
 impl Prepared {
-    /// These changes and those that follow them.
+    /// Merges these changes with those that follow them.
     pub(super) fn then(mut self, later: Self) -> Self {
-        // Every document of a change is among the deletions. What was read of it later is what is true of it.
+        // Every document of a change is among the deletions; the state that was read later wins.
         let read_again: HashSet<Uuid> = later.batch.deletions.iter().map(|(_, document)| *document).collect();
         self.batch.documents.retain(|document| !read_again.contains(&document.document));
         self.failed.retain(|outcome| document_of(outcome).is_none_or(|id| !read_again.contains(&id)));
@@ -47,9 +46,9 @@ impl Prepared {
         Self { batch: Batch { cursors, ..self.batch }, failed: self.failed, position: later.position }
     }
 
-    /// Whether it is worth a commit of its own.
-    pub(super) fn is_enough(&self) -> bool {
-        self.batch.documents.iter().map(|document| document.chunks.len()).sum::<usize>() >= ENOUGH_CHUNKS
+    /// Whether it is large enough to be committed.
+    pub(super) fn is_full(&self) -> bool {
+        self.batch.documents.iter().map(|document| document.chunks.len()).sum::<usize>() >= FULL_BATCH_CHUNKS
     }
 }
 
@@ -57,11 +56,11 @@ fn document_of(outcome: &IndexedOutcome) -> Option<Uuid> {
     Uuid::try_parse(&outcome.r#ref.as_ref()?.id).ok()
 }
 
-/// What a batch removes before it brings anything, and where it leaves the feed.
+/// The deletions that a batch begins with, and the cursors that it advances.
 ///
-/// What the owner no longer gives out is gone, and so is what it gives out anew: replaced, not merged. A document of a
-/// source may have been one of a catalog, and the other way round.
-pub(super) fn goes(
+/// Every touched document is deleted first: documents are replaced as a whole, never merged. A document of a source may have
+/// been an entry of a catalog before, and the other way round, so it is deleted from both partitions.
+pub(super) fn removals(
     feed: Feed,
     workspace: WorkspaceId,
     touched: &[(Uuid, DocumentRef)],
@@ -74,13 +73,13 @@ pub(super) fn goes(
     let before = deletions.len();
     deletions.extend(of_sources.map(|(document, _)| (catalog, *document)));
     if deletions.len() > before {
-        // An engine without transactions tells by it which of two writes is newer.
+        // An engine without transactions orders concurrent writes by this cursor.
         cursors.push(Cursor { feed: format!("{feed}/catalog"), workspace: catalog, position });
     }
     (deletions, cursors)
 }
 
-/// The documents that changes name, each once. Folders are none: where a document stands is the owner's to say.
+/// The documents that changes name, each once. Folders and databases are not indexed as documents.
 pub(super) fn touched_documents(changes: &[Change]) -> Vec<(Uuid, DocumentRef)> {
     let mut touched: HashMap<Uuid, DocumentRef> = HashMap::new();
     for change in changes {
@@ -138,7 +137,7 @@ mod tests {
     /// Changes of some documents up to a position, of which these were found.
     fn prepared(position: u64, kind: Kind, touched: &[u128], documents: Vec<IndexedDocument>) -> Prepared {
         let touched: Vec<_> = touched.iter().map(|id| (Uuid::from_u128(*id), reference(*id, kind))).collect();
-        let (deletions, cursors) = goes(Feed::Ingest, WORKSPACE, &touched, position);
+        let (deletions, cursors) = removals(Feed::Ingest, WORKSPACE, &touched, position);
         Prepared { batch: Batch { documents, deletions, cursors }, failed: Vec::new(), position }
     }
 
@@ -181,9 +180,9 @@ mod tests {
 
     #[test]
     fn many_chunks_are_worth_a_commit() {
-        let few = prepared(10, Kind::Ingested, &[1], vec![document(1, "1", ENOUGH_CHUNKS - 1)]);
-        assert!(!few.is_enough());
+        let few = prepared(10, Kind::Ingested, &[1], vec![document(1, "1", FULL_BATCH_CHUNKS - 1)]);
+        assert!(!few.is_full());
         let more = prepared(20, Kind::Ingested, &[2], vec![document(2, "2", 1)]);
-        assert!(few.then(more).is_enough());
+        assert!(few.then(more).is_full());
     }
 }

@@ -1,4 +1,4 @@
-//! For how long the index has been behind the feeds, for whoever watches the process.
+//! How long the index has been behind the feeds, for the metrics.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{FeedState, Indexer};
 
-/// A position that was the newest at a moment and is not applied yet.
+/// The head of a feed at a moment; not applied yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     position: u64,
@@ -17,8 +17,8 @@ pub(super) struct Mark {
 }
 
 impl FeedState {
-    /// For how long at least something that was heard of waits: that of one look for the next until it is applied, so that a
-    /// feed which moves all the time is not taken for one that stands still.
+    /// A lower bound of how long known changes have waited. The head is sampled, and the next sample is taken only when that
+    /// position is applied: so a feed with constant writes does not look like a stalled one.
     fn lag(&self, cursor: u64, now: Instant) -> Duration {
         let head = self.head.load(Ordering::Acquire);
         let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,8 +30,8 @@ impl FeedState {
 }
 
 impl Indexer {
-    /// The longest that a workspace has waited, of each feed. Asked again and again, since one look is measured from the
-    /// one before.
+    /// The largest lag of a workspace, for each feed. To be called periodically: each call measures from the sample of an earlier
+    /// one.
     pub(crate) fn lags(&self) -> Vec<(Feed, Duration)> {
         let states: Vec<_> = {
             let feeds = self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
-//! Vectors that come later.
+//! Embeds documents after their words are indexed.
 //!
-//! An embedder that takes its time (a transformer, an endpoint that may be down) must not hold up the words. Its
-//! documents are indexed with the vectors that are known, and how far all vectors are there is a cursor of its own,
-//! kept by the engine with the others: a restart forgets nothing. One task goes from that cursor to the words' cursor.
+//! A slow embedder (a transformer, an endpoint that may be down) must not delay the words. Its documents are indexed with the
+//! vectors that exist, and a cursor of its own, stored by the engine with the others, says up to where all vectors exist. One task
+//! advances that cursor to the one of the words; a restart loses nothing.
 
 use std::time::Duration;
 
@@ -15,32 +15,32 @@ use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use super::batch::touched_documents;
-use super::{Indexer, off};
+use super::{Indexer, run_blocking};
 use crate::error::Error;
-use crate::indexing::prepare::Known;
+use crate::indexing::prepare::VectorsByText;
 use crate::owners::Owner;
 
-/// Changes whose documents are embedded and committed at once: so few that a transformer gets through in seconds.
+/// Changes whose documents are embedded and committed together: few enough for a transformer to embed within seconds.
 const CHANGES_A_BATCH: usize = 16;
 /// The pause after a failure, twice as long after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How soon it is looked again at what another process embeds.
-const ELSEWHERE_INTERVAL: Duration = Duration::from_secs(1);
-/// How often [`Indexer::caught_up`] looks.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// How often is polled while another process embeds.
+const OTHER_PROCESS_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How often [`Indexer::caught_up`] polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The cursor that tells how far the vectors are.
+/// The name of the cursor of the vectors.
 fn vectors_of(feed: Feed) -> String {
     format!("{feed}/vectors")
 }
 
-/// What became of a batch, or of a round of them.
+/// The outcome of a batch, or of a round of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Nothing,
-    /// Another process is at it.
+    /// Another process holds the lease.
     Elsewhere,
     Embedded,
 }
@@ -54,15 +54,14 @@ impl Indexer {
         self.0.owners.iter().map(|owner| self.pending(owner.feed, workspace.0)).sum()
     }
 
-    /// How many changes are not indexed with their vectors yet, over all workspaces; unknown until the owners have
-    /// told how far their feeds are.
+    /// How many changes are not indexed with their vectors yet, over all workspaces; unknown until all heads are known.
     pub(crate) fn behind(&self) -> Option<u64> {
         self.heads().map(|heads| {
-            heads.iter().map(|(feed, workspace, head)| self.short_of(*feed, *workspace, *head)).sum()
+            heads.iter().map(|(feed, workspace, head)| self.behind_of(*feed, *workspace, *head)).sum()
         })
     }
 
-    /// How many changes there are in all, over all workspaces; unknown until the owners have told how far their feeds are.
+    /// How many changes there are in all, over all workspaces; unknown until all heads are known.
     pub(crate) fn changes(&self) -> Option<u64> {
         self.heads().map(|heads| heads.iter().map(|(_, _, head)| *head).sum())
     }
@@ -72,18 +71,19 @@ impl Indexer {
         let heads = loop {
             match self.heads() {
                 Some(heads) => break heads,
-                None => tokio::time::sleep(LOOK_INTERVAL).await,
+                None => tokio::time::sleep(POLL_INTERVAL).await,
             }
         };
-        while heads.iter().any(|(feed, workspace, head)| self.short_of(*feed, *workspace, *head) > 0) {
-            tokio::time::sleep(LOOK_INTERVAL).await;
+        while heads.iter().any(|(feed, workspace, head)| self.behind_of(*feed, *workspace, *head) > 0) {
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Every head that is known, once all have been told.
+    /// All heads; `None` until all owners have reported theirs.
     fn heads(&self) -> Option<Vec<(Feed, WorkspaceId, u64)>> {
-        let told = self.0.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        if !self.0.owners.iter().all(|owner| told.contains(&owner.feed)) {
+        let complete =
+            self.0.complete_heads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        if !self.0.owners.iter().all(|owner| complete.contains(&owner.feed)) {
             return None;
         }
         let feeds = self.0.feeds.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -91,13 +91,13 @@ impl Indexer {
         Some(feeds.iter().map(|((feed, workspace), state)| (*feed, *workspace, head(state))).collect())
     }
 
-    /// How far the index is behind a head. A feed that has gone back will not come to where it was.
-    fn short_of(&self, feed: Feed, workspace: WorkspaceId, head: u64) -> u64 {
+    /// How far the index is behind a head. A feed that was rolled back counts with its current head.
+    fn behind_of(&self, feed: Feed, workspace: WorkspaceId, head: u64) -> u64 {
         let now = self.feed(feed, workspace).head.load(std::sync::atomic::Ordering::Acquire);
         head.min(now).saturating_sub(self.done(feed, workspace.0))
     }
 
-    /// Up to where everything is indexed with its vectors.
+    /// The position up to which everything is indexed with its vectors.
     fn done(&self, feed: Feed, workspace: Uuid) -> u64 {
         let words = self.0.index.cursor(feed.as_str(), workspace);
         if self.0.embedder.is_immediate() {
@@ -110,7 +110,7 @@ impl Indexer {
         self.0.index.cursor(feed.as_str(), workspace).saturating_sub(self.done(feed, workspace))
     }
 
-    /// Embeds what is pending of an owner's documents whenever something is.
+    /// Embeds pending documents of an owner, forever.
     pub(super) async fn embed_pending(&self, owner: Owner) {
         let Some(to_embed) = self.0.to_embed.get(&owner.feed).filter(|_| !self.0.embedder.is_immediate())
         else {
@@ -121,8 +121,8 @@ impl Indexer {
             match self.embed_round(&owner).await {
                 Ok(Outcome::Embedded) => pause = FIRST_PAUSE,
                 Ok(Outcome::Elsewhere) => {
-                    // It may end before it has done it.
-                    let looked = tokio::time::timeout(ELSEWHERE_INTERVAL, to_embed.notified());
+                    // It may stop before it has embedded them.
+                    let looked = tokio::time::timeout(OTHER_PROCESS_POLL_INTERVAL, to_embed.notified());
                     let _is_woken = looked.await.is_ok();
                 }
                 Ok(Outcome::Nothing) => to_embed.notified().await,
@@ -141,7 +141,7 @@ impl Indexer {
         }
     }
 
-    /// One batch of every workspace in which something is pending.
+    /// Embeds one batch of each workspace with pending documents.
     async fn embed_round(&self, owner: &Owner) -> Result<Outcome, Error> {
         let mut found = Outcome::Nothing;
         let mut failed = None;
@@ -149,7 +149,7 @@ impl Indexer {
         for workspace in cursors.into_keys().filter(|workspace| self.pending(owner.feed, *workspace) > 0) {
             match self.embed_batch(owner, WorkspaceId(workspace)).await {
                 Ok(outcome) => found = found.max(outcome),
-                // The next workspace would meet the same.
+                // It would fail for the next workspace, too.
                 Err(error @ Error::Embed(_)) => return Err(error),
                 Err(error) => failed = Some(error),
             }
@@ -157,7 +157,7 @@ impl Indexer {
         failed.map_or(Ok(found), Err)
     }
 
-    /// Embeds what the next changes touched, when it is this process's turn.
+    /// Embeds the documents of the next changes, under the lease.
     async fn embed_batch(&self, owner: &Owner, workspace: WorkspaceId) -> Result<Outcome, Error> {
         let work = Box::pin(self.embed_in_turn(owner, workspace));
         Ok(match self.0.turns.take(&vectors_of(owner.feed), workspace.0, work).await? {
@@ -169,14 +169,14 @@ impl Indexer {
 
     /// Whether there was anything to do.
     async fn embed_in_turn(&self, owner: &Owner, workspace: WorkspaceId) -> Result<bool, Error> {
-        // Whoever had the turn before may have embedded it.
+        // The previous holder of the lease may have embedded them.
         let before = self.0.index.refresh(&vectors_of(owner.feed), workspace.0).await?;
         let words = self.0.index.cursor(owner.feed.as_str(), workspace.0);
         let mut changes = owner.read_feed(workspace, before).await?.changes;
         changes.truncate(CHANGES_A_BATCH);
         changes.retain(|change| change.position <= words);
         let Some(last) = changes.last().map(|change| change.position) else {
-            // The feed has gone back; whoever follows it starts over.
+            // The feed was rolled back; the follower starts over.
             return Ok(false);
         };
         let known = self.embed_changes(owner, workspace, &changes).await?;
@@ -194,37 +194,37 @@ impl Indexer {
         owner: &Owner,
         workspace: WorkspaceId,
         changes: &[Change],
-    ) -> Result<Known, Error> {
+    ) -> Result<VectorsByText, Error> {
         let refs = touched_documents(changes).into_iter().map(|(_, reference)| reference).collect();
-        let live = embedded_ones(owner.read_documents(workspace, refs).await?);
+        let live = without_catalog_entries(owner.read_documents(workspace, refs).await?);
         let mut cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?;
         cut.embed(self.0.embedder.as_ref()).await?;
-        Ok(cut.into_known())
+        Ok(cut.into_vectors())
     }
 
-    /// Indexes the documents again, as they are by now: embedding took its time, and what was written meanwhile must
-    /// not be undone. A chunk that came in between has no vector yet; its change is pending, too.
+    /// Indexes the current documents again: writes during the embedding must not be undone. A chunk that was added meanwhile has
+    /// no vector yet; its change is pending, too.
     async fn apply_vectors(
         &self,
         owner: &Owner,
         workspace: WorkspaceId,
         changes: &[Change],
         position: u64,
-        known: Known,
+        known: VectorsByText,
     ) -> Result<(), Error> {
         let refs = touched_documents(changes).into_iter().map(|(_, reference)| reference).collect();
-        let live = embedded_ones(owner.read_documents(workspace, refs).await?);
+        let live = without_catalog_entries(owner.read_documents(workspace, refs).await?);
         let cursor = Cursor { feed: vectors_of(owner.feed), workspace: workspace.0, position };
         let cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?.with(known);
         let dimensions = self.0.embedder.dimensions();
-        let documents = off(move || cut.into_documents(dimensions)).await?;
+        let documents = run_blocking(move || cut.into_documents(dimensions)).await?;
         let batch = Batch { documents, deletions: Vec::new(), cursors: vec![cursor] };
         Ok(self.0.index.apply(batch).await?)
     }
 }
 
 /// Without the entries of catalogs, which are found by their words alone.
-fn embedded_ones(mut documents: Vec<Document>) -> Vec<Document> {
+fn without_catalog_entries(mut documents: Vec<Document>) -> Vec<Document> {
     documents.retain(|document| !document.catalog_only);
     documents
 }

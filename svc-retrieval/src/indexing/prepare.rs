@@ -1,11 +1,11 @@
-//! From an owner's documents to what the index takes: cut into chunks, each with its vector.
+//! Turns the documents of an owner into documents for the index: cut into chunks, each with its vector.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_embed::{self as embed, Embedder, ImmediateEmbedder, StaticRows};
+use cairn_embed::{self as embed, Embedder, ImmediateEmbedder, StaticRows, TextKind};
 use cairn_index::chunk::{self, Chunk};
 use cairn_index::words;
 use cairn_index::{Engine, IndexedChunk, IndexedDocument};
@@ -21,17 +21,17 @@ use super::acknowledge;
 use crate::error::Error;
 use crate::{kinds, partition};
 
-/// Texts that are handed to the embedder at once, across the documents of a batch.
+/// Texts in one call of the embedder, across the documents of a batch.
 const TEXTS_AT_ONCE: usize = 64;
 
-/// Chunks of a document from which on its vectors are looked up where they could be computed at once.
+/// With an immediate embedder, stored vectors are looked up only for documents with at least this many chunks.
 const CHUNKS_LOOKED_UP: usize = 8;
 
-/// What the owner, and through it a person, is told of a document that cannot be cut.
+/// The failure that the owner, and through it a person, sees of a document that cannot be cut.
 const CANNOT_BE_CUT: &str = "the text could not be cut into passages, so search does not find it";
 
-/// The vectors of chunks by the texts that they are embedded as.
-pub(super) type Known = HashMap<String, Embedded>;
+/// The vectors of chunks, by their embedded texts.
+pub(super) type VectorsByText = HashMap<String, Embedded>;
 
 /// A vector, and the pieces that it is a sum of where it is one.
 #[derive(Debug, Clone, Default)]
@@ -46,16 +46,16 @@ impl From<Vec<f32>> for Embedded {
     }
 }
 
-/// Documents that the cache makes room for at first.
+/// The initial capacity of the cache, in documents.
 const DOCUMENTS_EXPECTED: usize = 256;
-/// Bytes of cut documents that are remembered, where the vectors follow the words: a document is then asked for twice more
-/// within seconds or minutes, and mostly as it was. More would help only where many large ones wait.
-const REMEMBERED_BYTES: u64 = 8 << 20;
+/// Bytes of cut documents that are cached, where vectors follow the words: the same document is then cut twice more within seconds
+/// or minutes. A larger cache would help only where many large documents wait for their vectors.
+const CACHE_BYTES: u64 = 8 << 20;
 
 /// A document's chunks with the texts that they are embedded as.
 type Chunks = Arc<[(Chunk, String)]>;
 
-/// What decides how a document is cut, and what its chunks are embedded as.
+/// Everything that chunks and their embedded texts depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CutKey {
     document: Uuid,
@@ -64,14 +64,14 @@ struct CutKey {
     content: blake3::Hash,
 }
 
-/// Cuts documents, and remembers for a while how.
+/// Cuts documents, with a cache of recent ones.
 #[derive(Debug, Clone)]
-pub(super) struct Cutter(Arc<Cache<CutKey, Chunks, Bytes>>);
+pub(super) struct Cutter(Arc<Cache<CutKey, Chunks, ByteWeighter>>);
 
 #[derive(Debug, Clone)]
-struct Bytes;
+struct ByteWeighter;
 
-impl Weighter<CutKey, Chunks> for Bytes {
+impl Weighter<CutKey, Chunks> for ByteWeighter {
     fn weight(&self, _: &CutKey, chunks: &Chunks) -> u64 {
         // A text is there twice: by itself, and under its title and headings.
         chunks.iter().map(|(chunk, text)| chunk.text.len() + text.len() + 256).sum::<usize>() as u64 + 256
@@ -80,30 +80,29 @@ impl Weighter<CutKey, Chunks> for Bytes {
 
 impl Default for Cutter {
     fn default() -> Self {
-        Self(Arc::new(Cache::with_weighter(DOCUMENTS_EXPECTED, REMEMBERED_BYTES, Bytes)))
+        Self(Arc::new(Cache::with_weighter(DOCUMENTS_EXPECTED, CACHE_BYTES, ByteWeighter)))
     }
 }
 
 impl Cutter {
-    /// One that remembers nothing.
-    pub(super) fn forgetful() -> Self {
-        Self(Arc::new(Cache::with_weighter(0, 0, Bytes)))
+    /// Without a cache.
+    pub(super) fn uncached() -> Self {
+        Self(Arc::new(Cache::with_weighter(0, 0, ByteWeighter)))
     }
 
-    /// Cuts documents into chunks, in their order. Known are the vectors of texts that the index holds of the same
-    /// document. The name of a document is a part of each of its texts: to rename it is to change them all, to move it is
-    /// not.
+    /// Cuts documents into chunks, in their order, with the vectors that the index has for unchanged texts. The title of a
+    /// document is a part of each of its texts, so renaming it changes them all; moving it changes none.
     pub(super) async fn cut(
         &self,
         index: &dyn Engine,
         workspace: WorkspaceId,
         documents: Vec<Document>,
     ) -> Result<Cut, Error> {
-        self.cut_knowing(index, workspace, documents, 1).await
+        self.cut_with_stored_vectors(index, workspace, documents, 1).await
     }
 
-    /// The same for an embedder that only computes, or not: of documents with few chunks nothing is looked up for one, since each
-    /// segment would be asked for what is embedded in no time, and a new document has nothing there.
+    /// The same for that embedder: for an immediate one, stored vectors of documents with few chunks are not looked up, since
+    /// searching each segment costs more than embedding them, and a new document has none.
     pub(super) async fn cut_for(
         &self,
         embedder: &dyn Embedder,
@@ -111,28 +110,31 @@ impl Cutter {
         workspace: WorkspaceId,
         documents: Vec<Document>,
     ) -> Result<Cut, Error> {
-        let fewest = if embedder.is_immediate() { CHUNKS_LOOKED_UP } else { 1 };
-        self.cut_knowing(index, workspace, documents, fewest).await
+        let min_chunks = if embedder.is_immediate() { CHUNKS_LOOKED_UP } else { 1 };
+        self.cut_with_stored_vectors(index, workspace, documents, min_chunks).await
     }
 
-    /// Known are vectors of documents with at least so many chunks.
-    async fn cut_knowing(
+    /// With the stored vectors of documents that have at least `min_chunks` chunks.
+    async fn cut_with_stored_vectors(
         &self,
         index: &dyn Engine,
         workspace: WorkspaceId,
         documents: Vec<Document>,
-        fewest: usize,
+        min_chunks: usize,
     ) -> Result<Cut, Error> {
         let cutter = self.clone();
-        let mut cut = super::off(move || cutter.cut_all(workspace, documents)).await?;
-        cut.know_stored(index, workspace, fewest).await?;
+        let mut cut = super::run_blocking(move || cutter.cut_all(workspace, documents)).await?;
+        cut.load_stored_vectors(index, workspace, min_chunks).await?;
         Ok(cut)
     }
 
     /// A document that cannot be cut is left out, and keeps no other one from the index.
     fn cut_all(&self, workspace: WorkspaceId, documents: Vec<Document>) -> Cut {
-        let mut cut =
-            Cut { documents: Vec::with_capacity(documents.len()), known: Known::new(), failed: Vec::new() };
+        let mut cut = Cut {
+            documents: Vec::with_capacity(documents.len()),
+            known: VectorsByText::new(),
+            failed: Vec::new(),
+        };
         for document in documents {
             let (reference, content_hash) = (document.r#ref.clone(), document.content_hash.clone());
             // Texts come from outside: a fault that one of them meets here is that document's alone.
@@ -149,8 +151,8 @@ impl Cutter {
         cut
     }
 
-    /// Documents as an index takes them, at once and with the vectors that can be had at once; the others have none, and
-    /// are found by their words.
+    /// Documents for the index, with vectors where the embedder is immediate; the others have none, and are found by their
+    /// words.
     pub(super) fn index_now(
         &self,
         workspace: WorkspaceId,
@@ -164,7 +166,7 @@ impl Cutter {
         cut.into_documents(embedder.dimensions())
     }
 
-    /// How many chunks a document has; none when it cannot be cut.
+    /// How many chunks a document has; `None` when it cannot be cut.
     pub(super) fn count(&self, id: Uuid, document: &Document) -> Option<u32> {
         let chunks = std::panic::catch_unwind(AssertUnwindSafe(|| self.chunks(id, document).len())).ok()?;
         u32::try_from(chunks).ok()
@@ -188,7 +190,7 @@ impl Cutter {
             kind: kinds::stored(kind).to_owned(),
             title: chunk::stem(&document.title).to_owned(),
             // The chunk of an entry says where it stands.
-            path: if is_entry { String::new() } else { beside_names(kind, document.path) },
+            path: if is_entry { String::new() } else { indexed_path(kind, document.path) },
             tags: document.tags,
             language: words::detect(&document.content),
             content_hash: document.content_hash,
@@ -227,8 +229,8 @@ impl Cutter {
 #[derive(Debug)]
 pub(super) struct Cut {
     documents: Vec<CutDocument>,
-    known: Known,
-    /// What could not be cut.
+    known: VectorsByText,
+    /// Documents that could not be cut.
     failed: Vec<IndexedOutcome>,
 }
 
@@ -242,13 +244,13 @@ struct CutDocument {
 }
 
 impl Cut {
-    async fn know_stored(
+    async fn load_stored_vectors(
         &mut self,
         index: &dyn Engine,
         workspace: WorkspaceId,
-        fewest: usize,
+        min_chunks: usize,
     ) -> Result<(), Error> {
-        let cut = self.embedded().filter(|cut| cut.chunks.len() >= fewest);
+        let cut = self.embedded().filter(|cut| cut.chunks.len() >= min_chunks);
         let documents: Vec<Uuid> = cut.map(|cut| cut.document.document).collect();
         if documents.is_empty() {
             return Ok(());
@@ -261,7 +263,7 @@ impl Cut {
                 let text = chunk::text_under(&chunk.title, &chunk.heading_path, &chunk.table_header, passage);
                 (text, Embedded { vector: chunk.embedding, pieces: chunk.pieces })
             });
-            let stored: Known = stored.collect();
+            let stored: VectorsByText = stored.collect();
             for (_, text) in cut.chunks.iter() {
                 if let Some(embedded) = stored.get(text.trim_end()) {
                     self.known.insert(text.clone(), embedded.clone());
@@ -271,7 +273,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Takes out what could not be cut.
+    /// Takes out the documents that could not be cut.
     pub(super) fn take_failed(&mut self) -> Vec<IndexedOutcome> {
         std::mem::take(&mut self.failed)
     }
@@ -281,8 +283,8 @@ impl Cut {
         self.documents.iter().filter(|cut| !cut.is_entry)
     }
 
-    /// Takes vectors that are known.
-    pub(super) fn with(mut self, known: Known) -> Self {
+    /// Adds vectors.
+    pub(super) fn with(mut self, known: VectorsByText) -> Self {
         self.known.extend(known);
         self
     }
@@ -299,21 +301,24 @@ impl Cut {
         missing
     }
 
-    /// Embeds what is missing. After an error, what was embedded before is known.
+    /// Embeds what is missing. An error keeps the vectors of earlier calls.
     pub(super) async fn embed(&mut self, embedder: &dyn Embedder) -> Result<(), embed::Error> {
         let missing: Vec<String> = self.missing().into_iter().map(ToOwned::to_owned).collect();
         for texts in missing.chunks(TEXTS_AT_ONCE) {
             let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
             let embedded: Vec<Embedded> = match embedder.rows() {
                 Some(rows) => borrowed.iter().map(|text| summed(rows, text)).collect(),
-                None => embedder.embed(&borrowed).await?.into_iter().map(Embedded::from).collect(),
+                None => {
+                    let vectors = embedder.embed(TextKind::Passage, &borrowed).await?;
+                    vectors.into_iter().map(Embedded::from).collect()
+                }
             };
             self.known.extend(texts.iter().cloned().zip(embedded));
         }
         Ok(())
     }
 
-    /// Embeds what is missing with an embedder that only computes.
+    /// Embeds what is missing with an immediate embedder.
     pub(super) fn embed_now(&mut self, embedder: &dyn ImmediateEmbedder) {
         let missing: Vec<String> = self.missing().into_iter().map(ToOwned::to_owned).collect();
         for texts in missing.chunks(TEXTS_AT_ONCE) {
@@ -326,12 +331,12 @@ impl Cut {
         }
     }
 
-    /// The vectors that are known.
-    pub(super) fn into_known(self) -> Known {
+    /// All vectors.
+    pub(super) fn into_vectors(self) -> VectorsByText {
         self.known
     }
 
-    /// What the index takes. A chunk whose vector is not known gets the zero vector: it is found by its words.
+    /// The documents for the index. A chunk without a vector gets the zero vector: it is found by its words.
     pub(super) fn into_documents(self, dimensions: usize) -> Vec<IndexedDocument> {
         let known = self.known;
         let vector = |text: &str| known.get(text).cloned().unwrap_or_else(|| vec![0.0; dimensions].into());
@@ -343,9 +348,9 @@ impl Cut {
     }
 }
 
-/// What of a path is neither folder nor database of the workspace: by their names a document is found as they are when
-/// somebody searches, so that to rename one is to write nothing.
-fn beside_names(kind: Kind, path: String) -> String {
+/// The part of a path that is indexed with a document. Names of folders and databases are not: searches resolve them when they
+/// run, so that renaming one needs no reindexing.
+fn indexed_path(kind: Kind, path: String) -> String {
     match kind {
         Kind::File | Kind::Record => String::new(),
         Kind::Unspecified
@@ -357,7 +362,7 @@ fn beside_names(kind: Kind, path: String) -> String {
     }
 }
 
-/// An entry of a catalog as the one chunk that it has: what it is found by, and no text.
+/// An entry of a catalog has one chunk: the words that it is found by, and no text to embed.
 fn entry(document: &Document) -> Chunks {
     let (text, heading_path) = (crate::entry::text(document), Vec::new());
     let chunk =
@@ -365,7 +370,7 @@ fn entry(document: &Document) -> Chunks {
     Arc::new([(chunk, String::new())])
 }
 
-/// What becomes of documents that are about to be indexed, and of those that could not be cut.
+/// The outcomes of documents that are about to be indexed, and of those that could not be cut.
 pub(super) fn outcomes(documents: &[IndexedDocument], failed: Vec<IndexedOutcome>) -> Vec<IndexedOutcome> {
     let outcome = |document: &IndexedDocument| IndexedOutcome {
         r#ref: Some(DocumentRef {

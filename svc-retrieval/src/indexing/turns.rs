@@ -1,9 +1,9 @@
 //! Who indexes, where several processes share one index: each feed of a workspace has one process at work at a time.
 //!
-//! Whoever has the turn asks the index how far it is before it reads the feed, so what another process has done is not done
-//! again: neither is a text embedded twice. When a process ends in the midst of its turn, the turn ends by itself, and the next
-//! one goes on from the index's cursor. A process that was paused for longer than that may find that another one took over: it
-//! gives up as soon as it notices, and what it wrote meanwhile undoes nothing newer (ADR 15).
+//! A turn is a lease. Its holder refreshes the cursor of the index before it reads the feed, so that the work of another process
+//! is not repeated and no text is embedded twice. When a process crashes, its lease expires, and the next holder continues from
+//! the cursor. A process that was paused for longer than the term may find that another one took over: it stops as soon as it
+//! notices, and its stale writes undo nothing newer (ADR 15).
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use uuid::Uuid;
 
 use crate::error::Error;
 
-/// How long a turn outlives a process that ends in its midst. A search that waits for a write of that workspace waits so long.
+/// The term of a lease: after a crash, a search that waits for a write of that workspace waits up to this long.
 pub(crate) const TERM: Duration = Duration::from_secs(20);
 
-/// Whoever waits for another process looks this soon, then after twice as long, up to the longest pause.
-const FIRST_LOOK: Duration = Duration::from_millis(20);
-const LONGEST_LOOK: Duration = Duration::from_millis(500);
+/// The first interval at which a process that waits for another one polls; doubled up to the maximum.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The turns of this process.
+/// The leases of this process; none where it has the index to itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turns(Option<Shared>);
 
@@ -32,17 +32,17 @@ struct Shared {
 }
 
 impl Turns {
-    /// Those of a process that shares its indexes with whoever has leases in the same storage.
+    /// For a process that shares its indexes with others that have leases in the same storage.
     pub(crate) fn shared(leases: Leases) -> Self {
         Self(Some(Shared { leases, index: String::new() }))
     }
 
-    /// Those at one of the indexes.
+    /// The turns at one of the indexes.
     pub(crate) fn at(&self, index: &str) -> Self {
         Self(self.0.as_ref().map(|shared| Shared { leases: shared.leases.clone(), index: index.to_owned() }))
     }
 
-    /// Does the work when it is this process's turn at a feed of a workspace; none while it is another one's.
+    /// Runs the work under the lease of a feed of a workspace; `None` while another process holds it.
     ///
     /// # Errors
     /// Those of the work, of the storage, and [`Error::Overtaken`] when another process has taken over.
@@ -59,7 +59,7 @@ impl Turns {
         }
         let done = tokio::select! {
             done = work => done,
-            error = keep(leases, &name) => Err(error),
+            error = keep_renewed(leases, &name) => Err(error),
         };
         if let Err(error) = leases.release(&name).await {
             tracing::debug!(%error, name, "a turn could not be given back; it ends by itself");
@@ -68,16 +68,16 @@ impl Turns {
     }
 }
 
-/// Renews a lease until that fails. A storage that is away for a moment is asked again while the lease still holds; one that does
-/// not answer at all is not waited for any longer, since another process may have the turn by then.
-async fn keep(leases: &Leases, name: &str) -> Error {
+/// Renews a lease until that fails. Errors of the storage are retried while the lease is still valid; a renewal that hangs is
+/// given up before it expires, since another process may hold the lease by then.
+async fn keep_renewed(leases: &Leases, name: &str) -> Error {
     let period = leases.term() / 4;
     let mut renewed = Instant::now();
     loop {
         sleep(period).await;
         let asked = Instant::now();
-        let at_the_latest = renewed + period * 7 / 2;
-        match timeout_at(at_the_latest, leases.claim(name)).await {
+        let deadline = renewed + period * 7 / 2;
+        match timeout_at(deadline, leases.claim(name)).await {
             Ok(Ok(true)) => renewed = asked,
             Ok(Ok(false)) | Err(_) => return Error::Overtaken,
             Ok(Err(_)) if renewed.elapsed() + period < leases.term() => {}
@@ -86,19 +86,19 @@ async fn keep(leases: &Leases, name: &str) -> Error {
     }
 }
 
-/// Looks of a process that waits for another one.
+/// Exponential backoff of a process that polls while another one holds the lease.
 #[derive(Debug)]
-pub(super) struct Looks(Duration);
+pub(super) struct PollBackoff(Duration);
 
-impl Looks {
+impl PollBackoff {
     pub(super) const fn new() -> Self {
-        Self(FIRST_LOOK)
+        Self(MIN_POLL_INTERVAL)
     }
 
-    /// Waits until it is time to look again.
+    /// Waits until the next poll is due.
     pub(super) async fn next(&mut self) {
         sleep(self.0).await;
-        self.0 = (self.0 * 2).min(LONGEST_LOOK);
+        self.0 = (self.0 * 2).min(MAX_POLL_INTERVAL);
     }
 }
 

@@ -1,4 +1,4 @@
-//! From a search to an entry of the log.
+//! Turns a search into an entry of the log.
 
 use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
@@ -20,43 +20,43 @@ use crate::analytics::Operation;
 const GOOD_SCORE: f64 = 0.6;
 /// Arguments beyond this many bytes are shortened.
 const MOST_ARGUMENTS: usize = 16 * 1024;
-/// What is left of each text then, in characters, and of each list.
+/// The limits of shortened texts, in characters, and of shortened lists.
 const SHORT_TEXT: usize = 500;
 const SHORT_LIST: usize = 20;
-/// Notes on coverage that are kept of an answer.
+/// Coverage notes that are stored of an answer.
 const MOST_NOTES: usize = 50;
 
-/// What somebody asked.
+/// A request that is logged.
 #[derive(Debug)]
-pub(crate) enum Asked {
-    /// Of everything.
+pub(crate) enum LoggedRequest {
+    /// A search of everything.
     Search(Box<SearchContextRequest>),
-    /// Of one connected source.
+    /// A query of one connected source.
     SourceQuery(QuerySourceRequest),
 }
 
 /// A question that is being answered.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct PendingQuestion {
     workspace: WorkspaceId,
     days: u32,
     person: Option<UserId>,
     asker: Asker,
-    asked: Asked,
+    asked: LoggedRequest,
     began_at: Timestamp,
 }
 
-impl Asking {
+impl PendingQuestion {
     pub(super) fn new(
         workspace: WorkspaceId,
         days: u32,
         identity: &Identity,
         call: &Call,
-        asked: Asked,
+        asked: LoggedRequest,
         began_at: Timestamp,
     ) -> Self {
         let principal = &identity.principal;
-        // The browser of a person says nothing about who asked.
+        // The user agent of a browser identifies no program.
         let is_program = matches!(principal.kind, PrincipalKind::Token | PrincipalKind::Grant);
         let asker = Asker {
             kind: principal.kind.as_str().to_owned(),
@@ -68,7 +68,7 @@ impl Asking {
         Self { workspace, days, person: identity.person(), asker, asked, began_at }
     }
 
-    /// It was answered with these.
+    /// Completes the entry with the answer, and enqueues it.
     pub(crate) fn answered(
         self,
         questions: &Questions,
@@ -96,7 +96,7 @@ impl Asking {
             coverage: coverage.iter().take(MOST_NOTES).cloned().collect(),
         };
         let (workspace, days, person) = (self.workspace, self.days, self.person);
-        questions.tell(Entry { workspace, days, person, question, details: details.encode_to_vec() });
+        questions.enqueue(Entry { workspace, days, person, question, details: details.encode_to_vec() });
     }
 }
 
@@ -122,13 +122,13 @@ fn passage(result: &proto::Result) -> ReturnedPassage {
     }
 }
 
-/// The operation, the query, and what is kept of the rest, which holds the query no second time.
-fn split(asked: Asked) -> (Operation, String, AskedMessage, bool) {
+/// Splits a request into operation, query, and the remaining arguments without the query.
+fn split(asked: LoggedRequest) -> (Operation, String, AskedMessage, bool) {
     match asked {
-        Asked::Search(request) => {
+        LoggedRequest::Search(request) => {
             let mut request = *request;
             let query = std::mem::take(&mut request.query);
-            // What an answer waited for is over.
+            // Consistency tokens are meaningless in the log.
             (request.after, request.max_wait) = (Vec::new(), None);
             let is_long = request.encoded_len() > MOST_ARGUMENTS;
             if is_long {
@@ -136,7 +136,7 @@ fn split(asked: Asked) -> (Operation, String, AskedMessage, bool) {
             }
             (Operation::SearchContext, query, AskedMessage::Search(request), is_long)
         }
-        Asked::SourceQuery(mut request) => {
+        LoggedRequest::SourceQuery(mut request) => {
             let query = std::mem::take(&mut request.query);
             (Operation::QuerySource, query, AskedMessage::SourceQuery(request), false)
         }

@@ -8,12 +8,12 @@ use super::{Filter, Question, Questions};
 use crate::error::Error;
 use crate::store;
 
-/// The latest questions that are looked at: comparing more takes a core for longer than a page can wait.
+/// The latest questions that are grouped: comparing more takes longer than a page can wait.
 const MOST_GROUPED: i64 = 500;
 /// The least cosine of like questions. Two ways to ask one thing measure .75 to .95 with the built-in model, questions about one
 /// subject .4 to .7.
-const LIKE: f32 = 0.75;
-/// Questions of a group that are told.
+const MIN_COSINE: f32 = 0.75;
+/// Questions of a group that are returned.
 const MOST_TOLD: usize = 20;
 /// A question is compared by its beginning, in bytes.
 const COMPARED_BYTES: usize = 1_000;
@@ -36,8 +36,8 @@ impl Group {
     }
 }
 
-/// A group that is being gathered, by what its latest question means.
-struct Gathered {
+/// A group in the making, with the vector of its latest question.
+struct GroupBuilder {
     vector: Vec<f32>,
     folded: String,
     group: Group,
@@ -59,7 +59,7 @@ impl Questions {
         let mut tx = self.db.begin_read().await?;
         let questions = store::questions::list(&mut tx, reader.workspace, &filter, "", MOST_GROUPED).await?;
         tx.commit().await?;
-        // Some tens of milliseconds of a core.
+        // Takes tens of milliseconds of CPU.
         let model = std::sync::Arc::clone(&self.model);
         Ok(tokio::task::spawn_blocking(move || gather(questions, &model)).await?)
     }
@@ -67,16 +67,17 @@ impl Questions {
 
 /// Groups questions, which come latest first: each joins the first group whose latest question is like it.
 fn gather(questions: Vec<Question>, model: &StaticRows) -> Vec<Group> {
-    let mut gathered: Vec<Gathered> = Vec::new();
+    let mut gathered: Vec<GroupBuilder> = Vec::new();
     for question in questions {
         let folded = folded(&question.query);
         let vector = model.embed_now(&[folded.as_str()]).pop().unwrap_or_default();
-        let like = |one: &&mut Gathered| one.folded == folded || cosine(&one.vector, &vector) >= LIKE;
+        let like =
+            |one: &&mut GroupBuilder| one.folded == folded || cosine(&one.vector, &vector) >= MIN_COSINE;
         match gathered.iter_mut().find(like) {
             Some(one) => one.add(question),
             None => {
                 let group = Group { questions: Vec::new(), count: 0, open: 0 };
-                let mut one = Gathered { vector, folded, group, was_answered: false };
+                let mut one = GroupBuilder { vector, folded, group, was_answered: false };
                 one.add(question);
                 gathered.push(one);
             }
@@ -85,7 +86,7 @@ fn gather(questions: Vec<Question>, model: &StaticRows) -> Vec<Group> {
     gathered.into_iter().map(|one| one.group).collect()
 }
 
-impl Gathered {
+impl GroupBuilder {
     fn add(&mut self, question: Question) {
         self.group.count += 1;
         self.was_answered |= question.outcome == QuestionOutcome::Answered;

@@ -66,7 +66,7 @@ impl Bench {
     /// Asks, and is answered with passages of these scores a millisecond later.
     fn ask(&self, identity: &Identity, request: SearchContextRequest, scores: &[f64]) {
         let call = Call::within(Duration::from_secs(9)).with_client("agent/1.0");
-        let asking = self.questions.begin(identity, &call, || Asked::Search(Box::new(request)));
+        let asking = self.questions.begin(identity, &call, || LoggedRequest::Search(Box::new(request)));
         self.clock.advance(Duration::from_millis(1));
         if let Some(asking) = asking {
             let results: Vec<_> = scores.iter().map(|score| result(*score)).collect();
@@ -78,7 +78,7 @@ impl Bench {
         self.questions.writer.lock().await.finish().await;
     }
 
-    async fn list(&self, identity: &Identity, wanted: Wanted) -> Vec<String> {
+    async fn list(&self, identity: &Identity, wanted: QuestionFilter) -> Vec<String> {
         let page = self.questions.list(identity, wanted, (0, "")).await.unwrap();
         page.items.into_iter().map(|question| question.query).collect()
     }
@@ -115,7 +115,12 @@ async fn nothing_is_kept_while_the_log_is_off() {
         bench.ask(&bench.token(person(1), None), query("secret plans"), &[0.9]);
         bench.write().await;
         let owner = bench.member(person(1), Role::Owner, Some(30));
-        assert_eq!(bench.list(&owner, Wanted::default()).await, Vec::<String>::new(), "{:?}", bench.test);
+        assert_eq!(
+            bench.list(&owner, QuestionFilter::default()).await,
+            Vec::<String>::new(),
+            "{:?}",
+            bench.test
+        );
     }
 }
 
@@ -129,7 +134,7 @@ async fn a_question_is_kept_with_what_was_answered_and_no_text_of_it() {
         bench.ask(&token, request.clone(), &[0.9, 0.4]);
         bench.write().await;
         let owner = bench.member(person(2), Role::Owner, Some(30));
-        let listed = bench.questions.list(&owner, Wanted::default(), (0, "")).await.unwrap();
+        let listed = bench.questions.list(&owner, QuestionFilter::default(), (0, "")).await.unwrap();
         let [question] = listed.items.as_slice() else { panic!("{listed:?}") };
         assert_eq!((question.results, question.best_score), (2, Some(0.9)));
         assert_eq!((question.outcome, question.took_micros), (QuestionOutcome::Answered, 1_000));
@@ -155,21 +160,21 @@ async fn a_viewer_sees_their_own_and_tokens_see_nothing() {
         bench.ask(&bench.token(theirs, Some(7)), query("of theirs"), &[0.9]);
         bench.write().await;
         let viewer = bench.member(mine, Role::Viewer, Some(7));
-        assert_eq!(bench.list(&viewer, Wanted::default()).await, ["of mine", "of my token"]);
+        assert_eq!(bench.list(&viewer, QuestionFilter::default()).await, ["of mine", "of my token"]);
         let everything = bench.member(mine, Role::Contributor, Some(7));
-        let listed = bench.questions.list(&everything, Wanted::default(), (0, "")).await.unwrap();
+        let listed = bench.questions.list(&everything, QuestionFilter::default(), (0, "")).await.unwrap();
         assert_eq!(listed.items.len(), 3);
         let hidden = listed.items.iter().find(|question| question.query == "of theirs").unwrap().id;
         assert_eq!(refused(bench.questions.get(&viewer, hidden).await), Reason::NotFound);
         assert!(bench.questions.get(&everything, hidden).await.is_ok());
 
         let off = bench.member(mine, Role::Owner, None);
-        assert_eq!(bench.list(&off, Wanted::default()).await, Vec::<String>::new());
+        assert_eq!(bench.list(&off, QuestionFilter::default()).await, Vec::<String>::new());
         assert_eq!(refused(bench.questions.get(&off, hidden).await), Reason::NotFound);
         let folders = Scope::Folders(Arc::from(Vec::new()));
         let seen_as = Identity { scope: folders, ..bench.member(mine, Role::Owner, Some(7)) };
         for nobody in [bench.token(mine, Some(7)), seen_as] {
-            let listed = bench.questions.list(&nobody, Wanted::default(), (0, "")).await;
+            let listed = bench.questions.list(&nobody, QuestionFilter::default(), (0, "")).await;
             assert_eq!(refused(listed), Reason::Forbidden);
             assert_eq!(refused(bench.questions.get(&nobody, hidden).await), Reason::Forbidden);
         }
@@ -189,25 +194,25 @@ async fn filters_leave_what_they_say() {
         let all = ["nothing", "1000 of AxB", "100% of A_B"];
         let principal = format!("token-of-{}", person(2));
         for (wanted, expected) in [
-            (Wanted::default(), &all[..]),
-            (Wanted { since, ..Wanted::default() }, &all[..2]),
-            (Wanted { is_unanswered: true, ..Wanted::default() }, &all[..2]),
-            (Wanted { principal, ..Wanted::default() }, &all[..2]),
-            (Wanted { text: "100%".to_owned(), ..Wanted::default() }, &all[2..]),
-            (Wanted { text: "a_b".to_owned(), ..Wanted::default() }, &all[2..]),
-            (Wanted { text: "OF A".to_owned(), ..Wanted::default() }, &all[1..]),
-            (Wanted { text: "!".to_owned(), ..Wanted::default() }, &[]),
+            (QuestionFilter::default(), &all[..]),
+            (QuestionFilter { since, ..QuestionFilter::default() }, &all[..2]),
+            (QuestionFilter { is_unanswered: true, ..QuestionFilter::default() }, &all[..2]),
+            (QuestionFilter { principal, ..QuestionFilter::default() }, &all[..2]),
+            (QuestionFilter { text: "100%".to_owned(), ..QuestionFilter::default() }, &all[2..]),
+            (QuestionFilter { text: "a_b".to_owned(), ..QuestionFilter::default() }, &all[2..]),
+            (QuestionFilter { text: "OF A".to_owned(), ..QuestionFilter::default() }, &all[1..]),
+            (QuestionFilter { text: "!".to_owned(), ..QuestionFilter::default() }, &[]),
         ] {
             assert_eq!(bench.list(&owner, wanted.clone()).await, expected, "{wanted:?}");
         }
         let findings = crate::examine(&bench.test.config, &|_: &str| {}).await.unwrap().unwrap();
         assert!(findings.is_empty(), "{:?}", findings.iter().map(ToString::to_string).collect::<Vec<_>>());
-        let first = bench.questions.list(&owner, Wanted::default(), (2, "")).await.unwrap();
+        let first = bench.questions.list(&owner, QuestionFilter::default(), (2, "")).await.unwrap();
         assert_eq!((first.items.len(), first.total), (2, 3));
-        let second = bench.questions.list(&owner, Wanted::default(), (2, &first.next)).await.unwrap();
+        let second = bench.questions.list(&owner, QuestionFilter::default(), (2, &first.next)).await.unwrap();
         assert_eq!((second.items[0].query.as_str(), second.next.as_str(), second.total), (all[2], "", 3));
         for text in ["x".repeat(MOST_TEXT + 1), "a\0b".to_owned()] {
-            let odd = Wanted { text, ..Wanted::default() };
+            let odd = QuestionFilter { text, ..QuestionFilter::default() };
             assert_eq!(refused(bench.questions.list(&owner, odd, (0, "")).await), Reason::ValidationError);
         }
     }
@@ -221,7 +226,7 @@ async fn managers_delete_and_others_do_not() {
         bench.ask(&token, query("two"), &[]);
         bench.write().await;
         let admin = bench.member(person(1), Role::Admin, Some(30));
-        let listed = bench.questions.list(&admin, Wanted::default(), (0, "")).await.unwrap();
+        let listed = bench.questions.list(&admin, QuestionFilter::default(), (0, "")).await.unwrap();
         let ids = vec![listed.items[0].id.to_string(), "nonsense".to_owned()];
         let editor = bench.member(person(1), Role::Editor, Some(30));
         for other in [&editor, &token] {
@@ -229,7 +234,7 @@ async fn managers_delete_and_others_do_not() {
         }
         assert_eq!(refused(bench.questions.delete(&admin, &[]).await), Reason::ValidationError);
         assert_eq!(bench.questions.delete(&admin, &ids).await.unwrap(), 1);
-        assert_eq!(bench.list(&admin, Wanted::default()).await, ["one"]);
+        assert_eq!(bench.list(&admin, QuestionFilter::default()).await, ["one"]);
         assert_eq!(bench.questions.delete(&admin, &ids).await.unwrap(), 0);
     }
 }
@@ -243,9 +248,9 @@ async fn what_is_old_goes_and_switching_off_removes_all() {
         bench.clock.advance(DAY * 10);
         bench.ask(&token(Some(30)), query("new"), &[]);
         bench.write().await;
-        assert_eq!(bench.list(&owner(Some(30)), Wanted::default()).await, ["new", "old"]);
+        assert_eq!(bench.list(&owner(Some(30)), QuestionFilter::default()).await, ["new", "old"]);
         assert_eq!(
-            bench.list(&owner(Some(7)), Wanted::default()).await,
+            bench.list(&owner(Some(7)), QuestionFilter::default()).await,
             ["new"],
             "a shorter time holds at once"
         );
@@ -254,14 +259,14 @@ async fn what_is_old_goes_and_switching_off_removes_all() {
         let admin = bench.member(person(1), Role::Admin, Some(7));
         assert_eq!(refused(bench.questions.keep(&admin, None).await), Reason::Forbidden);
         assert_eq!(bench.questions.keep(&owner(Some(7)), Some(7)).await.unwrap(), 1);
-        assert_eq!(bench.list(&owner(Some(30)), Wanted::default()).await, ["new"]);
+        assert_eq!(bench.list(&owner(Some(30)), QuestionFilter::default()).await, ["new"]);
 
         let later = now.plus(DAY * 8);
         assert_eq!(sweep::sweep(&bench.questions.db, &bench.questions.lease, later).await.unwrap(), 1);
         bench.ask(&token(Some(30)), query("once more"), &[]);
         bench.write().await;
         assert_eq!(bench.questions.keep(&owner(None), None).await.unwrap(), 1);
-        assert_eq!(bench.list(&owner(Some(90)), Wanted::default()).await, Vec::<String>::new());
+        assert_eq!(bench.list(&owner(Some(90)), QuestionFilter::default()).await, Vec::<String>::new());
         assert_eq!(store::questions::list_logs(&bench.questions.db, None, 9).await.unwrap(), []);
     }
 }
@@ -278,12 +283,12 @@ async fn a_workspace_keeps_so_many_and_one_that_is_deleted_none() {
         assert_eq!(store::questions::delete_beyond(&mut tx, workspace(), 3, 9).await.unwrap(), 2);
         tx.commit().await.unwrap();
         let owner = bench.member(person(1), Role::Owner, Some(30));
-        assert_eq!(bench.list(&owner, Wanted::default()).await, ["4", "3", "2"]);
+        assert_eq!(bench.list(&owner, QuestionFilter::default()).await, ["4", "3", "2"]);
 
         bench.suspensions.set(workspace(), true, 1).await.unwrap();
         bench.ask(&token, query("late"), &[]);
         bench.write().await;
-        assert_eq!(bench.list(&owner, Wanted::default()).await, ["4", "3", "2"]);
+        assert_eq!(bench.list(&owner, QuestionFilter::default()).await, ["4", "3", "2"]);
     }
 }
 
@@ -318,7 +323,7 @@ async fn long_arguments_are_shortened_and_the_question_is_not() {
         bench.ask(&bench.token(person(1), Some(30)), request, &[]);
         bench.write().await;
         let owner = bench.member(person(1), Role::Owner, Some(30));
-        let listed = bench.questions.list(&owner, Wanted::default(), (0, "")).await.unwrap();
+        let listed = bench.questions.list(&owner, QuestionFilter::default(), (0, "")).await.unwrap();
         let (question, details) = bench.questions.get(&owner, listed.items[0].id).await.unwrap();
         assert_eq!(question.query, long);
         assert!(details.shortened && details.encoded_len() < 16 * 1024 + long.len());

@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::{DELETED_AT_ONCE, MOST_KEPT, Question};
 use crate::store;
 
-/// What a crash may cost at most.
+/// The flush interval: a crash loses at most this much.
 const PERIOD: Duration = Duration::from_secs(2);
 const ENTRIES_AT_ONCE: usize = 256;
-/// Entries that wait while the database fails; what would be more is left out.
+/// Entries that are buffered while the database fails; further ones are dropped.
 const MOST_WAITING: usize = 2_000;
 /// How many questions of a workspace are written before the oldest beyond the limit go.
 const TRIMMED_EVERY: i64 = 200;
@@ -96,7 +96,7 @@ impl Writer {
 
     /// Writes what waits in one transaction; when that fails it stays and is written with the next.
     async fn flush(&mut self) {
-        // What was asked just before a workspace was deleted must not come back after its rows are gone.
+        // Questions from just before a workspace was deleted must not recreate its rows.
         self.waiting.retain(|entry| !self.suspensions.is_suspended(entry.workspace));
         if self.waiting.is_empty() {
             return;
@@ -114,7 +114,7 @@ impl Writer {
     }
 
     async fn write(&self) -> Result<(), sql::Error> {
-        // In one order, so that processes do not wait for each other in a circle.
+        // Sorted: one lock order for all processes, so that they cannot deadlock.
         let days: BTreeMap<WorkspaceId, u32> =
             self.waiting.iter().map(|entry| (entry.workspace, entry.days)).collect();
         let mut tx = self.db.begin_write().await?;

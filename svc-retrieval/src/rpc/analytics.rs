@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::Service;
 use crate::analytics::{self, Counts, Latency, Report, Sum};
 use crate::error::Error;
-use crate::search::KnownDocument;
+use crate::search::DocumentDetails;
 use crate::store::documents::Found;
 use crate::store::firsts::Reached;
 
@@ -28,7 +28,7 @@ impl AnalyticsService for Service {
         let days = analytics::days(request.get_ref().days)?;
         let report = self.analytics().report(identity.workspace_id()?, days).await.map_err(Error::from)?;
         let documents = report.top_documents.iter().map(|found| (kind(found), found.id));
-        let live = self.searcher().known_documents(&call, documents).await?;
+        let live = self.searcher().document_details(&call, documents).await?;
         Ok(Response::new(encode(report, live)))
     }
 
@@ -42,8 +42,10 @@ impl AnalyticsService for Service {
         let days = analytics::days(request.get_ref().days)?;
         let cited = self.analytics().cited(identity.workspace_id()?, days).await.map_err(Error::from)?;
         let (cited, at) = cited;
-        let mut live =
-            self.searcher().known_documents(&call, cited.iter().map(|found| (kind(found), found.id))).await?;
+        let mut live = self
+            .searcher()
+            .document_details(&call, cited.iter().map(|found| (kind(found), found.id)))
+            .await?;
         let documents = cited.iter().filter_map(|found| Some(encode_cited(found, live.remove(&found.id)?)));
         Ok(Response::new(proto::GetFreshnessResponse {
             documents: documents.collect(),
@@ -66,7 +68,7 @@ fn kind(found: &Found) -> Kind {
     Kind::from_str_name(&found.kind).unwrap_or_default()
 }
 
-fn encode(report: Report, mut live: HashMap<Uuid, KnownDocument>) -> proto::GetRetrievalAnalyticsResponse {
+fn encode(report: Report, mut live: HashMap<Uuid, DocumentDetails>) -> proto::GetRetrievalAnalyticsResponse {
     let top = |found: Found| encode_document(&found, live.remove(&found.id));
     let days = report.days.into_iter().map(|day| proto::RetrievalDay {
         date: day.day.date(),
@@ -107,7 +109,7 @@ const fn encode_latency(latency: Latency) -> proto::Latency {
     proto::Latency { p50_micros: latency.p50_micros, p95_micros: latency.p95_micros }
 }
 
-fn encode_document(found: &Found, live: Option<KnownDocument>) -> proto::TopDocument {
+fn encode_document(found: &Found, live: Option<DocumentDetails>) -> proto::TopDocument {
     let (title, path, url) = match live {
         Some(live) => (Some(live.title), Some(live.path), Some(live.url)),
         None => (None, None, None),
@@ -123,7 +125,7 @@ fn encode_document(found: &Found, live: Option<KnownDocument>) -> proto::TopDocu
     }
 }
 
-fn encode_cited(found: &Found, live: KnownDocument) -> proto::CitedDocument {
+fn encode_cited(found: &Found, live: DocumentDetails) -> proto::CitedDocument {
     proto::CitedDocument {
         kind: kind(found).into(),
         id: found.id.hyphenated().to_string(),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::Service;
 use crate::golden::{GoldenQuestion, NewQuestion};
-use crate::search::{Edit, KnownDocument, Outcome};
+use crate::search::{DocumentDetails, Edit, Outcome};
 
 #[tonic::async_trait]
 impl GoldenService for Service {
@@ -25,7 +25,7 @@ impl GoldenService for Service {
         self.golden().require_writer(&identity)?;
         let new = NewQuestion::try_from(request.into_inner())?;
         let named = std::iter::once((new.expected.kind, new.expected.document));
-        let known = self.searcher().known_documents(&call, named).await?;
+        let known = self.searcher().document_details(&call, named).await?;
         if known.is_empty() {
             let message = "there is no such document, or it is nothing that you may see";
             return Err(Problem::not_found(message).into());
@@ -42,7 +42,7 @@ impl GoldenService for Service {
         let call = Call::from_metadata(request.metadata());
         let questions = self.golden().list(&identity).await?;
         let named = questions.iter().map(|question| (question.expected.kind, question.expected.document));
-        let known = self.searcher().known_documents(&call, named).await?;
+        let known = self.searcher().document_details(&call, named).await?;
         let questions = questions.into_iter().map(|question| encode(question, &known)).collect();
         Ok(Response::new(proto::ListGoldenQuestionsResponse { questions }))
     }
@@ -110,7 +110,7 @@ fn told(question: &GoldenQuestion, outcome: Outcome) -> proto::GoldenResult {
     }
 }
 
-fn encode(question: GoldenQuestion, known: &HashMap<Uuid, KnownDocument>) -> proto::GoldenQuestion {
+fn encode(question: GoldenQuestion, known: &HashMap<Uuid, DocumentDetails>) -> proto::GoldenQuestion {
     let GoldenQuestion { id, created_at, author, search, expected } = question;
     let live = known.get(&expected.document);
     proto::GoldenQuestion {

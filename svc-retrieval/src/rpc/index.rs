@@ -16,8 +16,8 @@ use crate::Service;
 use crate::error::Error;
 use crate::generations::Rebuilding;
 use crate::indexing::Progress;
-use crate::search::held::Held;
 use crate::search::state::State;
+use crate::search::stored_document::StoredDocument;
 
 #[tonic::async_trait]
 impl IndexService for Service {
@@ -98,7 +98,7 @@ fn encode_state(content_hash: String, state: State) -> GetDocumentStatusResponse
         content_hash: content_hash.clone(),
         ..GetDocumentStatusResponse::default()
     };
-    let held = |state: DocumentState, held: Held| GetDocumentStatusResponse {
+    let held = |state: DocumentState, held: StoredDocument| GetDocumentStatusResponse {
         indexed_hash: Some(held.content_hash),
         chunks: held.chunks,
         embedded: held.embedded,

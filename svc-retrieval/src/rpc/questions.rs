@@ -12,8 +12,8 @@ use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
 use crate::Service;
-use crate::questions::{Group, Question, Wanted};
-use crate::search::KnownDocument;
+use crate::questions::{Group, Question, QuestionFilter};
+use crate::search::DocumentDetails;
 
 #[tonic::async_trait]
 impl QuestionService for Service {
@@ -23,7 +23,7 @@ impl QuestionService for Service {
     ) -> Result<Response<proto::ListQuestionsResponse>, Status> {
         let identity = self.verifier().authenticate(request.metadata()).await?;
         let asked = request.into_inner();
-        let wanted = Wanted {
+        let wanted = QuestionFilter {
             principal: asked.principal_id,
             is_unanswered: asked.unanswered,
             since: asked.since.as_ref().map(Timestamp::from_proto),
@@ -52,7 +52,7 @@ impl QuestionService for Service {
             .passages
             .iter()
             .filter_map(|passage| Some((passage.kind(), Uuid::try_parse(&passage.document_id).ok()?)));
-        let known = self.searcher().known_documents(&call, documents).await?;
+        let known = self.searcher().document_details(&call, documents).await?;
         for passage in &mut details.passages {
             name(passage, &known);
         }
@@ -93,7 +93,7 @@ impl QuestionService for Service {
 }
 
 /// What the document is called now, where it lives and the reader may see it.
-fn name(passage: &mut proto::ReturnedPassage, known: &HashMap<Uuid, KnownDocument>) {
+fn name(passage: &mut proto::ReturnedPassage, known: &HashMap<Uuid, DocumentDetails>) {
     let document = Uuid::try_parse(&passage.document_id).ok().and_then(|id| known.get(&id));
     let Some(document) = document else { return };
     passage.title = Some(document.title.clone());

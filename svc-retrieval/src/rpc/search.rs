@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status};
 
 use crate::Service;
 use crate::analytics::{self, Found, Operation};
-use crate::questions::Asked;
+use crate::questions::LoggedRequest;
 use crate::search::{AbsenceRequest, SearchRequest, SourceQuery, require_whole_workspace};
 
 #[tonic::async_trait]
@@ -24,7 +24,8 @@ impl SearchService for Service {
         identity.require(Permission::Read)?;
         let call = Call::from_metadata(request.metadata());
         let request = request.into_inner();
-        let asking = self.questions().begin(&identity, &call, || Asked::Search(Box::new(request.clone())));
+        let asking =
+            self.questions().begin(&identity, &call, || LoggedRequest::Search(Box::new(request.clone())));
         let checked = SearchRequest::try_from(request)?;
         let strategy = analytics::Strategy::of(&checked);
         let measured = self.analytics().begin(&identity, &call, Operation::SearchContext, strategy);
@@ -46,7 +47,7 @@ impl SearchService for Service {
         require_whole_workspace(&identity)?;
         let call = Call::from_metadata(request.metadata());
         let request = request.into_inner();
-        let asking = self.questions().begin(&identity, &call, || Asked::SourceQuery(request.clone()));
+        let asking = self.questions().begin(&identity, &call, || LoggedRequest::SourceQuery(request.clone()));
         let checked = SourceQuery::try_from(request)?;
         let strategy = analytics::Strategy::of(&checked.search);
         let measured = self.analytics().begin(&identity, &call, Operation::QuerySource, strategy);

@@ -1,7 +1,7 @@
-//! Why a search does not return a document: what the search does, step by step, and what each step does to the document.
+//! Explains why a search does not return a document: follows the document through each step of the search.
 //!
-//! Nothing here is a rule of its own: the document is confirmed, narrowed, ranked and put on a page by what a search uses.
-//! No provider is asked, and nothing is counted as a retrieval.
+//! There are no rules of its own: the document is confirmed, filtered, ranked and paged by the code of the search.
+//! No provider is called, and nothing is counted as a retrieval.
 
 mod existence;
 mod place;
@@ -23,7 +23,7 @@ use super::{Searcher, catch_up};
 use crate::error::Error;
 use crate::generations::Generation;
 
-/// A checked question why a document is not found.
+/// A checked request for an explanation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AbsenceRequest {
     search: SearchRequest,
@@ -53,7 +53,7 @@ impl TryFrom<ExplainAbsenceRequest> for AbsenceRequest {
     }
 }
 
-/// What is examined, for whom.
+/// The document under examination, and the caller.
 #[derive(Debug, Clone, Copy)]
 struct Case<'a> {
     generation: &'a Generation,

@@ -1,4 +1,4 @@
-//! The shapes that leave: results with citations, and notes on what an answer does not cover.
+//! The messages of an answer: results with citations, and coverage notes.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::wording::{self, Unit};
@@ -8,9 +8,9 @@ use cairn_proto::retrieval::v1::{self as proto, CoverageNote, Location, SearchCo
 use uuid::Uuid;
 
 use super::citation;
+use super::excerpt::Excerpt;
 use super::page::Passage;
 use super::request::Mode;
-use super::shown::Shown;
 use super::tuning::MOST_COPIES_NAMED;
 
 pub(super) fn response(
@@ -26,15 +26,15 @@ pub(super) fn response(
     SearchContextResponse { results, coverage, mode: mode.into() }
 }
 
-/// One result of a page as far as it is shown; `trace` where the caller asked how its score came about.
-pub(super) fn result(passage: &Passage<'_>, shown: Shown, trace: Option<Trace>) -> proto::Result {
+/// One result of a page; `trace` where the caller requested an explanation.
+pub(super) fn result(passage: &Passage<'_>, shown: Excerpt, trace: Option<Trace>) -> proto::Result {
     let (best, document) = (passage.best, &passage.best.document);
     let heading_path = passage.heading_path();
-    let Shown { content, table_header, start_line, end_line, highlights } = shown;
+    let Excerpt { content, table_header, start_line, end_line, highlights } = shown;
     let location = Location {
         start_line,
         end_line,
-        // A reader is led to what answers.
+        // The citation points to the first highlight.
         heading_path: highlights
             .first()
             .map_or_else(|| heading_path.clone(), |first| first.heading_path.clone()),
@@ -68,7 +68,7 @@ fn source_of(document: &ConfirmedDocument) -> Option<proto::Source> {
     })
 }
 
-/// What a page leaves out.
+/// Notes on what a page leaves out.
 pub(super) fn left_out(over_budget: usize, outdated: usize) -> Vec<CoverageNote> {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let mut notes = Vec::new();
@@ -140,7 +140,7 @@ pub(super) fn words_only(error: &embed::Error) -> CoverageNote {
         | embed::Error::Paused
         | embed::Error::TooSlow { .. } => "provider_unavailable",
     };
-    note(code, format!("ranked by words only, not by meaning: {}", error.told()), None)
+    note(code, format!("ranked by words only, not by meaning: {}", error.public_message()), None)
 }
 
 pub(super) fn not_embedded(count: u64) -> CoverageNote {

@@ -1,4 +1,4 @@
-//! Texts that are not in the index, beside what is: what providers gave just now, and what files were that have changed since.
+//! Merges texts that are not in the index into a ranking: live answers of providers, and past versions of files.
 
 use cairn_browse::PastWorkspace;
 use cairn_proto::feed::v1::Kind;
@@ -6,24 +6,24 @@ use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::LiveDocument;
 
 use super::fetched::Fetched;
+use super::past::PastSearch;
 use super::pool::Site;
-use super::providers::{Asking, Consulted};
+use super::providers::{ProviderAnswers, SearchContext};
 use super::request::SearchRequest;
-use super::then::Then;
-use super::{Answered, Ranked, Searcher, answer, rank};
+use super::{FinalResults, Ranked, Searcher, answer, rank};
 use crate::error::Error;
 use crate::generations::Generation;
 
 impl Searcher {
-    /// The best of what is retained and of what is ranked beside it, cited.
+    /// The best results of the index and of the texts that are ranked with it, cited.
     pub(super) async fn answered(
         &self,
-        asking: Asking<'_>,
-        (request, past): (&SearchRequest, Option<&Then>),
+        context: SearchContext<'_>,
+        (request, past): (&SearchRequest, Option<&PastSearch>),
         mut ranked: Ranked,
-        consulted: Consulted,
-    ) -> Result<Answered, Error> {
-        let Asking { generation, workspace, call, .. } = asking;
+        consulted: ProviderAnswers,
+    ) -> Result<FinalResults, Error> {
+        let SearchContext { generation, workspace, call, .. } = context;
         let used = consulted.used();
         let mut coverage = std::mem::take(&mut ranked.notes);
         coverage.extend(consulted.notes);
@@ -52,10 +52,10 @@ impl Searcher {
         let read = std::mem::take(&mut ranked.ranking.seen.chunks);
         let (results, notes) = self.results(site, request, (&ranked.ranking, read)).await?;
         coverage.extend(notes);
-        Ok(Answered { results, coverage, is_cached: ranked.is_cached, used })
+        Ok(FinalResults { results, coverage, is_cached: ranked.is_cached, used })
     }
 
-    /// Ranks texts that providers gave just now beside what is retained.
+    /// Merges live answers of providers into the ranking.
     async fn live(
         &self,
         generation: &Generation,
@@ -71,7 +71,7 @@ impl Searcher {
         self.beside(generation, workspace, request, ranked, fetched).await
     }
 
-    /// Ranks texts that are not in the index beside what is.
+    /// Merges texts that are not in the index into the ranking.
     async fn beside(
         &self,
         generation: &Generation,
@@ -85,7 +85,7 @@ impl Searcher {
         }
         let vectors = match ranked.vectors.take() {
             Some(vectors) => vectors,
-            // Nothing was looked for in the index. Where this fails, words are an answer.
+            // The index was not searched. If embedding fails, the texts are ranked by words.
             None => rank::embed_queries(request, &generation.queries).await.unwrap_or_default(),
         };
         let beside = fetched.ranked(workspace, request, vectors, self.preferences.word_weight).await?;

@@ -1,4 +1,4 @@
-//! Which entries of catalogs match a question, and which of them so clearly that their bodies are worth a call to the
+//! Matches a question against catalog entries, and decides which matches are so clear that their bodies are fetched from the
 //! provider (spec 4.4, rule 4; docs/SEARCH.md has the rule with its figures).
 
 mod named;
@@ -26,17 +26,17 @@ pub(super) struct Match {
     pub(super) source: Uuid,
 }
 
-/// What of the catalogs matches a question, each best first.
+/// The matches of a question in the catalogs, best first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Matches {
-    /// What is meant beyond doubt, at most as many as are fetched.
+    /// Decisive matches, at most as many as are fetched.
     pub(super) decisive: Vec<Match>,
-    /// Other entries whose titles hold at least half of what tells.
+    /// Other entries whose titles have at least half of the informative words.
     pub(super) others: Vec<Match>,
 }
 
 impl Matches {
-    /// The best of them, decisive or not, and the rest.
+    /// Promotes the best others, so that as many as possible are fetched.
     pub(super) fn best(mut self) -> Self {
         let missing = MOST_BODIES.saturating_sub(self.decisive.len()).min(self.others.len());
         self.decisive.extend(self.others.drain(..missing));
@@ -44,7 +44,7 @@ impl Matches {
     }
 }
 
-/// What matches in the catalogs of a workspace: in those of these sources, or in all.
+/// The matches in the catalogs of a workspace: of these sources, or of all.
 pub(super) async fn matches(
     engine: &dyn Engine,
     workspace: WorkspaceId,
@@ -55,10 +55,10 @@ pub(super) async fn matches(
     Ok(found.decided(request.query.parsed.text(), DECISIVE_LEAD))
 }
 
-/// The entries that a question leads to.
+/// Candidate entries for a question.
 struct Found {
     named: Named,
-    /// The best by words first, then those that something else led to.
+    /// The best by words first, then those that were found by name.
     chunks: Vec<StoredChunk>,
     scores: HashMap<ChunkId, f32>,
 }
@@ -95,7 +95,7 @@ impl Found {
         Ok(Self { named, chunks, scores })
     }
 
-    /// What of them matches, where the best one must be so many times ahead of the next to be decisive.
+    /// Decides the matches; the best score must be `lead` times the next one to be decisive.
     fn decided(&self, question: &str, lead: f32) -> Matches {
         let score = |chunk: &StoredChunk| self.scores.get(&chunk.id).copied().unwrap_or_default();
         let candidates: Vec<Candidate<'_>> =
@@ -109,7 +109,7 @@ impl Found {
 struct Candidate<'a> {
     is: Match,
     entry: Entry<'a>,
-    /// BM25 by the question's words; 0 where only something else led to it.
+    /// BM25 by the question's words; 0 where it was found only by name.
     score: f32,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Candidate<'a> {
         Some(Self { is, entry: Entry::read(&chunk.text), score })
     }
 
-    /// How many of the telling words stand in the title and the folders.
+    /// How many of the informative words are in the title and the folders.
     fn holds(&self, telling: &Telling) -> usize {
         telling.held_by(&Searched {
             title: self.entry.title,
@@ -129,7 +129,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// What matches of candidates that come best first.
+/// Decides the matches among candidates, best first.
 fn decide(question: &str, named: &Named, candidates: &[Candidate<'_>], lead: f32) -> Matches {
     let telling = Telling::of(question, Languages::default());
     let decisive = match named.among(question, candidates) {
@@ -144,7 +144,7 @@ fn decide(question: &str, named: &Named, candidates: &[Candidate<'_>], lead: f32
     Matches { decisive, others }
 }
 
-/// The best candidate, if it holds every word that tells and is so many times ahead of the next one.
+/// The best candidate, if it has every informative word and its score is `lead` times the next one.
 fn leading(telling: &Telling, candidates: &[Candidate<'_>], lead: f32) -> Option<Match> {
     let mut by_score = candidates.iter().filter(|candidate| candidate.score > 0.0);
     let (best, next) = (by_score.next()?, by_score.next());

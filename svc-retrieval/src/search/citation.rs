@@ -1,4 +1,4 @@
-//! How a chunk is cited.
+//! Citations of chunks.
 
 use cairn_browse::citation;
 use cairn_index::StoredChunk;

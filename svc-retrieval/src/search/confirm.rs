@@ -1,4 +1,4 @@
-//! The index proposes, the owner disposes: before a result leaves, its owner confirms it.
+//! The index proposes, the owner disposes: the owner confirms every result before it is returned.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::error::Error;
 use crate::generations::Generation;
 use crate::kinds;
 
-/// What owners confirmed.
+/// Confirmed documents.
 #[derive(Debug, Default)]
 pub(crate) struct Confirmed {
-    /// The documents that live and are in scope.
+    /// The documents that exist and are in scope.
     documents: HashMap<Uuid, Arc<ConfirmedDocument>>,
     /// Documents whose owner does not answer now: they are left out, too.
     pub(crate) unanswered: HashSet<Uuid>,
 }
 
 impl Confirmed {
-    /// What is known of a document; none for one that is trashed, foreign, out of scope or not confirmed.
+    /// A document; `None` for one that is trashed, foreign, out of scope or not confirmed.
     pub(crate) fn get(&self, id: Uuid) -> Option<&Arc<ConfirmedDocument>> {
         self.documents.get(&id)
     }
@@ -41,7 +41,7 @@ impl IntoIterator for Confirmed {
     }
 }
 
-/// The given chunks in the given order, without those that the index no longer holds.
+/// The given chunks in the given order, without those that the index no longer has.
 pub(crate) async fn stored(
     generation: &Generation,
     workspace: WorkspaceId,
@@ -60,7 +60,7 @@ pub(crate) async fn confirm(
     confirm_documents(generation, call, documents).await
 }
 
-/// Those of the documents that live and are in the caller's scope. Each owner is asked once, all of them at the same time.
+/// Those of the documents that exist and are in the caller's scope. One call for each owner, concurrently.
 pub(super) async fn confirm_documents(
     generation: &Generation,
     call: &Call,

@@ -1,4 +1,4 @@
-//! A confirmed chunk: where it stands, and what its score is made of.
+//! A confirmed chunk, with the components of its score.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::tuning::{AGE_HALF_LIFE_DAYS, AGE_WEIGHT};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What the owner confirmed of what the index proposed.
+/// A hit of the index that its owner has confirmed.
 #[derive(Debug)]
 pub(super) struct Evidence {
     pub(super) hit: Hit,
     pub(super) chunk: StoredChunk,
     pub(super) document: Arc<ConfirmedDocument>,
-    /// What the document's age takes from the score: 0 or less.
+    /// The age penalty: 0 or less.
     pub(super) age: f64,
-    /// What the reranker adds to the score or takes from it.
+    /// The reranker's contribution, positive or negative.
     pub(super) rerank: Option<f64>,
-    /// Whether its provider gave it just now.
+    /// Whether it is a live answer of its provider.
     pub(super) is_live: bool,
     signature: Signature,
 }
@@ -39,7 +39,7 @@ impl Evidence {
         Self { hit, chunk, document, age, rerank: None, is_live: false, signature: Signature::default() }
     }
 
-    /// The same, read from its provider just now.
+    /// Marks it as a live answer of its provider.
     pub(super) fn read_live(mut self) -> Self {
         self.is_live = true;
         self
@@ -55,8 +55,7 @@ impl Evidence {
         f64::from(self.hit.score) + self.age
     }
 
-    /// Best first; of equal scores the younger document, then by document and place, so that the order never depends on
-    /// an engine.
+    /// Best first; ties by the younger document, then by document and ordinal, so that the order does not depend on the engine.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let by_score = other.score().total_cmp(&self.score());
         by_score.then_with(|| other.written().cmp(&self.written())).then(self.chunk.id.cmp(&other.chunk.id))
@@ -66,7 +65,7 @@ impl Evidence {
         self.document.updated_at.as_ref().map(Timestamp::from_proto)
     }
 
-    /// The chunk's lines as they stand in the document, without the last one's end.
+    /// The chunk's lines verbatim, without the last line break.
     pub(super) fn lines(&self) -> &str {
         own_lines(&self.chunk)
     }
@@ -78,10 +77,10 @@ impl Evidence {
     }
 }
 
-/// What age takes from a score: nothing from a document of now or of unknown age, at most [`AGE_WEIGHT`] of the score.
+/// The age penalty: 0 for a new document or one of unknown age, at most [`AGE_WEIGHT`] of the score.
 ///
-/// It is a share of the score, so that documents of one age keep their order and no score leaves 0 to 1. Age counts in
-/// whole days: the same search a moment later gives the same scores.
+/// It is proportional to the score, so that documents of one age keep their order and scores stay within 0 to 1. Age counts in
+/// whole days, so that repeated searches give the same scores.
 fn age_bonus(score: f64, updated_at: Option<&prost_types::Timestamp>, now: Timestamp) -> f64 {
     let Some(updated_at) = updated_at else { return 0.0 };
     let age = (now.since(Timestamp::from_proto(updated_at)).as_secs_f64() / DAY.as_secs_f64()).floor();

@@ -1,5 +1,5 @@
-//! Texts that are not in the index, ranked like those that are: what providers gave just now, and files as they were. They are held
-//! for one answer, and nowhere else.
+//! Texts outside of the index that are ranked like indexed ones: live answers of providers, and past versions of files. They exist
+//! for one answer only.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::LiveDocument;
 use uuid::Uuid;
 
+use super::past::PastSearch;
 use super::rank::{self, QueryVectors, Ranking};
 use super::request::SearchRequest;
-use super::then::Then;
 use super::tuning::{MOST_LIVE_BYTES, MOST_PAST_FILES, PASSAGES_OF_A_LIVE_TEXT};
 use crate::error::Error;
 use crate::generations::Generation;
 
-/// Documents of one answer, cut as an index would cut them.
+/// Documents of one answer, cut as for the index.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     documents: Arc<Vec<IndexedDocument>>,
     known: HashMap<Uuid, Arc<ConfirmedDocument>>,
     has_vectors: bool,
-    /// The names of what they stand in, by which they are found, too; none where that has no name.
+    /// The names of their folders, by which they are found, too; `None` where they have none.
     names: Option<Arc<ContainerNames>>,
-    /// Whether providers gave them just now.
+    /// Whether they are live answers of providers.
     pub(super) are_live: bool,
 }
 
 impl Fetched {
-    /// Cuts what meets the request, as far as there is room for it: what providers ranked first.
+    /// Cuts the documents that match the request, within the byte limit, in the providers' order.
     pub(super) async fn cut(
         generation: &Generation,
         workspace: WorkspaceId,
@@ -55,16 +55,15 @@ impl Fetched {
         Ok(Self { documents, known, has_vectors, names: None, are_live: true })
     }
 
-    /// Cuts what files were that have changed since, as far as there is room for them, the smallest first; and how many there is
-    /// no room for.
+    /// Cuts the past versions of changed files, within the limits, the smallest first; also returns how many were left out.
     pub(super) async fn of_past(
         generation: &Generation,
         workspace: WorkspaceId,
         call: &Call,
-        then: &Then,
+        then: &PastSearch,
     ) -> Result<(Self, usize), Error> {
         let past = then.workspace.clone();
-        // Of some thousands of files each path is put together: off the async threads.
+        // Builds the paths of thousands of files: off the async threads.
         let mut files = tokio::task::spawn_blocking(move || past.changed_files()).await?;
         files.retain(|file| then.includes(file));
         files.sort_by_key(|file| (file.size, file.id));
@@ -95,7 +94,7 @@ impl Fetched {
         Ok((Self { documents, known, has_vectors, names, are_live: false }, left_out))
     }
 
-    /// A document as it would be, cut and confirmed.
+    /// One hypothetical document, cut and confirmed.
     pub(super) fn of_one(
         documents: Arc<Vec<IndexedDocument>>,
         (id, known): (Uuid, Arc<ConfirmedDocument>),
@@ -116,7 +115,7 @@ impl Fetched {
         vectors: QueryVectors,
         word_weight: f32,
     ) -> Result<Ranking, Error> {
-        // Without vectors of their own they are looked through by words.
+        // Without vectors they are ranked by words.
         let vectors = if self.has_vectors { vectors } else { QueryVectors::default() };
         let among = (Arc::clone(&self.documents), self.names.clone());
         let ranking = rank::rank_among(among, workspace, request, vectors, word_weight).await?;
@@ -145,7 +144,7 @@ impl Fetched {
     }
 }
 
-/// Each document once, without those that the request leaves out or that there is no room for.
+/// The distinct documents that match the request, within the byte limit.
 fn wanted(documents: Vec<LiveDocument>, request: &SearchRequest) -> Vec<(Uuid, LiveDocument)> {
     let mut seen = HashSet::new();
     let mut room = MOST_LIVE_BYTES;
@@ -153,7 +152,7 @@ fn wanted(documents: Vec<LiveDocument>, request: &SearchRequest) -> Vec<(Uuid, L
     for document in documents {
         let Ok(id) = Uuid::try_parse(&document.id) else { continue };
         let updated_at = document.updated_at.as_ref().map(Timestamp::from_proto);
-        // What changed at no time that is known is not known to have changed in any.
+        // A document without a time matches no time filter.
         let is_in_time = match updated_at {
             Some(updated_at) => request.narrowing.includes_time(updated_at),
             None => request.narrowing.updated_after.is_none() && request.narrowing.updated_before.is_none(),

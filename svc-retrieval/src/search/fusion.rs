@@ -1,4 +1,4 @@
-//! Brings ranked lists together: the words and the meaning of one query, and the lists of sub-queries.
+//! Rank fusion: of the lists of words and meaning of one query, and of the lists of sub-queries.
 
 use cairn_index::{ChunkId, Hit, sort_hits};
 use foldhash::{HashMap, HashMapExt as _};
@@ -55,8 +55,7 @@ pub(crate) fn fuse_ranks(lists: &[RankedList<'_>]) -> Vec<Hit> {
     ranked(scores)
 }
 
-/// Fuses lists that have no chunk in common by reciprocal rank, `(k + 1) / (k + rank)`: the best of each scores 1, and the
-/// lists take turns.
+/// Fuses disjoint lists by reciprocal rank, `(k + 1) / (k + rank)`: the best of each scores 1, and the lists are interleaved.
 #[must_use]
 pub(crate) fn fuse_apart(lists: &[&[Hit]]) -> Vec<Hit> {
     let ranked_of = |list: &&[Hit]| -> Vec<Hit> {
@@ -71,7 +70,7 @@ pub(crate) fn fuse_apart(lists: &[&[Hit]]) -> Vec<Hit> {
 
 fn ranked(scores: HashMap<ChunkId, f32>) -> Vec<Hit> {
     let positive = scores.into_iter().filter(|(_, score)| *score > 0.0);
-    // Rounding may carry a perfect score a hair over 1.
+    // Rounding may push a perfect score slightly above 1.
     let mut hits: Vec<Hit> = positive.map(|(chunk, score)| Hit { chunk, score: score.min(1.0) }).collect();
     sort_hits(&mut hits);
     hits

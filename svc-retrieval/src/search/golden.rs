@@ -1,4 +1,4 @@
-//! Asks golden questions, as things are and as they would be if a file had another text.
+//! Runs golden questions: against the current index, and as if a file or record had been edited.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use crate::kinds;
 
 /// The largest text of a file.
 const MOST_BYTES: usize = 5 * 1024 * 1024;
-/// Words in a row by which a passage is known again.
+/// Words of a shingle, by which a passage is recognized.
 const RUN: usize = 3;
 /// The share of a pinned passage's runs that a passage must have to be the same: it may be mended, cut or put together
 /// with its neighbour.
 const SAME: f64 = 0.8;
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) outcome: GoldenOutcome,
-    /// Where its document or passage stands among the results, from 1.
+    /// The rank of its document or passage among the results, from 1.
     pub(crate) place: Option<u32>,
 }
 
@@ -49,7 +49,7 @@ impl Outcome {
     }
 }
 
-/// What somebody is about to save.
+/// An edit that is not saved yet.
 #[derive(Debug, Clone)]
 pub(crate) enum Edit {
     /// A file with that text.
@@ -58,7 +58,7 @@ pub(crate) enum Edit {
     Record { database: String, id: String, values: String },
 }
 
-/// A document as it would be.
+/// The edited document.
 #[derive(Debug, Clone)]
 struct Instead {
     documents: Arc<Vec<IndexedDocument>>,
@@ -75,7 +75,7 @@ struct Asking<'a> {
 }
 
 impl Searcher {
-    /// What becomes of each question as things are, and notes on what was not looked at.
+    /// The outcome of each question now, and notes on what was not searched.
     pub(crate) async fn run_golden(
         &self,
         identity: &Identity,
@@ -91,7 +91,7 @@ impl Searcher {
         Ok((outcomes, notes))
     }
 
-    /// What becomes of each question as things are, and if that were saved.
+    /// The outcome of each question now, and after the edit.
     ///
     /// # Errors
     /// NOT_FOUND for what is not there or what the caller may not see; what the owner would say of values that cannot be
@@ -121,7 +121,7 @@ impl Searcher {
         Ok((effects, notes))
     }
 
-    /// A question whose search is refused by now, as that of a folder that is gone, is lost.
+    /// A question whose search is refused, as that of a removed folder, counts as lost.
     async fn ask_golden(
         &self,
         asking: Asking<'_>,
@@ -191,7 +191,7 @@ impl Searcher {
     }
 }
 
-/// Each note once, however many questions it is about.
+/// Deduplicates notes of several questions.
 fn add_notes(notes: &mut Vec<CoverageNote>, more: impl IntoIterator<Item = CoverageNote>) {
     for note in more {
         if !notes.contains(&note) {
@@ -200,7 +200,7 @@ fn add_notes(notes: &mut Vec<CoverageNote>, more: impl IntoIterator<Item = Cover
     }
 }
 
-/// The document as it would be.
+/// The edited document.
 async fn instead(asking: Asking<'_>, edit: Edit) -> Result<Instead, Error> {
     let Asking { generation, identity, call } = asking;
     let workspace = identity.workspace_id()?;
@@ -236,7 +236,7 @@ async fn instead(asking: Asking<'_>, edit: Edit) -> Result<Instead, Error> {
     Ok(Instead { documents: Arc::new(documents), id, known: Arc::new(known) })
 }
 
-/// What a page means for what must be found. A copy that is collapsed is found, too: the result names it.
+/// The outcome of a page. A collapsed copy counts as found: the result names it.
 fn judged(page: &Page<'_>, expected: &Expected) -> Outcome {
     let wanted = Runs::of(&expected.quote);
     let mut other = None;
@@ -263,7 +263,7 @@ fn held(passage: &Passage<'_>, document: Uuid, wanted: &Runs) -> Option<bool> {
     Some(wanted.is_in(copy.lines()))
 }
 
-/// The runs of words of a passage.
+/// The shingles of a passage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Runs(HashSet<Vec<String>>);
 

@@ -1,15 +1,15 @@
-//! The lines of a result that answer: at most three places, best first, each with its own headings.
+//! Highlights: the lines of a result that answer, at most three places, best first, each with its own headings.
 //!
-//! A passage is read sentence by sentence. A sentence counts what its different words of the question are worth, the rarer
-//! the more, and a little of what its neighbours count. Words cost next to nothing, so they choose; between the few that they put
-//! first, and where a passage holds none of them, it also counts how near the pieces of a sentence are to those of the question.
+//! Sentences are scored by the rarity of the question's distinct words in them, plus a share of their neighbours' scores. Words are
+//! cheap, so they select candidates; among these, and where a passage has no word of the question, the cosines of the sentence's
+//! pieces with those of the question count, too.
 
 mod outline;
 mod sentences;
 
 use std::cell::OnceCell;
 
-use cairn_embed::{Asked, StaticRows, distinct};
+use cairn_embed::{QueryRows, StaticRows, distinct};
 use cairn_index::AskedWords;
 use cairn_index::words::Finder;
 use cairn_proto::retrieval::v1::Location;
@@ -19,20 +19,20 @@ use self::sentences::{Sentence, sentences};
 use super::page::Passage;
 use super::tuning::{CANDIDATE_SHARE, MARKED_SHARE, MOST_CANDIDATES, MOST_HIGHLIGHTS, NEIGHBOUR_SHARE};
 
-/// What marks the lines of one answer's results.
+/// Finds the highlights of one answer's results.
 pub(super) struct Marking<'a> {
     rows: &'a StaticRows,
     asked: &'a AskedWords,
     finder: Finder<'a>,
     question: &'a str,
-    /// What is told of the pieces of the question, once they are asked for.
+    /// The pieces of the question, computed lazily.
     pieces: OnceCell<Pieces>,
 }
 
 /// The pieces of a question.
 struct Pieces {
-    asked: Asked,
-    /// How much each tells.
+    asked: QueryRows,
+    /// The weight of each.
     weights: Vec<f32>,
 }
 
@@ -40,23 +40,23 @@ impl Pieces {
     fn of(rows: &StaticRows, question: &str) -> Self {
         let pieces = distinct(rows.pieces(question));
         let weights = pieces.iter().map(|piece| rows.weight(*piece)).collect();
-        Self { asked: rows.asked(&pieces), weights }
+        Self { asked: rows.query_rows(&pieces), weights }
     }
 }
 
 impl<'a> Marking<'a> {
-    /// Marks what answers the question, whose words are as rare as they are said to be.
+    /// For a question; `asked` has its words with their rarities.
     pub(super) fn new(rows: &'a StaticRows, asked: &'a AskedWords, question: &'a str) -> Self {
         Self { rows, asked, finder: asked.finder(), question, pieces: OnceCell::new() }
     }
 
-    /// The places in a passage that answer, best first; at least one where there is text.
+    /// The highlights of a passage, best first; at least one where there is text.
     pub(super) fn highlights(&self, passage: &Passage<'_>) -> Vec<Location> {
         let content = passage.content();
         let first = passage.start_line();
         let outline = Outline::of(passage);
         let location = |sentence: Sentence<'_>| {
-            // A line that is cut into pieces is one line.
+            // Pieces of a long line have the same line number.
             let line = |line: u32| first.saturating_add(line).min(passage.end_line());
             let (start_line, end_line) = (line(sentence.first), line(sentence.last));
             Location { start_line, end_line, heading_path: outline.path_at(end_line) }
@@ -64,7 +64,7 @@ impl<'a> Marking<'a> {
         self.places(&content).into_iter().map(location).collect()
     }
 
-    /// The sentences of a text that answer, best first, no two of them in one line.
+    /// The best sentences of a text, best first, without overlapping lines.
     fn places<'t>(&self, content: &'t str) -> Vec<Sentence<'t>> {
         let sentences = sentences(content);
         let mut places: Vec<Sentence<'t>> = Vec::with_capacity(MOST_HIGHLIGHTS);
@@ -83,12 +83,12 @@ impl<'a> Marking<'a> {
             one if one.len() == 1 => one,
             several => self.by_both(sentences, &by_words, several),
         };
-        // Where nothing tells, it begins at its beginning.
+        // Without any signal, the first sentence.
         let places = if places.is_empty() { vec![0] } else { places };
         places.into_iter().filter_map(|place| sentences.get(place)).collect()
     }
 
-    /// Those of the candidates that answer, best first: half of what one counts are its words, half is how near it is.
+    /// The best of the candidates, best first: scored half by words, half by meaning.
     fn by_both(&self, sentences: &[Sentence<'_>], by_words: &[f32], candidates: Vec<usize>) -> Vec<usize> {
         let chosen: Vec<Sentence<'_>> =
             candidates.iter().filter_map(|place| sentences.get(*place)).copied().collect();
@@ -99,7 +99,7 @@ impl<'a> Marking<'a> {
         marked.filter_map(|place| candidates.get(place).copied()).collect()
     }
 
-    /// What each sentence counts; 0 for one that holds no word of the question.
+    /// The score of each sentence by words; 0 without a word of the question.
     fn by_words(&self, sentences: &[Sentence<'_>]) -> Vec<f32> {
         let own: Vec<f32> =
             sentences.iter().map(|one| self.asked.rarity_of(self.finder.held_by(one.text))).collect();
@@ -111,7 +111,7 @@ impl<'a> Marking<'a> {
         own.iter().enumerate().map(with_neighbours).collect()
     }
 
-    /// How near the pieces of each sentence are to those of the question.
+    /// The score of each sentence by meaning: MaxSim with the question.
     fn by_meaning(&self, sentences: &[Sentence<'_>]) -> Vec<f32> {
         let question = self.pieces.get_or_init(|| Pieces::of(self.rows, self.question));
         let near = |sentence: &Sentence<'_>| {
@@ -129,7 +129,7 @@ impl<'a> Marking<'a> {
     }
 }
 
-/// The places of the greatest scores, the greatest first, that are at least that share of the greatest.
+/// The indices of the top scores, best first, that are at least `share` of the maximum.
 fn leading(scores: &[f32], most: usize, share: f32) -> Vec<usize> {
     let first = ranked(scores, most);
     let score = |place: &usize| scores.get(*place).copied().unwrap_or_default();
@@ -137,13 +137,13 @@ fn leading(scores: &[f32], most: usize, share: f32) -> Vec<usize> {
     first.into_iter().filter(|place| score(place) >= least).collect()
 }
 
-/// Each score as a share of the greatest.
+/// Normalizes scores by their maximum.
 fn shares(scores: Vec<f32>) -> Vec<f32> {
     let greatest = scores.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
     scores.into_iter().map(|score| score / greatest).collect()
 }
 
-/// The places of the greatest scores above 0, the greatest first; of equal ones the earlier.
+/// The indices of the top positive scores, best first; ties by index.
 fn ranked(scores: &[f32], most: usize) -> Vec<usize> {
     let mut places: Vec<(usize, f32)> =
         scores.iter().copied().enumerate().filter(|(_, score)| *score > 0.0).collect();

@@ -1,7 +1,7 @@
-//! The names of the folders and databases of workspaces, as searches read them.
+//! A cache of the names of folders and databases, for searches.
 //!
-//! They are asked of their owner when one may have changed, and kept: chunks know the folder or database that they stand in and
-//! not what it is called, so that to rename one is to index nothing.
+//! Chunks have the id of their folder or database and not its name, so that renaming one needs no reindexing. The names are read
+//! from their owner, and again when one may have changed.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -18,42 +18,42 @@ use super::tuning::MOST_NAMES;
 use crate::error::Error;
 use crate::owners::{Names, Owner};
 
-/// Workspaces that the cache makes room for at first.
+/// The initial capacity of the cache, in workspaces.
 const WORKSPACES_EXPECTED: usize = 64;
-/// Reads at the same time: searches of one workspace wait for one read together.
-const TURNS: usize = 16;
+/// Lock stripes: concurrent searches of one workspace share one read.
+const LOCK_STRIPES: usize = 16;
 
 /// Names as of a position of the feed.
 #[derive(Debug, Clone)]
-struct Known {
+struct CachedNames {
     names: Arc<ContainerNames>,
     position: u64,
 }
 
 #[derive(Debug, Clone)]
-struct Bytes;
+struct ByteWeighter;
 
-impl Weighter<WorkspaceId, Known> for Bytes {
-    fn weight(&self, _: &WorkspaceId, known: &Known) -> u64 {
-        known.names.bytes() as u64 + 256
+impl Weighter<WorkspaceId, CachedNames> for ByteWeighter {
+    fn weight(&self, _: &WorkspaceId, cached: &CachedNames) -> u64 {
+        cached.names.bytes() as u64 + 256
     }
 }
 
-/// The names that searches read last; cheap to clone.
+/// The names of recently searched workspaces; cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct KnownNames(Arc<Inner>);
+pub(crate) struct ContainerNamesCache(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    known: Cache<WorkspaceId, Known, Bytes>,
-    turns: [Mutex<()>; TURNS],
+    cache: Cache<WorkspaceId, CachedNames, ByteWeighter>,
+    locks: [Mutex<()>; LOCK_STRIPES],
 }
 
-impl KnownNames {
-    /// Of all workspaces, so many bytes stay in memory; names that do not fit are asked for by each search.
-    pub(crate) fn new(most_bytes: u64) -> Self {
-        let known = Cache::with_weighter(WORKSPACES_EXPECTED, most_bytes, Bytes);
-        Self(Arc::new(Inner { known, turns: std::array::from_fn(|_| Mutex::default()) }))
+impl ContainerNamesCache {
+    /// A cache of at most that many bytes; names that do not fit are read by each search.
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        let cache = Cache::with_weighter(WORKSPACES_EXPECTED, max_bytes, ByteWeighter);
+        Self(Arc::new(Inner { cache, locks: std::array::from_fn(|_| Mutex::default()) }))
     }
 
     /// The names as of that position of the feed, where it has one, or later ones.
@@ -63,37 +63,37 @@ impl KnownNames {
         workspace: WorkspaceId,
         position: u64,
     ) -> Result<Arc<ContainerNames>, Error> {
-        if let Some(known) = self.current(workspace, position) {
-            return Ok(known);
+        if let Some(names) = self.current(workspace, position) {
+            return Ok(names);
         }
-        let _turn = self.turn(workspace).lock().await;
-        // Whoever had the turn before may have read them.
-        if let Some(known) = self.current(workspace, position) {
-            return Ok(known);
+        let _guard = self.lock_of(workspace).lock().await;
+        // The previous holder of the lock may have read them.
+        if let Some(names) = self.current(workspace, position) {
+            return Ok(names);
         }
-        let before = self.0.known.get(&workspace);
-        let after = before.as_ref().map_or(0, |known| known.position);
+        let before = self.0.cache.get(&workspace);
+        let after = before.as_ref().map_or(0, |cached| cached.position);
         let (read, of) = owner.read_names(workspace, after, MOST_NAMES).await?;
         let names = match (read, before) {
             (None, Some(before)) => before.names,
             (read, _) => Arc::new(containers(read.unwrap_or_default())),
         };
-        let known = Known { names: Arc::clone(&names), position: of };
-        self.0.known.insert(workspace, known);
+        let cached = CachedNames { names: Arc::clone(&names), position: of };
+        self.0.cache.insert(workspace, cached);
         Ok(names)
     }
 
-    /// What is known of later than the feed is known to be may be of a feed that has gone back since: it is asked for again.
+    /// A cached position beyond the known head may be of a feed that was rolled back: it counts as stale.
     fn current(&self, workspace: WorkspaceId, position: u64) -> Option<Arc<ContainerNames>> {
-        self.0.known.get(&workspace).filter(|known| known.position == position).map(|known| known.names)
+        self.0.cache.get(&workspace).filter(|cached| cached.position == position).map(|cached| cached.names)
     }
 
-    fn turn(&self, workspace: WorkspaceId) -> &Mutex<()> {
+    fn lock_of(&self, workspace: WorkspaceId) -> &Mutex<()> {
         let mut hasher = DefaultHasher::new();
         workspace.hash(&mut hasher);
-        let place = usize::try_from(hasher.finish() % TURNS as u64).unwrap_or_default();
-        let [first, ..] = &self.0.turns;
-        self.0.turns.get(place).unwrap_or(first)
+        let place = usize::try_from(hasher.finish() % LOCK_STRIPES as u64).unwrap_or_default();
+        let [first, ..] = &self.0.locks;
+        self.0.locks.get(place).unwrap_or(first)
     }
 }
 
@@ -107,7 +107,7 @@ fn of_folder(folder: TreeFolder) -> Option<Container> {
     Some(Container { id: Uuid::try_parse(&folder.id).ok()?, parent, name: folder.name, is_holder: false })
 }
 
-/// Records are looked for in the folder of their database.
+/// A database stands in its folder, and its records with it.
 fn of_database(database: NamedDatabase) -> Option<Container> {
     let parent = database.folder_id.and_then(|id| Uuid::try_parse(&id).ok());
     Some(Container { id: Uuid::try_parse(&database.id).ok()?, parent, name: database.name, is_holder: true })

@@ -1,4 +1,4 @@
-//! What a search is narrowed to besides the caller's scope: the owners say which documents that are.
+//! The filters of a search besides the caller's scope; the owners resolve them to documents.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Violation;
@@ -11,10 +11,10 @@ use cairn_proto::retrieval::v1::SearchContextRequest;
 
 use crate::kinds;
 
-/// The kinds of documents of which it is known how they stood.
+/// The kinds of documents with a known past.
 const PAST_KINDS: [Kind; 3] = [Kind::File, Kind::Record, Kind::Memory];
 
-/// A document must meet all that is given.
+/// A document must match all filters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Narrowing {
     /// In this folder or below it.
@@ -30,7 +30,7 @@ pub struct Narrowing {
 }
 
 impl Narrowing {
-    /// What a request says of it.
+    /// The filters of a request.
     pub(super) fn of(request: &SearchContextRequest) -> Self {
         Self {
             folder_id: request.folder_id.clone(),
@@ -48,17 +48,17 @@ impl Narrowing {
         Self { kinds, ..self }
     }
 
-    /// Whether documents of that kind may meet it.
+    /// Whether documents of that kind may match.
     pub(super) fn may_name(&self, kind: Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind.into())
     }
 
-    /// Whether everything may be found.
+    /// Whether there is no filter.
     pub(super) fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether documents of that feed's owner may meet it.
+    /// Whether documents of that feed's owner may match.
     pub(super) fn may_name_documents_of(&self, feed: Feed) -> bool {
         let is_of = |kind: &i32| Kind::try_from(*kind).is_ok_and(|kind| kinds::feed_of(kind) == feed);
         let is_kind = self.kinds.is_empty() || self.kinds.iter().any(is_of);
@@ -70,13 +70,13 @@ impl Narrowing {
         }
     }
 
-    /// Whether documents of connected sources may meet it.
+    /// Whether documents of connected sources may match.
     pub(super) fn may_name_source_documents(&self) -> bool {
         let is_kind = self.kinds.is_empty() || self.kinds.contains(&Kind::SourceDocument.into());
         is_kind && self.may_name_documents_of(Feed::Ingest)
     }
 
-    /// Whether what changed at that time meets it.
+    /// Whether a document that changed at that time matches.
     pub(super) fn includes_time(&self, updated_at: Timestamp) -> bool {
         let bound = |time: &Option<prost_types::Timestamp>| time.as_ref().map(Timestamp::from_proto);
         bound(&self.updated_after).is_none_or(|after| updated_at > after)

@@ -1,9 +1,8 @@
-//! From confirmed chunks, best first, to the results of an answer: copies are collapsed, neighbours are merged, and
-//! limit, least score and token budget are kept.
+//! Turns confirmed chunks, best first, into the results of an answer: copies are collapsed, neighbours are merged, and limit, minimal
+//! score and token budget are applied.
 //!
-//! The rule is one for all: chunks are taken in their order, each becomes part of a result that is there or a new
-//! result, and the first that would be a result too many ends the page. So the page depends on the chunks alone, and not
-//! on how many of them were looked at.
+//! Chunks are processed in order; each joins an existing result or becomes a new one, and the first that would exceed the limit
+//! closes the page. So the page depends only on the chunks, and not on how many of them were read.
 
 use cairn_index::StoredChunk;
 
@@ -14,13 +13,13 @@ use super::tuning::{BYTES_PER_TOKEN, MAX_MERGED_BYTES};
 /// One result: a chunk, or neighbouring chunks of one document.
 #[derive(Debug)]
 pub(super) struct Passage<'a> {
-    /// In the order of the document, line by line after each other; never empty.
+    /// Consecutive, in document order; never empty.
     parts: Vec<&'a Evidence>,
-    /// The one that was found best.
+    /// The one with the best score.
     pub(super) best: &'a Evidence,
-    /// Chunks that say the same as one of the parts, the best first.
+    /// Near-duplicates of the parts, best first.
     pub(super) copies: Vec<&'a Evidence>,
-    /// Other chunks of the document, where each document is one result; the best first.
+    /// Other chunks of the document, where each document is one result; best first.
     pub(super) others: Vec<&'a Evidence>,
 }
 
@@ -42,12 +41,12 @@ impl<'a> Passage<'a> {
         self.parts.iter().map(|part| &part.chunk)
     }
 
-    /// Where its document stands.
+    /// The path of its document.
     pub(super) fn path(&self) -> &'a str {
         &self.best.document.path
     }
 
-    /// The lines from the first to the last, exactly as they stand in the document, without the last one's end.
+    /// The lines verbatim, without the last line break.
     pub(super) fn content(&self) -> String {
         let before = self.parts.iter().take(self.parts.len().saturating_sub(1));
         let mut content: String = before.map(|part| part.chunk.text.as_str()).collect();
@@ -55,12 +54,12 @@ impl<'a> Passage<'a> {
         content
     }
 
-    /// The header of the table that the content begins in the midst of; empty where it begins elsewhere.
+    /// The header of the table, when the content begins in the middle of one; else empty.
     pub(super) fn table_header(&self) -> &'a str {
         &self.first().chunk.table_header
     }
 
-    /// Bytes of what is shown.
+    /// Bytes of header and content.
     fn length(&self) -> usize {
         let last = self.last();
         let stored: usize = self.parts.iter().map(|part| part.chunk.text.len()).sum();
@@ -96,13 +95,13 @@ impl<'a> Passage<'a> {
         let lines_between = next.start_line.saturating_sub(last.start_line);
         last.id.document == next.id.document
             && last.id.ordinal.checked_add(1) == Some(next.id.ordinal)
-            // Both are whole lines, and all that stands between them is at hand.
+            // Both are whole lines, and the text between them is stored with the first.
             && last.text.ends_with('\n')
             && next.text.ends_with('\n')
             && u32::try_from(last.text.matches('\n').count()) == Ok(lines_between)
     }
 
-    /// Both as one, when they are neighbours and together not too long.
+    /// Merges both, when they are neighbours and together not too long.
     fn with(&self, other: &Self) -> Option<Self> {
         let (before, after) = match (self.is_followed_by(other), other.is_followed_by(self)) {
             (true, _) => (self, other),
@@ -117,7 +116,7 @@ impl<'a> Passage<'a> {
     }
 }
 
-/// The bytes of content that an answer may have.
+/// The token budget in bytes.
 pub(super) fn budget(request: &SearchRequest) -> Option<usize> {
     request.token_budget.map(|tokens| tokens.saturating_mul(BYTES_PER_TOKEN))
 }
@@ -129,16 +128,16 @@ pub(super) struct Page<'a> {
     limit: usize,
     bytes_left: Option<usize>,
     by_document: bool,
-    /// Results that the token budget left out.
+    /// Results that did not fit the token budget.
     pub(super) over_budget: usize,
-    /// The score of the chunk that found no place any more.
+    /// The score of the chunk that exceeded the limit.
     pub(super) closed_at: Option<f64>,
 }
 
 impl<'a> Page<'a> {
     /// The page of these chunks, which come best first.
     pub(super) fn of(evidence: &'a [Evidence], request: &SearchRequest) -> Self {
-        // What is shown of lines alone is measured when they are chosen.
+        // Excerpts of lines are measured when they are cut.
         let bytes_left = match request.detail {
             Detail::Lines => None,
             Detail::Passages | Detail::Documents => budget(request),
@@ -160,7 +159,7 @@ impl<'a> Page<'a> {
         page
     }
 
-    /// Puts a chunk where it belongs; false when it would be a result too many.
+    /// Adds a chunk; `false` when it would exceed the limit.
     fn take(&mut self, evidence: &'a Evidence) -> bool {
         if let Some(same) = self.passages.iter_mut().find(|passage| passage.says_the_same_as(evidence)) {
             same.copies.push(evidence);
@@ -190,7 +189,7 @@ impl<'a> Page<'a> {
         true
     }
 
-    /// Makes it part of a neighbour, and what are neighbours then one, too.
+    /// Merges it into a neighbour, and then that with its other neighbour.
     fn merge(&mut self, passage: &Passage<'a>) -> bool {
         let Some((place, merged)) = self.merged_with(passage, None) else { return false };
         let before = self.passages.get(place).map_or(0, Passage::length);
@@ -198,17 +197,17 @@ impl<'a> Page<'a> {
             return false;
         }
         self.replace(place, merged);
-        self.close_ranks(place);
+        self.merge_adjacent(place);
         true
     }
 
-    /// The passage at that place may have grown up to another one.
-    fn close_ranks(&mut self, place: usize) {
+    /// The passage at that index may now be adjacent to another one: merges them.
+    fn merge_adjacent(&mut self, place: usize) {
         let Some(grown) = self.passages.get(place) else { return };
         let Some((other, merged)) = self.merged_with(grown, Some(place)) else { return };
         let before = [place, other].iter().filter_map(|at| self.passages.get(*at)).map(Passage::length).sum();
         let (kept, dropped) = (place.min(other), place.max(other));
-        // The better one's place and score are those of both.
+        // The merged passage has the place and the score of the better one.
         let Some(best) = self.passages.get(kept).map(|passage| passage.best) else { return };
         if self.spend(merged.length(), before) {
             self.replace(kept, Passage { best, ..merged });
@@ -216,7 +215,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The first place whose passage is a neighbour, and both as one with that one's score.
+    /// The index of the first neighbour, and both merged with that one's score.
     fn merged_with(&self, passage: &Passage<'a>, besides: Option<usize>) -> Option<(usize, Passage<'a>)> {
         let others = self.passages.iter().enumerate().filter(|(place, _)| Some(*place) != besides);
         others.filter_map(|(place, other)| Some((place, other.with(passage)?))).next()
@@ -228,7 +227,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Takes bytes from the budget, and gives back those that what is replaced had; false when there are too few.
+    /// Spends bytes of the budget, minus those of a replaced passage; `false` when they do not fit.
     fn spend(&mut self, bytes: usize, replaced: usize) -> bool {
         let Some(left) = self.bytes_left else { return true };
         match (left + replaced).checked_sub(bytes) {

@@ -1,4 +1,4 @@
-//! Which evidence a search consults: by its mode, by the sources that it names, and by who asks (spec 4.4).
+//! Plans a search: which sources it uses, by its mode, its source filter and its caller (spec 4.4).
 
 use cairn_proto::retrieval::v1::CoverageNote;
 use uuid::Uuid;
@@ -9,11 +9,11 @@ use super::request::Mode;
 /// How the documents of a connected source are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
-    /// Bodies are in the index.
+    /// Bodies are indexed.
     Indexed,
-    /// Only an inventory is: bodies are fetched when they match.
+    /// Only titles are indexed; bodies are fetched when they match.
     Catalog,
-    /// Nothing is: the provider is asked.
+    /// Nothing is indexed; the provider is queried.
     Live,
 }
 
@@ -24,16 +24,16 @@ pub(super) struct Source {
     pub(super) keeping: Keeping,
 }
 
-/// What a search consults.
+/// The plan of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// The connected sources whose retained documents are searched; none for all that the caller may see.
+    /// The connected sources whose indexed documents are searched; `None` for everything that the caller may see.
     pub(super) retained: Option<Vec<Uuid>>,
-    /// The sources whose catalogs are consulted; none for all that there are.
+    /// The sources whose catalogs are searched; `None` for all.
     pub(super) catalogs: Option<Vec<Uuid>>,
-    /// The sources whose providers are asked.
+    /// The live sources, whose providers are queried.
     pub(super) live: Vec<Uuid>,
-    /// What is left out of what was asked for.
+    /// Notes on requested sources that are left out.
     pub(super) notes: Vec<CoverageNote>,
 }
 
@@ -74,7 +74,7 @@ impl Plan {
         }
     }
 
-    /// The plan where nobody tells which sources are connected: what names sources finds nothing.
+    /// The plan when the connected sources are unknown: a search of named sources finds nothing.
     pub(super) fn without_sources(named: &[String]) -> Self {
         Self {
             retained: (!named.is_empty()).then(Vec::new),

@@ -1,4 +1,4 @@
-//! The chunks that an answer is made of, gathered in rounds: as many as it needs, and no more.
+//! Reads and confirms the chunks of an answer in rounds: only as many as it needs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use super::tuning::{MOST_CHUNKS_A_ROUND, RERANK_WEIGHT, SPARE_CHUNKS};
 use crate::error::Error;
 use crate::generations::Generation;
 
-/// Where chunks are read and confirmed, and when.
+/// The context in which chunks are read and confirmed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Site<'a> {
     pub(super) generation: &'a Generation,
     pub(super) workspace: WorkspaceId,
     pub(super) call: &'a Call,
-    /// What providers gave just now. It needs no confirmation: they answered for the caller.
+    /// Live answers of providers. They need no confirmation: they were made for the caller.
     pub(super) fetched: &'a Fetched,
     pub(super) now: Timestamp,
-    /// The workspace as it was, where that is what is searched.
+    /// The workspace as it was, in a search of the past.
     pub(super) past: Option<&'a PastWorkspace>,
 }
 
 impl Site<'_> {
-    /// What a confirmed document was when the workspace is searched as it was; none where it was not, or nobody knows.
+    /// The past version of a confirmed document in a search of the past; `None` where it did not exist or is unknown.
     fn shown(&self, document: &Arc<ConfirmedDocument>) -> Option<Arc<ConfirmedDocument>> {
         match self.past {
             None => Some(Arc::clone(document)),
@@ -43,15 +43,15 @@ impl Site<'_> {
     }
 }
 
-/// Confirmed chunks, best first, and the hits that nobody looked at yet.
+/// Confirmed chunks, best first, and the remaining hits.
 #[derive(Debug)]
 pub(super) struct Pool<'a> {
     /// Best first.
     rest: &'a [Hit],
-    /// What was read while they were ranked, until it is taken.
+    /// Chunks that were read by the ranking already.
     read: HashMap<ChunkId, StoredChunk>,
     evidence: Vec<Evidence>,
-    /// No chunk that comes later may score more: the reranker has not read it.
+    /// Upper bound for the scores of later chunks, which the reranker has not read.
     ceiling: Option<f64>,
     /// Documents that changed since they were indexed.
     outdated: HashSet<Uuid>,
@@ -60,7 +60,7 @@ pub(super) struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// Nothing yet of these hits, which come best first.
+    /// An empty pool of these hits, best first.
     pub(super) fn new(hits: &'a [Hit], read: Vec<StoredChunk>) -> Self {
         let (outdated, unanswered) = (HashSet::new(), HashSet::new());
         let read = read.into_iter().map(|chunk| (chunk.id, chunk)).collect();
@@ -81,7 +81,7 @@ impl<'a> Pool<'a> {
         self.unanswered.len()
     }
 
-    /// Gathers until there is so much, or everything.
+    /// Grows until it has `wanted` chunks, or all.
     pub(super) async fn fill(&mut self, site: Site<'_>, wanted: usize) -> Result<(), Error> {
         while self.evidence.len() < wanted && !self.rest.is_empty() {
             self.grow(site, wanted - self.evidence.len()).await?;
@@ -89,7 +89,7 @@ impl<'a> Pool<'a> {
         Ok(())
     }
 
-    /// Gathers until no chunk that is left can change the page.
+    /// Grows until no remaining chunk can change the page.
     pub(super) async fn settle(&mut self, site: Site<'_>, request: &SearchRequest) -> Result<(), Error> {
         while !self.is_settled(request) {
             self.grow(site, request.limit + SPARE_CHUNKS).await?;
@@ -99,7 +99,7 @@ impl<'a> Pool<'a> {
 
     fn is_settled(&self, request: &SearchRequest) -> bool {
         let Some(next) = self.rest.first() else { return true };
-        // Age only takes, so a chunk's final score is never more than what it was found with.
+        // Age only lowers a score, so the score of a hit is an upper bound.
         let most = self.ceiling.unwrap_or(f64::INFINITY).min(f64::from(next.score));
         most < request.min_score
             || Page::of(&self.evidence, request).closed_at.is_some_and(|score| score > most)
@@ -133,7 +133,7 @@ impl<'a> Pool<'a> {
             };
             let Some(document) = site.shown(document) else { continue };
             if document.content_hash != chunk.content_hash {
-                // Its lines were counted in a text that is no longer there.
+                // Its line numbers are of an older version.
                 self.outdated.insert(chunk.id.document);
                 continue;
             }
@@ -149,7 +149,7 @@ impl<'a> Pool<'a> {
         self.evidence.push(evidence);
     }
 
-    /// Takes the reranker's word on all that was gathered: one number, 0 to 1, for each chunk in their order.
+    /// Applies the relevance of the reranker, 0 to 1, one for each chunk in order.
     pub(super) fn rerank(&mut self, relevance: &[f32]) {
         for (evidence, relevance) in self.evidence.iter_mut().zip(relevance) {
             let found = evidence.unranked_score();

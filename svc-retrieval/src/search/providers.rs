@@ -1,4 +1,4 @@
-//! Asks providers while a caller waits: for entries of catalogs that are meant, and for what live sources find.
+//! Calls providers during a search: for catalog entries that match decisively, and for live sources.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -27,26 +27,26 @@ use crate::generations::Generation;
 /// Live sources that are asked at once: as many as the contract with svc-ingest allows.
 const MOST_LIVE_SOURCES: usize = 50;
 
-/// Who is asked, on whose behalf, since when.
+/// The generation, workspace and caller of a search, and when it began.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asking<'a> {
+pub(super) struct SearchContext<'a> {
     pub(super) generation: &'a Generation,
     pub(super) workspace: WorkspaceId,
     pub(super) call: &'a Call,
     pub(super) began: Timestamp,
 }
 
-/// What providers said, and what is to be said of it.
+/// The documents of providers, and notes about them.
 #[derive(Debug, Default)]
-pub(super) struct Consulted {
-    /// In the order of the providers' own ranking for each source.
+pub(super) struct ProviderAnswers {
+    /// In the order of each provider's own ranking.
     pub(super) documents: Vec<LiveDocument>,
     pub(super) notes: Vec<CoverageNote>,
-    /// What it cost, for each source that was asked.
+    /// The cost, for each source that was called.
     pub(super) operations: BTreeMap<String, ProviderOperations>,
 }
 
-impl Consulted {
+impl ProviderAnswers {
     /// Requests that were sent to providers.
     pub(super) fn used(&self) -> u64 {
         self.operations.values().map(|operations| u64::from(operations.used)).sum()
@@ -54,35 +54,35 @@ impl Consulted {
 }
 
 impl Searcher {
-    /// Looks into the catalogs of the plan, and asks the providers whose word is wanted. It fails never: what cannot be had
-    /// is a note.
+    /// Searches the catalogs of the plan, and calls the providers that it needs. Never fails: whatever is unavailable becomes a
+    /// note.
     pub(super) async fn consult(
         &self,
-        asking: Asking<'_>,
+        context: SearchContext<'_>,
         request: &SearchRequest,
         plan: &Plan,
-    ) -> Consulted {
+    ) -> ProviderAnswers {
         if !request.narrowing.may_name_source_documents() {
-            return Consulted::default();
+            return ProviderAnswers::default();
         }
-        let matches = match self.matches(asking, request, plan).await {
+        let matches = match self.matches(context, request, plan).await {
             Ok(matches) => matches,
             Err(error) => {
-                tracing::warn!(workspace = %asking.workspace, %error, "catalogs are not searched");
+                tracing::warn!(workspace = %context.workspace, %error, "catalogs are not searched");
                 Matches::default()
             }
         };
-        self.asked(asking, request, &plan.live, matches).await
+        self.asked(context, request, &plan.live, matches).await
     }
 
-    /// What of the catalogs matches. Where nothing from outside was ever indexed, nothing is looked for.
+    /// The matches in the catalogs; none where nothing from outside was ever indexed.
     pub(super) async fn matches(
         &self,
-        asking: Asking<'_>,
+        context: SearchContext<'_>,
         request: &SearchRequest,
         plan: &Plan,
     ) -> Result<Matches, Error> {
-        let Asking { generation, workspace, .. } = asking;
+        let SearchContext { generation, workspace, .. } = context;
         let has_entries = generation.engine.cursor(Feed::Ingest.as_str(), workspace.0) > 0;
         if !plan.consults_catalogs() || !has_entries {
             return Ok(Matches::default());
@@ -91,25 +91,25 @@ impl Searcher {
         catalog::matches(generation.engine.as_ref(), workspace, sources, request).await
     }
 
-    /// Asks for the decisive matches, and asks the live sources.
+    /// Fetches the decisive matches, and queries the live sources.
     pub(super) async fn asked(
         &self,
-        asking: Asking<'_>,
+        context: SearchContext<'_>,
         request: &SearchRequest,
         live: &[Uuid],
         matches: Matches,
-    ) -> Consulted {
+    ) -> ProviderAnswers {
         let (live, too_many) = live.split_at(live.len().min(MOST_LIVE_SOURCES));
-        let mut consulted = Consulted::default();
+        let mut consulted = ProviderAnswers::default();
         if !live.is_empty() || !matches.decisive.is_empty() {
             let question = AskProvidersRequest {
                 query: request.query.given.clone(),
                 source_ids: live.iter().map(Uuid::to_string).collect(),
                 document_ids: matches.decisive.iter().map(|entry| entry.document.to_string()).collect(),
             };
-            match self.ask(asking, question).await {
-                Some(response) => consulted = heard(response),
-                None => consulted.notes = unheard(live, &matches),
+            match self.ask(context, question).await {
+                Some(response) => consulted = answers_of(response),
+                None => consulted.notes = unanswered_notes(live, &matches),
             }
         }
         consulted.notes.extend(too_many.iter().map(|source| answer::provider_unavailable(*source, None)));
@@ -117,31 +117,35 @@ impl Searcher {
         consulted
     }
 
-    /// None when svc-ingest does not answer in time, or is left alone for now.
-    async fn ask(&self, asking: Asking<'_>, question: AskProvidersRequest) -> Option<AskProvidersResponse> {
-        let patience = self.patience(asking.began);
-        let owner = asking.generation.indexer.owner(Feed::Ingest)?;
+    /// `None` when svc-ingest does not answer in time, or its circuit breaker is open.
+    async fn ask(
+        &self,
+        context: SearchContext<'_>,
+        question: AskProvidersRequest,
+    ) -> Option<AskProvidersResponse> {
+        let time_left = self.time_left(context.began);
+        let owner = context.generation.indexer.owner(Feed::Ingest)?;
         let mut providers =
             LiveServiceClient::new(self.ingest.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
-        let mut asked = asking.call.request(question);
-        asked.set_timeout(patience.min(asking.call.remaining()));
+        let mut asked = context.call.request(question);
+        asked.set_timeout(time_left.min(context.call.remaining()));
         let answer = async move { Ok(providers.ask_providers(asked).await?.into_inner()) };
-        let answered = owner.answered_within(patience, answer).await;
+        let answered = owner.answered_within(time_left, answer).await;
         answered.unwrap_or_else(|error: Error| {
             tracing::warn!(%error, "providers are not asked");
             None
         })
     }
 
-    /// What is left for providers of the time that a search may take.
-    fn patience(&self, began: Timestamp) -> Duration {
+    /// The time that is left for providers within that of the search.
+    fn time_left(&self, began: Timestamp) -> Duration {
         let left = PROVIDERS_ANSWERED_BY.saturating_sub(self.clock.now().since(began));
         left.min(PROVIDERS_PATIENCE)
     }
 }
 
-/// What an answer of providers is to a search.
-fn heard(response: AskProvidersResponse) -> Consulted {
+/// Documents, notes and costs of a response.
+fn answers_of(response: AskProvidersResponse) -> ProviderAnswers {
     let AskProvidersResponse { documents, outcomes } = response;
     let mut notes = Vec::new();
     for outcome in &outcomes {
@@ -153,7 +157,7 @@ fn heard(response: AskProvidersResponse) -> Consulted {
         let operations = outcome.provider_operations.unwrap_or_default();
         (outcome.source_id, operations)
     });
-    Consulted { notes, operations: operations.collect(), documents }
+    ProviderAnswers { notes, operations: operations.collect(), documents }
 }
 
 fn notes_of(source: Uuid, outcome: &SourceOutcome, read: usize) -> Vec<CoverageNote> {
@@ -173,8 +177,8 @@ fn notes_of(source: Uuid, outcome: &SourceOutcome, read: usize) -> Vec<CoverageN
     notes
 }
 
-/// Each source that was to be asked, once.
-fn unheard(live: &[Uuid], matches: &Matches) -> Vec<CoverageNote> {
+/// A note for each source that was to be called.
+fn unanswered_notes(live: &[Uuid], matches: &Matches) -> Vec<CoverageNote> {
     let mut seen = HashSet::new();
     let sources = live.iter().copied().chain(matches.decisive.iter().map(|entry| entry.source));
     sources
@@ -183,7 +187,7 @@ fn unheard(live: &[Uuid], matches: &Matches) -> Vec<CoverageNote> {
         .collect()
 }
 
-/// What matched in each catalog and was not read.
+/// A note for each catalog with matches that were not fetched.
 fn not_fetched(matches: &Matches, fetched: &[LiveDocument]) -> Vec<CoverageNote> {
     let fetched: HashSet<Uuid> =
         fetched.iter().filter_map(|document| Uuid::try_parse(&document.id).ok()).collect();
@@ -230,7 +234,7 @@ mod tests {
                 SourceOutcome { source_id: "none".to_owned(), ..SourceOutcome::default() },
             ],
         };
-        let consulted = heard(response);
+        let consulted = answers_of(response);
         let source = |number| Some(id(number).to_string());
         let expected = vec![
             ("live_fetch", source(10), Some(2)),
@@ -256,6 +260,6 @@ mod tests {
         assert_eq!(told(&not_fetched(&matches, &[document(1, 10)])), both);
         assert_eq!(not_fetched(&Matches::default(), &[]), []);
         let unavailable = [10, 12, 11].map(|number| ("provider_unavailable", source(number), None)).to_vec();
-        assert_eq!(told(&unheard(&[id(10), id(12), id(10)], &matches)), unavailable);
+        assert_eq!(told(&unanswered_notes(&[id(10), id(12), id(10)], &matches)), unavailable);
     }
 }

@@ -1,11 +1,11 @@
-//! From a request to fused, explained hits. Nothing here asks an owner.
+//! Ranks a request: from its texts to fused, explained hits. Calls no owner.
 
 mod trace;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cairn_embed::{self as embed, QueryEmbedder, StaticRows};
+use cairn_embed::{self as embed, QueryEmbedder, StaticRows, TextKind};
 use cairn_index::embedded::candidates_among;
 use cairn_index::words::ContainerNames;
 use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Look, Query, Seen, Wanted};
@@ -19,14 +19,14 @@ use super::tuning::{CANDIDATES_PER_LIST, LOOKED_AT, ORIGINAL_WEIGHT, RRF_K, SPAR
 use crate::error::Error;
 use crate::generations::Generation;
 
-/// The vectors of a request's texts. Where one is missing, the text is looked for by its words.
+/// The vectors of a request's texts. A text without a vector is searched by its words.
 #[derive(Debug, Clone, Default)]
 pub(super) struct QueryVectors {
     original: Option<Arc<[f32]>>,
     /// One for each sub-query that goes to the vectors, in their order.
     searches: Vec<Arc<[f32]>>,
-    /// Whether all of them were remembered from earlier requests.
-    pub(super) are_remembered: bool,
+    /// Whether all of them came from the cache of earlier requests.
+    pub(super) are_cached: bool,
 }
 
 impl QueryVectors {
@@ -36,32 +36,49 @@ impl QueryVectors {
         Self { original: Some(Arc::from(original)), ..Self::default() }
     }
 
-    /// Whether anything is looked for by its meaning.
+    /// Whether anything is searched by its meaning.
     pub(super) fn are_needed(&self) -> bool {
         self.original.is_some() || !self.searches.is_empty()
     }
 }
 
-/// Embeds what the request sends to the vectors, and nothing else: it may cost time and money.
+/// Embeds only the texts that are searched by meaning: embedding may cost time and money.
 pub(super) async fn embed_queries(
     request: &SearchRequest,
     embedder: &QueryEmbedder,
 ) -> Result<QueryVectors, embed::Error> {
     let needs_original = !request.searches.is_empty() || request.strategy != Strategy::Keyword;
     let original = needs_original.then(|| request.query.parsed.text());
-    let meant = request.searches.iter().filter(|search| search.kind.is_meant()).map(meant_text);
-    let texts: Vec<&str> = original.into_iter().chain(meant).collect();
-    let embedded = embedder.embed(&texts).await?;
-    let mut vectors = embedded.vectors.into_iter().map(Arc::from);
-    let original = if needs_original { vectors.next() } else { None };
-    Ok(QueryVectors { original, searches: vectors.collect(), are_remembered: embedded.is_remembered })
+    let searches = request.searches.iter().filter(|search| search.kind.is_meant());
+    let searches: Vec<(TextKind, &str)> = searches.map(embedded_text).collect();
+    let of_kind = |kind: TextKind| {
+        searches.iter().filter(move |(of_search, _)| *of_search == kind).map(|(_, text)| *text)
+    };
+    let queries: Vec<&str> = original.into_iter().chain(of_kind(TextKind::Query)).collect();
+    let passages: Vec<&str> = of_kind(TextKind::Passage).collect();
+    let (of_queries, of_passages) = tokio::try_join!(
+        embedder.embed(TextKind::Query, &queries),
+        embedder.embed(TextKind::Passage, &passages),
+    )?;
+    let are_cached = (of_queries.is_cached || queries.is_empty())
+        && (of_passages.is_cached || passages.is_empty())
+        && !(queries.is_empty() && passages.is_empty());
+    let mut of_queries = of_queries.vectors.into_iter().map(Arc::from);
+    let mut of_passages = of_passages.vectors.into_iter().map(Arc::from);
+    let original = if needs_original { of_queries.next() } else { None };
+    let in_order = searches.iter().filter_map(|(kind, _)| match kind {
+        TextKind::Query => of_queries.next(),
+        TextKind::Passage => of_passages.next(),
+    });
+    let searches = in_order.collect();
+    Ok(QueryVectors { original, searches, are_cached })
 }
 
-/// What is embedded of a sub-query: a passage as it is, a question without what it excludes.
-fn meant_text(search: &Subquery) -> &str {
+/// What is embedded of a sub-query: a hypothetical passage as it is, a question without the words that it excludes.
+fn embedded_text(search: &Subquery) -> (TextKind, &str) {
     match search.kind {
-        SubqueryType::Hyde => &search.text.given,
-        SubqueryType::Lex | SubqueryType::Vec => search.text.parsed.text(),
+        SubqueryType::Hyde => (TextKind::Passage, search.text.given.as_str()),
+        SubqueryType::Lex | SubqueryType::Vec => (TextKind::Query, search.text.parsed.text()),
     }
 }
 
@@ -87,25 +104,25 @@ enum Contributions {
 #[derive(Debug, Default)]
 pub(super) struct Ranking {
     pub(super) hits: Vec<Hit>,
-    /// What was read of the chunks already, and the words of the question.
+    /// The chunks that were read already, and the words of the question.
     pub(super) seen: Seen,
     lists: Vec<List>,
-    /// Of what a second look has ordered anew.
-    second: Option<Again>,
+    /// Set where a second look has reordered the best hits.
+    second: Option<SecondLook>,
 }
 
-/// What a second look came to.
+/// The outcome of a second look.
 #[derive(Debug)]
-struct Again {
-    /// The chunks that it has ordered.
+struct SecondLook {
+    /// The chunks that it has reordered.
     chunks: HashSet<ChunkId>,
-    /// What their scores are made of.
+    /// The components of their scores.
     lists: Vec<List>,
-    /// What the scores of those behind them were multiplied with.
+    /// The factor that scales the scores of the other chunks, which stay behind.
     scale: f32,
 }
 
-/// What ranks: an index, the rows that its vectors are sums of where they are, and the operator's share of words.
+/// The engine, the rows that its vectors are sums of (where they are), and the configured weight of words.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ranker<'a> {
     pub(super) engine: &'a dyn Engine,
@@ -119,13 +136,12 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// Which of a workspace's chunks a search may find: those of these folders or sources, and of these documents; and how many
-/// each of its lists takes.
+/// The filter of a search: chunks in these folders or sources and of these documents; and how many each list takes.
 #[derive(Debug, Clone)]
 pub(super) struct Within {
     pub(super) containers: Option<HashSet<Uuid>>,
     pub(super) documents: Option<HashSet<Uuid>>,
-    /// By which names of folders and databases chunks are found besides their words.
+    /// The names of folders and databases by which chunks are found, besides their words.
     pub(super) names: Option<Arc<ContainerNames>>,
     pub(super) depth: usize,
 }
@@ -136,7 +152,7 @@ impl Default for Within {
     }
 }
 
-/// Ranks the chunks of a workspace that may be found for the request.
+/// Ranks the chunks of a workspace within the filter.
 pub(super) async fn rank(
     ranker: Ranker<'_>,
     workspace: WorkspaceId,
@@ -145,12 +161,12 @@ pub(super) async fn rank(
     vectors: QueryVectors,
 ) -> Result<Ranking, Error> {
     let query = query(workspace, within, request, vectors);
-    let looking = Looking { ranker, request, how: How::of(&query.lists), instead: None };
-    let look = looking.begin(&query);
-    looking.ranking(look, ranker.engine.candidates(query).await?).await
+    let run = RankingRun { ranker, request, how: ListKind::of(&query.lists), instead: None };
+    let look = run.begin(&query);
+    run.ranking(look, ranker.engine.candidates(query).await?).await
 }
 
-/// The same if these documents stood in place of what the index holds of them.
+/// The same as if these documents replaced their versions in the index.
 pub(super) async fn rank_instead(
     ranker: Ranker<'_>,
     workspace: WorkspaceId,
@@ -159,23 +175,23 @@ pub(super) async fn rank_instead(
     vectors: QueryVectors,
 ) -> Result<Ranking, Error> {
     let query = query(workspace, within, request, vectors);
-    let how = How::of(&query.lists);
-    let looking = Looking { ranker, request, how, instead: Some(Arc::clone(&documents)) };
-    let look = looking.begin(&query);
-    looking.ranking(look, ranker.engine.candidates_instead(query, documents).await?).await
+    let how = ListKind::of(&query.lists);
+    let run = RankingRun { ranker, request, how, instead: Some(Arc::clone(&documents)) };
+    let look = run.begin(&query);
+    run.ranking(look, ranker.engine.candidates_instead(query, documents).await?).await
 }
 
-/// How a request is ranked.
-struct Looking<'a> {
+/// One ranking of a request.
+struct RankingRun<'a> {
     ranker: Ranker<'a>,
     request: &'a SearchRequest,
-    how: How,
-    /// Documents that stand in place of what the index holds of them.
+    how: ListKind,
+    /// Documents that replace their versions in the index.
     instead: Option<Arc<Vec<IndexedDocument>>>,
 }
 
-impl Looking<'_> {
-    /// What is to be seen for the request, without the chunks.
+impl RankingRun<'_> {
+    /// The look at chunks that the request needs; the chunks are filled in later.
     fn begin(&self, query: &Query) -> Look {
         Look {
             workspace: query.workspace,
@@ -185,11 +201,11 @@ impl Looking<'_> {
         }
     }
 
-    /// The ranking of what was found, one answer for each list of the request; the best chunks of its own query are looked
-    /// at twice where words and meaning found them and the vectors are sums of rows.
+    /// Ranks the candidates of each list of the request. The best chunks of a hybrid query are looked at twice where the vectors
+    /// are sums of rows.
     async fn ranking(&self, mut look: Look, found: Vec<Candidates>) -> Result<Ranking, Error> {
         let (request, word_weight) = (self.request, self.ranker.word_weight);
-        let rows = self.ranker.rows.filter(|_| matches!(self.how, How::Both));
+        let rows = self.ranker.rows.filter(|_| matches!(self.how, ListKind::Both));
         let Some(rows) = rows else {
             let mut ranking = ranking(request, self.how, found, word_weight)?;
             look.chunks = best(&ranking.hits, request.limit.saturating_add(SPARE_CHUNKS));
@@ -221,7 +237,7 @@ impl Looking<'_> {
     }
 }
 
-/// The words that a request asks with: those of its query, and of its sub-queries that are no made-up answers.
+/// The words of the question: those of the query and of its sub-queries, hypothetical answers left out.
 fn asked(request: &SearchRequest) -> String {
     let mut text = request.query.parsed.text().to_owned();
     for search in request.searches.iter().filter(|search| search.kind != SubqueryType::Hyde) {
@@ -231,13 +247,13 @@ fn asked(request: &SearchRequest) -> String {
     text
 }
 
-fn best(hits: &[Hit], many: usize) -> Vec<ChunkId> {
-    hits.iter().take(many).map(|hit| hit.chunk).collect()
+fn best(hits: &[Hit], count: usize) -> Vec<ChunkId> {
+    hits.iter().take(count).map(|hit| hit.chunk).collect()
 }
 
 const NOTHING_FOUND: Error = Error::Answer("an engine found nothing for a list");
 
-/// Ranks the chunks of documents that no index holds, with the names of what they stand in where that has names.
+/// Ranks the chunks of documents that are not in the index, with the names of their folders where they have any.
 pub(super) async fn rank_among(
     (documents, names): (Arc<Vec<IndexedDocument>>, Option<Arc<ContainerNames>>),
     workspace: WorkspaceId,
@@ -246,7 +262,7 @@ pub(super) async fn rank_among(
     word_weight: f32,
 ) -> Result<Ranking, Error> {
     let query = query(workspace, Within { names, ..Within::default() }, request, vectors);
-    let how = How::of(&query.lists);
+    let how = ListKind::of(&query.lists);
     let found = tokio::task::spawn_blocking(move || candidates_among(&documents, &query)).await??;
     ranking(request, how, found, word_weight)
 }
@@ -263,10 +279,10 @@ fn query(workspace: WorkspaceId, within: Within, request: &SearchRequest, vector
     Query { workspace: workspace.0, containers, documents, limit: depth, lists }
 }
 
-/// The ranking of what was found, one answer for each list of the request.
+/// Ranks the candidates of each list of the request.
 fn ranking(
     request: &SearchRequest,
-    how: How,
+    how: ListKind,
     found: Vec<Candidates>,
     word_weight: f32,
 ) -> Result<Ranking, Error> {
@@ -279,22 +295,22 @@ fn ranking(
     Ok(with_subqueries(request, ranking, found))
 }
 
-/// Has a list look at the names of folders and databases, too.
+/// Extends a list to match the names of folders and databases, too.
 fn name_containers(wanted: &mut Wanted, names: &Arc<ContainerNames>, searched: Option<&Arc<HashSet<Uuid>>>) {
     for parsed in wanted.words.iter_mut().chain(&mut wanted.without) {
         *parsed = Arc::new(parsed.naming_containers(Arc::clone(names), searched.cloned()));
     }
 }
 
-/// How the list of the request's own query was made.
+/// How the list of the request's own query is searched.
 #[derive(Clone, Copy)]
-enum How {
+enum ListKind {
     Words,
     Meaning,
     Both,
 }
 
-impl How {
+impl ListKind {
     fn of(lists: &[Wanted]) -> Self {
         match lists.first() {
             Some(Wanted { words: None, .. }) => Self::Meaning,
@@ -304,7 +320,7 @@ impl How {
     }
 }
 
-/// What is looked for with the request's own query.
+/// The list of the request's own query.
 fn original(request: &SearchRequest, vector: Option<Arc<[f32]>>) -> Wanted {
     let query = Arc::clone(&request.query.parsed);
     let strategy = if request.searches.is_empty() { request.strategy } else { Strategy::Hybrid };
@@ -315,7 +331,7 @@ fn original(request: &SearchRequest, vector: Option<Arc<[f32]>>) -> Wanted {
     }
 }
 
-/// What is looked for with each sub-query. Whatever the request's own query excludes, none of them finds.
+/// The list of each sub-query. The exclusions of the request's own query apply to all of them.
 fn subqueries(request: &SearchRequest, meant: Vec<Arc<[f32]>>) -> Vec<Wanted> {
     let mut meant = meant.into_iter();
     let wanted = |search: &Subquery| {
@@ -338,14 +354,14 @@ fn subqueries(request: &SearchRequest, meant: Vec<Arc<[f32]>>) -> Vec<Wanted> {
 }
 
 /// The ranking of one query by its own list.
-fn fused(text: &str, how: How, found: Candidates, word_weight: f32) -> Ranking {
+fn fused(text: &str, how: ListKind, found: Candidates, word_weight: f32) -> Ranking {
     let Candidates { words, cosines } = found;
     match how {
-        How::Words => {
+        ListKind::Words => {
             let hits = fuse_scores(&words, &[], 1.0);
             Ranking { hits, lists: vec![score_list(text, "keyword", 1.0, words)], ..Ranking::default() }
         }
-        How::Meaning => {
+        ListKind::Meaning => {
             // A cosine is normalised already: dividing by the best would make a poor answer look perfect.
             let list = List {
                 contributions: Contributions::Scores { greatest: 1.0 },
@@ -353,7 +369,7 @@ fn fused(text: &str, how: How, found: Candidates, word_weight: f32) -> Ranking {
             };
             Ranking { hits: cosines, lists: vec![list], ..Ranking::default() }
         }
-        How::Both => {
+        ListKind::Both => {
             let hits = fuse_scores(&words, &cosines, word_weight);
             let lists = vec![
                 score_list(text, "keyword", word_weight, words),
@@ -395,9 +411,9 @@ fn rank_list(text: &str, kind: &'static str, weight: f32, hits: Vec<Hit>) -> Lis
 }
 
 impl Ranking {
-    /// This ranking of what is retained, and beside it one of texts that are not in the index. Scores of both are not
-    /// comparable, since a word that is rare in the one is common in the other: they take turns. What scores below the
-    /// least score in its own ranking is left out.
+    /// Merges this ranking of the index with one of texts that are not in the index. Their scores are not comparable, since a word
+    /// that is rare in one is common in the other: the results are interleaved. Hits below `min_score` in their own ranking are
+    /// left out.
     pub(super) fn beside(
         mut self,
         (kind, mut live): (&'static str, Self),
@@ -416,7 +432,7 @@ impl Ranking {
         Self { hits, lists, seen: self.seen, second: None }
     }
 
-    /// Orders the best chunks anew; the others keep their order behind them.
+    /// Reorders the best chunks; the others keep their order behind them.
     fn look_again(&mut self, text: &str, question: &second_look::Question<'_>, seen: &Seen) {
         let words = self.lists.first().map(|list| list.hits.as_slice()).unwrap_or_default();
         let second = question.look(&self.hits, words, seen);
@@ -430,12 +446,12 @@ impl Ranking {
             contributions: Contributions::Scores { greatest: part.greatest },
         };
         let chunks = second.hits.iter().map(|hit| hit.chunk).collect();
-        self.second = Some(Again { chunks, lists: second.parts.into_iter().map(list).collect(), scale });
+        self.second = Some(SecondLook { chunks, lists: second.parts.into_iter().map(list).collect(), scale });
         self.hits = second.hits;
         self.hits.extend(behind.into_iter().map(|hit| Hit { score: hit.score * scale, ..hit }));
     }
 
-    /// With so many chunks of each document at most.
+    /// Keeps at most that many chunks of each document.
     pub(super) fn with_at_most(mut self, passages: usize) -> Self {
         let mut seen: HashMap<Uuid, usize> = HashMap::new();
         self.hits.retain(|hit| {

@@ -1,4 +1,4 @@
-//! Files that mean nearly the same as a known one, and why (spec 4.12).
+//! Files similar to a given one, with the reasons (spec 4.12).
 
 mod near;
 mod shared;
@@ -82,7 +82,7 @@ impl Searcher {
         Ok(GetRelatedFilesResponse { files, coverage })
     }
 
-    /// The id of a file that lives and that the caller may see.
+    /// The id of a file that exists and that the caller may see.
     async fn known_file(&self, generation: &Generation, call: &Call, given: &str) -> Result<Uuid, Error> {
         let missing = || Problem::not_found(format!("there is no file {given}"));
         let id = Uuid::try_parse(given).map_err(|_| missing())?;
@@ -90,7 +90,7 @@ impl Searcher {
         if confirm::confirm_documents(generation, call, asked).await?.get(id).is_some() {
             return Ok(id);
         }
-        // Its owner knows why: the file is not there, or the caller may not see it.
+        // The owner returns the right error: the file does not exist, or the caller may not see it.
         let mut files =
             FileServiceClient::new(self.content.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
         let asked = GetFileRequest { file_id: id.hyphenated().to_string() };
@@ -101,7 +101,7 @@ impl Searcher {
     }
 }
 
-/// The nearest that are files, live and in scope.
+/// The nearest documents that are existing files in scope.
 async fn confirmed_files(
     generation: &Generation,
     workspace: WorkspaceId,

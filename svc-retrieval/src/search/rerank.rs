@@ -1,4 +1,4 @@
-//! A second look at the best chunks, by a model that reads query and text together. There is none by default.
+//! Reranking of the best chunks by a cross-encoder. There is none by default.
 
 mod endpoint;
 
@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 pub use self::endpoint::{Endpoint, EndpointConfig, EndpointError};
 
-/// Why a reranker has no word on an answer. The texts are for the log: they name no key.
+/// Why a reranker failed. The texts are for the log: they contain no key.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It cannot be reached, or is too slow.
@@ -25,7 +25,7 @@ pub enum Error {
     Answer(&'static str),
 }
 
-/// A model that says how well texts answer a query.
+/// A model that scores how well texts answer a query.
 #[async_trait]
 pub trait Reranker: Send + Sync + fmt::Debug {
     /// One number from 0 to 1 for each text, in their order: 1 answers the query. No texts give no numbers. The same

@@ -1,12 +1,12 @@
-//! A second look at the best chunks of one query, where vectors are sums of the rows of word pieces.
+//! A second look: reranks the best chunks of one query, where vectors are sums of the rows of word pieces.
 //!
-//! The words and the meaning propose; of the best [`LOOKED_AT`] this asks more, with what the index holds beside their
-//! vectors: whether each rare piece of the question has one near it in the chunk (late interaction), how near they are to
-//! the question when rare pieces count more, what of the question stands in the title and the headings, and how near
-//! they are to the three best of them. No second search is made, and what is behind them stays behind them.
+//! The best [`LOOKED_AT`] hits of words and meaning are scored again with data that the index has besides their vectors: late
+//! interaction of the rare pieces of the question with those of the chunk, the cosine with a query vector that weighs rare pieces
+//! more, words of the question in title and headings, and the cosine with the three best chunks (pseudo-relevance feedback). There
+//! is no second search, and the other hits stay behind them.
 //!
-//! Each part is divided by its greatest value and weighed, so that scores stay 0 to 1 and the parts add up. The constants
-//! and what they are worth: `tuning.rs` and docs/EVALUATION.md.
+//! Each part is normalized by its maximum and weighted, so that scores stay 0 to 1 and the parts add up. The constants and their
+//! measured gains: `tuning.rs` and docs/EVALUATION.md.
 
 use std::borrow::Cow;
 
@@ -21,30 +21,30 @@ use super::tuning::{
     PIECES_COMPARED, PIECES_WEIGHT,
 };
 
-/// A question as a second look reads it.
+/// The question of a second look.
 #[derive(Debug)]
 pub(super) struct Question<'a> {
     rows: &'a StaticRows,
-    /// The pieces that say anything, in their order, with repeats.
+    /// The informative pieces, in their order, with repeats.
     pieces: Vec<u16>,
     /// How much of the question the rows cover, 0 to 1.
     coverage: f32,
     word_weight: f32,
 }
 
-/// One part of the scores.
+/// One component of the scores.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Part {
-    /// What it is called in a trace.
+    /// Its name in a trace.
     pub(super) kind: &'static str,
     pub(super) weight: f32,
-    /// What divides a value to be 0 to 1; 0 where no chunk has any.
+    /// The normalizer; 0 where no chunk has a value.
     pub(super) greatest: f32,
-    /// Every chunk looked at, best first.
+    /// Every scored chunk, best first.
     pub(super) hits: Vec<Hit>,
 }
 
-/// The best chunks in their new order, and what their scores are made of.
+/// The reordered chunks, and the components of their scores.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Second {
     pub(super) hits: Vec<Hit>,
@@ -52,7 +52,7 @@ pub(super) struct Second {
 }
 
 impl<'a> Question<'a> {
-    /// `word_weight` is the operator's share of words among words and meaning.
+    /// `word_weight` is the configured share of words among words and meaning.
     pub(super) fn new(rows: &'a StaticRows, text: &str, word_weight: f32) -> Self {
         Self { rows, pieces: rows.pieces(text), coverage: rows.coverage(text), word_weight }
     }
@@ -62,12 +62,12 @@ impl<'a> Question<'a> {
         distinct(self.pieces.clone())
     }
 
-    /// The words' share of the first scores: what the rows do not cover, only words can tell.
+    /// The words' share of the first scores: the part of the question that the rows do not cover is left to the words.
     pub(super) fn first_word_weight(&self) -> f32 {
         1.0 - (1.0 - self.word_weight) * self.coverage
     }
 
-    /// Orders the chunks that were found best (`found`, best first) anew. `words` is the list of words.
+    /// Reorders the best of `found` (best first). `words` is the list of words.
     pub(super) fn look(&self, found: &[Hit], words: &[Hit], seen: &Seen) -> Second {
         let chunks: Vec<ChunkId> = found.iter().take(LOOKED_AT).map(|hit| hit.chunk).collect();
         let weighed = Weighed::of(self, seen.held.as_ref());
@@ -89,17 +89,17 @@ impl<'a> Question<'a> {
             self.part("headings", HEADINGS_WEIGHT, &chunks, in_headings(&texts, seen)),
         ];
         let first = scored(&chunks, &parts);
-        let feedback = near_to(&middle_of_best(&first, &vectors), &vectors);
+        let feedback = near_to(&centroid_of_best(&first, &vectors), &vectors);
         parts.push(self.part("feedback", FEEDBACK_WEIGHT, &chunks, feedback));
         Second { hits: scored(&chunks, &parts), parts }
     }
 
-    /// What words and meaning have together is shared as the operator wishes.
+    /// The weight of meaning: words and meaning share their weight as configured.
     fn of_meaning(&self) -> f32 {
         2.0 * MEANING_WEIGHT * (1.0 - self.word_weight)
     }
 
-    /// Every weight but that of words is less where the rows do not cover the question; words get what is left.
+    /// All other weights are scaled by the coverage of the question; words get the rest.
     fn words_part(&self, chunks: &[ChunkId], words: &[Hit]) -> Part {
         let others = self.of_meaning() + PIECES_WEIGHT + HEADINGS_WEIGHT + FEEDBACK_WEIGHT;
         let greatest = words.iter().fold(0.0_f32, |greatest, hit| greatest.max(hit.score));
@@ -124,7 +124,7 @@ impl<'a> Question<'a> {
         Part { kind, weight: weight * self.coverage, greatest, hits }
     }
 
-    /// Late interaction: for each of the rarest pieces of the question the nearest piece of the chunk, the rarer the more.
+    /// Late interaction: the maximal cosine for each of the rarest pieces of the question, weighted by rarity.
     fn pieces_near(
         &self,
         weighed: &Weighed,
@@ -141,13 +141,13 @@ impl<'a> Question<'a> {
         let asked: Vec<(u16, f32)> = weighed.rarest();
         let question: Vec<u16> = asked.iter().map(|(piece, _)| *piece).collect();
         let weights: Vec<f32> = asked.iter().map(|(_, weight)| *weight).collect();
-        let affinity = self.rows.affinity(&self.rows.asked(&question), all.pieces());
+        let affinity = self.rows.affinity(&self.rows.query_rows(&question), all.pieces());
         let near =
             |(id, pieces): &(ChunkId, Cow<'_, [u16]>)| (*id, nearness(pieces, &all, &affinity, &weights));
         of_chunks.iter().map(near).collect()
     }
 
-    /// Those that are kept; where an engine keeps none, those of the text that was embedded.
+    /// The stored pieces; where an engine stores none, those of the embedded text.
     fn pieces_of<'s>(&self, composed: &'s Composed, stored: Option<&StoredChunk>) -> Cow<'s, [u16]> {
         match stored {
             Some(chunk) if composed.pieces.is_empty() => {
@@ -160,7 +160,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The sum over the question's pieces of how near the nearest of the chunk's is.
+/// MaxSim: the weighted sum over the question's pieces of the maximal cosine with a piece of the chunk.
 fn nearness(pieces: &[u16], all: &Union, affinity: &Affinity, weights: &[f32]) -> f32 {
     let mut nearest = vec![0.0_f32; weights.len()];
     for place in pieces.iter().filter_map(|piece| all.place(*piece)) {
@@ -171,7 +171,7 @@ fn nearness(pieces: &[u16], all: &Union, affinity: &Affinity, weights: &[f32]) -
     nearest.iter().zip(weights).map(|(cosine, weight)| cosine * weight).sum()
 }
 
-/// The pieces of a question, each with how often it stands there and how rare it is.
+/// The pieces of a question with their frequency and rarity.
 struct Weighed {
     pieces: Vec<WeighedPiece>,
 }
@@ -179,14 +179,14 @@ struct Weighed {
 struct WeighedPiece {
     piece: u16,
     times: f32,
-    /// How much it counts where pieces are compared.
+    /// The weight in late interaction.
     rarity: f32,
-    /// The same as a share, for what the question means.
+    /// The weight in the query vector, 0 to 1.
     share: f32,
 }
 
 impl Weighed {
-    /// Where pieces are not counted, they are as rare as they are in general, and the question means what it says.
+    /// Without counts in the index, rarity is that in general, and the query vector is unweighted.
     fn of(question: &Question<'_>, held: Option<&PiecesHeld>) -> Self {
         let weighed = |(place, piece): (usize, u16)| {
             let times = question.pieces.iter().filter(|other| **other == piece).count() as f32;
@@ -204,14 +204,14 @@ impl Weighed {
         Self { pieces: question.distinct_pieces().into_iter().enumerate().map(weighed).collect() }
     }
 
-    /// The vector of the question, half of it weighed by how rare its pieces are.
+    /// The query vector: half plain, half weighted by rarity.
     fn direction(&self, rows: &StaticRows) -> Vec<f32> {
         let plain = rows.direction(self.pieces.iter().map(|one| (one.piece, one.times)));
         let rare = rows.direction(self.pieces.iter().map(|one| (one.piece, one.times * one.share)));
         unit(plain.iter().zip(&rare).map(|(plain, rare)| plain + rare).collect())
     }
 
-    /// The rarest pieces with what each counts. Repeats count, and take places.
+    /// The rarest pieces with their weights. Repeats count, and take up slots.
     fn rarest(&self) -> Vec<(u16, f32)> {
         let mut pieces: Vec<&WeighedPiece> = self.pieces.iter().collect();
         pieces.sort_by(|one, other| other.rarity.total_cmp(&one.rarity));
@@ -228,7 +228,7 @@ impl Weighed {
     }
 }
 
-/// How rare the words of the question are, all together, that stand in the title or the headings of each chunk.
+/// The total rarity of the words of the question in the title or headings of each chunk.
 fn in_headings(texts: &HashMap<ChunkId, &StoredChunk>, seen: &Seen) -> HashMap<ChunkId, f32> {
     let finder = seen.words.finder();
     let of_chunk = |(id, chunk): (&ChunkId, &&StoredChunk)| {
@@ -239,7 +239,7 @@ fn in_headings(texts: &HashMap<ChunkId, &StoredChunk>, seen: &Seen) -> HashMap<C
     texts.iter().map(of_chunk).collect()
 }
 
-/// Each chunk's score by the parts so far, best first.
+/// The chunks scored by the parts so far, best first.
 fn scored(chunks: &[ChunkId], parts: &[Part]) -> Vec<Hit> {
     let mut scores: HashMap<ChunkId, f32> = chunks.iter().map(|chunk| (*chunk, 0.0)).collect();
     for part in parts.iter().filter(|part| part.greatest > 0.0) {
@@ -249,15 +249,15 @@ fn scored(chunks: &[ChunkId], parts: &[Part]) -> Vec<Hit> {
             }
         }
     }
-    // Rounding may carry a perfect score a hair over 1.
+    // Rounding may push a perfect score slightly above 1.
     let mut hits: Vec<Hit> =
         scores.into_iter().map(|(chunk, score)| Hit { chunk, score: score.min(1.0) }).collect();
     sort_hits(&mut hits);
     hits
 }
 
-/// Where the best chunks point, each as its score squared says.
-fn middle_of_best(best: &[Hit], vectors: &HashMap<ChunkId, Vec<f32>>) -> Vec<f32> {
+/// The centroid of the best chunks, weighted by their squared scores.
+fn centroid_of_best(best: &[Hit], vectors: &HashMap<ChunkId, Vec<f32>>) -> Vec<f32> {
     let mut middle = Vec::new();
     for hit in best.iter().take(FEEDBACK_CHUNKS) {
         let Some(vector) = vectors.get(&hit.chunk) else { continue };
@@ -272,7 +272,7 @@ fn near_to(direction: &[f32], vectors: &HashMap<ChunkId, Vec<f32>>) -> HashMap<C
     vectors.iter().map(|(id, vector)| (*id, product(vector, direction))).collect()
 }
 
-/// Eight sums side by side: floats may not be reordered, so that one running sum would not be vectorised.
+/// The dot product, with eight accumulators: float addition is not reordered by the compiler, so a single sum would not be vectorized.
 fn product(one: &[f32], other: &[f32]) -> f32 {
     let (one_blocks, one_rest) = one.as_chunks::<8>();
     let (other_blocks, other_rest) = other.as_chunks::<8>();
@@ -294,7 +294,7 @@ fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     vector
 }
 
-/// By what the scores behind the chunks looked at are scaled, so that they stay behind them.
+/// The factor for the scores of the other hits, so that they stay behind the reordered ones.
 pub(super) fn scale_behind(found: &[Hit], second: &[Hit]) -> f32 {
     let last_before = found.get(second.len().saturating_sub(1)).map_or(0.0, |hit| hit.score);
     let last = second.last().map_or(0.0, |hit| hit.score);

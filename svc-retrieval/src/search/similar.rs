@@ -1,4 +1,4 @@
-//! Tells whether two texts are the same or nearly the same: copies and versions of one passage.
+//! Near-duplicate detection: copies and versions of one passage.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{LazyLock, OnceLock};
@@ -7,32 +7,32 @@ use foldhash::quality::RandomState;
 
 use super::tuning::{FEWEST_COMPARED_WORDS, SAME_TEXT_SHARE, SHINGLE_WORDS};
 
-/// Hashes are compared within a process alone. Nobody knows its seeds, and so nobody writes a text that passes for another.
+/// Hashes are compared only within this process. The seed is random, so that nobody can craft collisions.
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
-/// What is compared of a text: its numbers, and every run of a few words; each when it is first asked for.
+/// The signature of a text: a hash of its numbers, and its shingles (runs of words); both computed lazily.
 ///
-/// A number is often all that two versions of a passage differ in, and the very thing that is asked for: texts with
-/// different numbers are never the same, and nobody asks for their runs. Nor are short ones: they take little room, and title
-/// pages, headings and stubs of different things read alike.
+/// A number is often the only difference of two versions of a passage, and just what the question is about: texts with different
+/// numbers are never duplicates. Nor are short texts: they take little room, and title pages, headings and stubs of different things
+/// read alike.
 #[derive(Debug, Default)]
 pub(super) struct Signature {
     /// The hash of the words with digits, in their order.
     numbers: OnceLock<u64>,
-    /// Hashes of runs of words, each once, in ascending order; none of a short text.
+    /// Hashes of the shingles, sorted and distinct; empty for a short text.
     runs: OnceLock<Vec<u64>>,
 }
 
-/// A text, of which capitals, blanks and punctuation make no difference, and its signature.
+/// A text with its signature. Case, whitespace and punctuation are ignored.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Compared<'a, T> {
     pub(super) signature: &'a Signature,
-    /// Tells the text.
+    /// Returns the text.
     pub(super) text: T,
 }
 
 impl<'a, T: Fn() -> &'a str> Compared<'a, T> {
-    /// Whether nearly all runs of both texts are shared (their Jaccard index) and the numbers are the same.
+    /// Whether the Jaccard index of the shingles is above the threshold and the numbers are equal.
     pub(super) fn is_nearly<'b>(&self, other: &Compared<'b, impl Fn() -> &'b str>) -> bool {
         self.numbers() == other.numbers() && are_nearly(self.runs(), other.runs())
     }
@@ -74,7 +74,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// In lower case, which `lower` is there to hold.
+/// The hash of the word in lower case; `lower` is a reusable buffer.
 fn hash_of_word(word: &str, lower: &mut String) -> u64 {
     lower.clear();
     if word.is_ascii() {
@@ -92,7 +92,7 @@ fn are_nearly(one: &[u64], other: &[u64]) -> bool {
         let all = fewer.len() + more.len() - shared;
         shared as f64 >= all as f64 * SAME_TEXT_SHARE
     };
-    // No more runs can be shared than the smaller text has: most pairs of texts without numbers end here.
+    // Upper bound: the smaller set is shared completely. Rejects most pairs of texts without numbers.
     if fewer.is_empty() || !are_enough(fewer.len()) {
         return false;
     }
@@ -102,7 +102,7 @@ fn are_nearly(one: &[u64], other: &[u64]) -> bool {
         rest = rest.get(before..).unwrap_or_default();
         if rest.first() != Some(run) {
             shared_at_most -= 1;
-            // And most others after a few runs.
+            // Early exit: most other pairs are rejected after a few shingles.
             if !are_enough(shared_at_most) {
                 return false;
             }

@@ -13,15 +13,15 @@ use uuid::Uuid;
 
 use super::Searcher;
 use super::plan::{Plan, Source};
-use super::providers::Asking;
+use super::providers::SearchContext;
 use super::request::SearchRequest;
 use crate::error::Error;
 use crate::generations::Generation;
 
-/// Results when the caller does not say how many.
+/// The default limit.
 const DEFAULT_LIMIT: u32 = 5;
 
-/// A checked question to one source.
+/// A checked query of one source.
 #[derive(Debug)]
 pub(crate) struct SourceQuery {
     source: Uuid,
@@ -60,7 +60,7 @@ impl TryFrom<QuerySourceRequest> for SourceQuery {
     }
 }
 
-/// Refuses callers of some folders: nothing of a source stands in one.
+/// Refuses folder-scoped callers: documents of a source are in no folder.
 ///
 /// # Errors
 /// OUT_OF_SCOPE.
@@ -92,12 +92,12 @@ impl Searcher {
         let connected = self.connected_source(&generation, call, source).await?;
         let known = connected.source.as_ref().and_then(Source::read);
         let plan = Plan::of_one(known.ok_or(Error::Answer("a source is of no mode that is known"))?);
-        let asking = Asking { generation: &generation, workspace, call, began };
+        let context = SearchContext { generation: &generation, workspace, call, began };
         let ranked = self.retained(&generation, identity, call, (&search, None), &plan).await?;
-        let matches = self.matches(asking, &search, &plan).await?.best();
-        let consulted = self.asked(asking, &search, &plan.live, matches).await;
+        let matches = self.matches(context, &search, &plan).await?.best();
+        let consulted = self.asked(context, &search, &plan.live, matches).await;
         let spent = consulted.operations.get(&source.to_string()).copied();
-        let answered = self.answered(asking, (&search, None), ranked, consulted).await?;
+        let answered = self.answered(context, (&search, None), ranked, consulted).await?;
         let remaining = connected.budget.map_or(0, |budget| budget.remaining);
         Ok(QuerySourceResponse {
             results: answered.results,
@@ -116,7 +116,7 @@ impl Searcher {
         let mut sources = SourceServiceClient::new(self.ingest.clone());
         let asked = call.request(GetSourceRequest { source_id: source.to_string() });
         let found =
-            owner.told(async move { Ok(sources.get_source(asked).await?.into_inner().source) }).await?;
+            owner.require(async move { Ok(sources.get_source(asked).await?.into_inner().source) }).await?;
         found.ok_or(Error::Answer("a source that is there is none"))
     }
 }

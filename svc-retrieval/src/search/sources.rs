@@ -1,4 +1,4 @@
-//! Which connected sources a search consults: their owner is asked only where the answer depends on it.
+//! Loads the connected sources for the plan of a search, only where the plan depends on them.
 
 use cairn_chassis::call::Call;
 use cairn_chassis::identity::{Identity, Scope};
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::generations::Generation;
 
 impl Searcher {
-    /// What the search consults.
+    /// The plan of the search.
     pub(super) async fn plan(
         &self,
         generation: &Generation,

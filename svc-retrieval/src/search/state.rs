@@ -1,4 +1,4 @@
-//! How the index stands to one document.
+//! The state of one document in the index.
 
 use cairn_chassis::call::Call;
 use cairn_chassis::identity::Identity;
@@ -9,42 +9,42 @@ use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::FeedPosition;
 use uuid::Uuid;
 
-use super::held::{self, Held};
 use super::request::{After, max_wait};
+use super::stored_document::{self, StoredDocument};
 use super::{Missed, Searcher, catch_up};
 use crate::error::Error;
 use crate::generations::Generation;
 use crate::{kinds, partition};
 
-/// How the index stands to a document as it is now.
+/// The state of a document in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It holds the text that the document has now.
-    Current(Held),
-    /// It holds an older text, which no search shows any more.
-    Outdated(Held),
-    /// It holds nothing of it yet.
+    /// The index has its current text.
+    Current(StoredDocument),
+    /// The index has an older text, which no search returns any more.
+    Outdated(StoredDocument),
+    /// It is not indexed yet.
     Waiting,
-    /// There is nothing to hold: the document has no text.
+    /// There is nothing to index: the document has no text.
     Empty,
-    /// It cannot hold it, for that reason.
+    /// It cannot be indexed, for that reason.
     Failed(&'static str),
 }
 
 impl State {
-    /// That of a document which its owner confirmed.
+    /// The state of a document that its owner confirmed.
     pub(crate) async fn of(
         generation: &Generation,
         workspace: WorkspaceId,
         missed: &Missed,
     ) -> Result<Self, Error> {
         let partition = partition::of(workspace, missed.document.catalog_only);
-        let found = held::held(generation.engine.as_ref(), partition, missed.id).await?;
+        let found = stored_document::find(generation.engine.as_ref(), partition, missed.id).await?;
         if let Some(held) = found {
             let is_current = held.content_hash == missed.document.content_hash;
             return Ok(if is_current { Self::Current(held) } else { Self::Outdated(held) });
         }
-        // Its text tells whether there will ever be anything.
+        // Its text decides whether there will ever be anything to index.
         let feed = kinds::feed_of(missed.kind);
         let owner =
             generation.indexer.owner(feed).ok_or(Error::Answer("no owner is known for a document"))?;
@@ -60,14 +60,14 @@ impl State {
     }
 }
 
-/// That the owner of a document does not answer.
+/// The error when the owner of a document does not answer.
 pub(super) fn unanswered() -> Error {
     let message = "the service that keeps documents from outside does not answer now";
     Problem::unavailable(message, std::time::Duration::from_secs(5)).into()
 }
 
 impl Searcher {
-    /// The hash of the text that a document has now, and how the index stands to it.
+    /// The hash of a document's current text, and its state in the index.
     ///
     /// # Errors
     /// NOT_FOUND for what does not exist and for what the caller may not see; UNAVAILABLE when its owner does not answer.
@@ -83,7 +83,7 @@ impl Searcher {
         let id = Uuid::try_parse(id).map_err(|_| missing())?;
         let generation = self.generations.current();
         let after: Vec<After> = after.iter().cloned().map(After::from).collect();
-        // What it does not reach in that time is told by the state itself.
+        // A timeout shows in the state itself.
         drop(catch_up(&generation, workspace, &after, max_wait(wait)).await);
         let (found, is_unanswered) = Missed::find(&generation, call, &[kind], id).await?;
         match found {

@@ -1,4 +1,4 @@
-//! How the index stands to many documents at a glance, as a list tells it beside each of them.
+//! The states of many documents in the index, for lists.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,12 +20,12 @@ use crate::error::Error;
 use crate::generations::Generation;
 use crate::{kinds, partition};
 
-/// Of so many documents that the index holds nothing of, the texts are read: they tell whether there will ever be anything.
-/// After an import there are more of them, and it is only a matter of time.
+/// Up to this many missing documents, their texts are read to tell empty ones from those that will be indexed. With more of them,
+/// as after an import, all count as behind.
 const MOST_READ: usize = 8;
 
 /// A document that its owner confirmed.
-type Known = (Uuid, ConfirmedDocument);
+type Confirmed = (Uuid, ConfirmedDocument);
 
 impl Searcher {
     /// The state of each of these documents of one kind, in no order; those that do not exist or that the caller may not see
@@ -47,7 +47,7 @@ impl Searcher {
         let workspace = identity.workspace_id()?;
         let generation = self.generations.current();
         let known = confirmed(&generation, call, kind, ids).await?;
-        let (catalog, kept): (Vec<Known>, Vec<Known>) =
+        let (catalog, kept): (Vec<Confirmed>, Vec<Confirmed>) =
             known.into_iter().partition(|(_, document)| document.catalog_only);
         let mut states = Vec::new();
         for (documents, catalog_only) in [(kept, false), (catalog, true)] {
@@ -64,13 +64,13 @@ impl Searcher {
     }
 }
 
-/// Those of the documents that live and are in the caller's reach.
+/// Those of the documents that exist and that the caller may see.
 async fn confirmed(
     generation: &Generation,
     call: &Call,
     kind: Kind,
     ids: &[String],
-) -> Result<Vec<Known>, Error> {
+) -> Result<Vec<Confirmed>, Error> {
     let Some(owner) = generation.indexer.owner(kinds::feed_of(kind)) else { return Ok(Vec::new()) };
     let asked: HashSet<Uuid> = ids.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect();
     if asked.is_empty() {
@@ -85,11 +85,11 @@ async fn confirmed(
     Ok(known.collect())
 }
 
-/// The states of those documents of which the index holds something: it is asked for the first passage of each.
+/// The states of those documents that are indexed: by the first chunk of each.
 async fn held(
     generation: &Generation,
     workspace: WorkspaceId,
-    documents: &[Known],
+    documents: &[Confirmed],
     catalog_only: bool,
 ) -> Result<HashMap<Uuid, DocumentState>, Error> {
     let partition = partition::of(workspace, catalog_only);
@@ -118,7 +118,7 @@ async fn held(
     Ok(states)
 }
 
-/// The states of those of which it holds nothing.
+/// The states of those that are not indexed.
 async fn not_held(
     generation: &Generation,
     workspace: WorkspaceId,

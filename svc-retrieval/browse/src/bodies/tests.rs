@@ -17,8 +17,8 @@ struct Shelf {
 }
 
 impl Shelf {
-    fn of(bodies: &[Bytes]) -> (Self, Vec<Held>) {
-        let held: Vec<Held> = bodies.iter().map(held).collect();
+    fn of(bodies: &[Bytes]) -> (Self, Vec<BodyRef>) {
+        let held: Vec<BodyRef> = bodies.iter().map(held).collect();
         let bodies = held.iter().zip(bodies).map(|(held, body)| (held.key, body.clone())).collect();
         (Self { bodies, ..Self::default() }, held)
     }
@@ -31,11 +31,11 @@ impl Shelf {
     }
 }
 
-impl Holder for Shelf {
+impl BodyFetcher for Shelf {
     fn fetch<'a>(
         &'a self,
         _: &'a Call,
-        wanted: &'a [Held],
+        wanted: &'a [BodyRef],
     ) -> BoxFuture<'a, Result<Vec<(Key, Bytes)>, Error>> {
         Box::pin(async move {
             self.calls.lock().unwrap().push(wanted.len());
@@ -52,8 +52,13 @@ impl Holder for Shelf {
     }
 }
 
-fn held(body: &Bytes) -> Held {
-    Held { key: Key::of(body), size: u64::try_from(body.len()).unwrap(), kind: Kind::File, id: Uuid::nil() }
+fn held(body: &Bytes) -> BodyRef {
+    BodyRef {
+        key: Key::of(body),
+        size: u64::try_from(body.len()).unwrap(),
+        kind: Kind::File,
+        id: Uuid::nil(),
+    }
 }
 
 fn texts(count: usize, length: usize) -> Vec<Bytes> {
@@ -72,7 +77,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 fn reader(bodies: &Bodies, shelf: &Arc<Shelf>) -> (Reader, CancellationToken) {
     let cancelled = CancellationToken::new();
-    let holder: Arc<dyn Holder> = Arc::clone(shelf) as Arc<dyn Holder>;
+    let holder: Arc<dyn BodyFetcher> = Arc::clone(shelf) as Arc<dyn BodyFetcher>;
     let reader =
         Reader::new(bodies.clone(), holder, Call::within(LIMIT), cancelled.clone(), Handle::current());
     (reader, cancelled)
@@ -107,19 +112,19 @@ async fn from_memory_only_what_is_kept_and_small_is_read() {
     let (shelf, held) = Shelf::of(&all);
     let (shelf, bodies) = (Arc::new(shelf), roomy());
     let (reader, _cancelled) = reader(&bodies, &shelf);
-    let [small, large] = <[Held; 2]>::try_from(held).unwrap();
+    let [small, large] = <[BodyRef; 2]>::try_from(held).unwrap();
     for (is_kept, may_be_read) in [(false, [false, false]), (true, [true, false])] {
         for (held, may_be_read) in [small, large].iter().zip(may_be_read) {
             reader.read_from_memory_only(true);
             assert_eq!(reader.read(held).is_ok(), may_be_read, "kept: {is_kept}, {} bytes", held.size);
-            assert_eq!(reader.lacked(), !may_be_read);
+            assert_eq!(reader.missed(), !may_be_read);
         }
-        bodies.keep(small.key, &all[0]);
-        bodies.keep(large.key, &all[1]);
+        bodies.insert(small.key, &all[0]);
+        bodies.insert(large.key, &all[1]);
     }
     assert!(shelf.calls().is_empty(), "nothing is fetched");
     reader.read_from_memory_only(false);
-    assert!(!reader.lacked());
+    assert!(!reader.missed());
     let text = blocking(move || reader.read(&large).unwrap()).await;
     assert_eq!(text, all[1], "afterwards everything is read");
 }
@@ -181,7 +186,7 @@ async fn what_an_answer_leaves_out_is_asked_for_alone_and_may_be_gone() {
     let all = texts(3, 10);
     let (mut shelf, held) = Shelf::of(&all);
     shelf.most = Some(1);
-    let gone = Held { key: Key::of(b"gone"), size: 4, kind: Kind::File, id: Uuid::nil() };
+    let gone = BodyRef { key: Key::of(b"gone"), size: 4, kind: Kind::File, id: Uuid::nil() };
     let shelf = Arc::new(shelf);
     let (reader, _cancelled) = reader(&roomy(), &shelf);
     blocking(move || {
@@ -233,7 +238,7 @@ async fn a_text_is_looked_for_only_where_it_may_be() {
         }
         let text_filter = reader.text_filter(&[b"497  ".to_vec()]);
         let passing: Vec<usize> =
-            (0..held.len()).filter(|place| text_filter.lets_through(&held[*place].key)).collect();
+            (0..held.len()).filter(|place| text_filter.may_contain(&held[*place].key)).collect();
         assert_eq!(passing, [497]);
     })
     .await;

@@ -1,6 +1,6 @@
-//! The nodes of a tree, in pieces that two trees share until one of them changes.
+//! The nodes of a tree, in pieces that are shared copy-on-write.
 //!
-//! A tree that scripts are looking at never changes: the next one is a copy that costs as much as what differs.
+//! A tree in use by scripts is immutable: the next version is a clone that costs as much as its differences.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
@@ -14,7 +14,7 @@ const PIECE: usize = 128;
 /// Pieces of the index by id.
 const SHARDS: usize = 256;
 
-/// A list that is copied in pieces.
+/// A list with copy-on-write pieces.
 #[derive(Debug, Clone)]
 pub(super) struct Pieces<T> {
     pieces: Vec<Arc<Vec<T>>>,
@@ -36,7 +36,7 @@ impl<T: Clone> Pieces<T> {
         self.pieces.get(place / PIECE)?.get(place % PIECE)
     }
 
-    /// To be changed: what another list shares is copied first.
+    /// Mutable access; a shared piece is copied first.
     pub(super) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         Arc::make_mut(self.pieces.get_mut(place / PIECE)?).get_mut(place % PIECE)
     }
@@ -54,7 +54,7 @@ impl<T: Clone> Pieces<T> {
     }
 }
 
-/// Ids are random at their end, so this is a hash.
+/// Ids end with random bytes, so these serve as the hash.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct IdHash;
 
@@ -82,7 +82,7 @@ impl Hasher for IdHasher {
     }
 }
 
-/// Where the node of each id is.
+/// The nodes by id.
 #[derive(Debug, Clone)]
 pub(super) struct Index {
     shards: Vec<Arc<HashMap<Uuid, Node, IdHash>>>,

@@ -1,4 +1,4 @@
-//! Everything that lives in a workspace, as folders and files.
+//! All items of a workspace, as folders and files.
 
 use cairn_shell::tree::Node;
 use uuid::Uuid;
@@ -7,9 +7,9 @@ use super::arena::{Index, Pieces};
 use super::names::Cut;
 use super::rows::{Memory, Place, Text, What};
 
-/// What a node takes, roughly, with its name and its place in the index.
+/// The approximate memory of a node, with its name and its index entry.
 const NODE_BYTES: usize = 288;
-/// Folders nest less deep; a circle, which content prevents, would end here.
+/// Above the nesting limit of folders; ends the walk of a cycle, which content prevents.
 const MAX_DEPTH: usize = 256;
 
 /// The nodes that every tree has, in this order.
@@ -51,7 +51,7 @@ impl Fixed {
 /// What a node is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item {
-    /// Nothing: the slot can be used again.
+    /// A free slot.
     Free,
     Fixed(Fixed),
     Entity(What),
@@ -68,14 +68,14 @@ pub(super) struct Slot {
     /// Of an entity, and of the one that a schema or a guide is about.
     pub(super) id: Uuid,
     pub(super) parent: Node,
-    /// As it is spelled.
+    /// Its spelling as a path segment.
     pub(super) name: Box<str>,
     /// Its name as a segment, where its spelling differs.
     pub(super) segment: Option<Box<str>>,
     /// In byte order of their spellings.
     pub(super) children: Vec<Node>,
     pub(super) updated: i64,
-    /// The position at which it was seen to change.
+    /// The position of its last change.
     pub(super) changed: u64,
 }
 
@@ -106,7 +106,7 @@ impl Slot {
     }
 }
 
-/// How many there are of what is counted.
+/// Counts of items by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) folders: usize,
@@ -132,7 +132,7 @@ impl Counts {
     }
 }
 
-/// How far a tree shows what its owners have.
+/// The positions of a tree in the feeds of its owners.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Positions {
     /// In content's feed.
@@ -141,19 +141,19 @@ pub(super) struct Positions {
     pub(super) outside: Option<u64>,
 }
 
-/// The tree of a workspace at one position of each of its feeds. A copy shares what is the same.
+/// The tree of a workspace at one position of each of its feeds. Clones share unchanged parts (copy-on-write).
 #[derive(Debug, Clone)]
 pub(super) struct Base {
     pub(super) slots: Pieces<Slot>,
     pub(super) free: Vec<Node>,
     pub(super) index: Index,
     pub(super) counts: Counts,
-    /// What it shows.
+    /// The positions of the feeds.
     pub(super) positions: Positions,
     /// Identifies the shape: every change but one of a file's or record's body makes a new number, which is given to no
     /// other tree of this process. What depends on the shape alone is cached by it.
     pub(super) shape: u64,
-    /// When anything was seen to change last.
+    /// The time of the last change.
     pub(super) newest: i64,
 }
 
@@ -195,12 +195,12 @@ impl Base {
         self.slots.get_mut(place(node))
     }
 
-    /// The node of an entity that lives.
+    /// The node of an entity.
     pub(super) fn node(&self, id: Uuid) -> Option<Node> {
         self.index.get(id)
     }
 
-    /// The slot of an entity that lives.
+    /// The slot of an entity.
     pub(super) fn entity(&self, id: Uuid) -> Option<(Node, &Slot)> {
         let node = self.node(id)?;
         Some((node, self.slot(node)?))
@@ -300,7 +300,7 @@ impl Base {
         }
     }
 
-    /// What it takes in memory, roughly.
+    /// Its approximate memory.
     pub(super) fn bytes(&self) -> usize {
         const MEMORY_BYTES: usize = 4_096;
         self.slots.len() * NODE_BYTES + self.counts.memories * MEMORY_BYTES
@@ -315,9 +315,9 @@ impl Base {
     }
 }
 
-/// The file that tells the fields of a database.
+/// The file with the schema of a database.
 pub(super) const SCHEMA: &str = "_schema.md";
-/// The file that says what a folder is about.
+/// The file that describes a folder.
 pub(super) const README: &str = "README.md";
 
 pub(super) fn place(node: Node) -> usize {

@@ -1,4 +1,4 @@
-//! How a tree follows what changes: what comes out is what would be drawn up anew.
+//! Applies changes to a tree incrementally; the result equals a rebuilt tree.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,18 +9,18 @@ use uuid::Uuid;
 use super::base::{Base, Fixed, Item, README, SCHEMA, Slot};
 use super::rows::{Place, Row, Rows, What};
 
-/// A folder is spelled anew as a whole when more than one in so many of its children come or go.
+/// All children of a folder are spelled again when more than one in 8 of them come or go.
 const WHOLE: usize = 8;
-/// The last number of a shape that was given out.
+/// The last shape number.
 static SHAPES: AtomicU64 = AtomicU64::new(0);
-/// Stands nowhere yet.
+/// The parent of a node that is not placed yet.
 const NOWHERE: Node = Node(u32::MAX);
 
-/// What is told does not fit together: the tree is to be drawn up anew.
+/// The changes are inconsistent with the tree, which must be rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Inconsistent;
 
-/// What comes, by its segment, and goes of one folder.
+/// The children that leave a folder and those that enter it, with their segments.
 #[derive(Debug, Default)]
 struct Touched<'a> {
     out: Vec<Node>,
@@ -28,13 +28,13 @@ struct Touched<'a> {
 }
 
 impl Base {
-    /// Follows content's changes up to a position. After an error the tree is of no use.
+    /// Applies content's changes up to a position. After an error the tree must be discarded.
     pub(super) fn apply(&mut self, rows: &Rows, position: u64) -> Result<(), Inconsistent> {
         self.positions.content = position;
         self.follow(rows, position)
     }
 
-    /// Follows the changes of documents from outside up to a position. After an error the tree is of no use.
+    /// Applies the changes of documents from outside up to a position. After an error the tree must be discarded.
     pub(super) fn apply_outside(&mut self, rows: &Rows, position: u64) -> Result<(), Inconsistent> {
         self.positions.outside = Some(position);
         self.follow(rows, position)
@@ -46,7 +46,7 @@ impl Base {
         let is_gone = |id: Uuid| matches!(rows.0.get(&id), Some(None));
         for (id, row) in &rows.0 {
             match row {
-                // A folder takes its databases to trash without a word on their records.
+                // Trashing a folder trashes its databases without changes of their records.
                 Some(Row { place: Place::Database(database), .. }) if is_gone(*database) => {
                     dead.extend(self.node(*id));
                 }
@@ -54,7 +54,7 @@ impl Base {
                 None => dead.extend(self.node(*id)),
             }
         }
-        // In the order of walks: a walk waits for memory, unless what it comes to next is next to it there.
+        // In traversal order, for cache locality of later walks.
         live.sort_unstable_by(|one, other| (one.place, &one.segment).cmp(&(other.place, &other.segment)));
         for row in &live {
             if self.node(row.id).is_none() {
@@ -79,7 +79,7 @@ impl Base {
         left.collect::<Vec<_>>().into_iter().try_for_each(|folder| self.prune(folder))
     }
 
-    /// Removes a folder below the sources that holds nothing any more, and what held only that.
+    /// Removes an empty folder below the sources, and ancestors that become empty.
     fn prune(&mut self, folder: Node) -> Result<(), Inconsistent> {
         let mut folder = folder;
         while let Some(slot) = self.slot(folder) {
@@ -88,7 +88,7 @@ impl Base {
                 return Ok(());
             }
             let parent = slot.parent;
-            if !self.take_out(parent, folder) {
+            if !self.remove_child(parent, folder) {
                 self.spell(parent);
             }
             self.remove(folder)?;
@@ -97,7 +97,7 @@ impl Base {
         Ok(())
     }
 
-    /// A node for something new, which stands nowhere yet.
+    /// Adds a node for a new entity, not placed yet.
     fn add(&mut self, row: &Row) {
         let slot = |item: Item, name: Box<str>, parent: Node| Slot {
             item,
@@ -157,7 +157,7 @@ impl Base {
             touched.entry(parent).or_default().into.push((node, &row.segment));
         }
         let is_shown = !stands || shows_elsewhere(before.what(), &row.what);
-        // The text about it is its first child, or one among the records.
+        // Its schema or README is its first child, or among the records.
         let about = before.children.iter().copied().find(|child| self.is_text(*child));
         self.newest = self.newest.max(row.updated);
         if let Some(slot) = self.slot_mut(node) {
@@ -172,14 +172,14 @@ impl Base {
         Ok(is_shown)
     }
 
-    /// Whether it tells of what holds it, and is no entity.
+    /// Whether it is a schema or README, and no entity.
     pub(super) fn is_text(&self, node: Node) -> bool {
         let is_text =
             |item: &Item| matches!(item, Item::Schema | Item::Guide | Item::Fixed(Fixed::SourcesReadme));
         self.slot(node).is_some_and(|slot| is_text(&slot.item))
     }
 
-    /// What goes, goes everywhere before anything comes.
+    /// All removals are applied before any insertion.
     fn rearrange(&mut self, touched: &HashMap<Node, Touched<'_>>) {
         let mut whole = HashSet::new();
         for (folder, touched) in touched {
@@ -195,14 +195,14 @@ impl Base {
                 continue;
             }
             for node in &touched.out {
-                if !self.take_out(*folder, *node) {
+                if !self.remove_child(*folder, *node) {
                     whole.insert(*folder);
                 }
             }
         }
         for (folder, touched) in touched {
             for (node, segment) in &touched.into {
-                if whole.contains(folder) || !self.bring_in(*folder, *node, segment) {
+                if whole.contains(folder) || !self.insert_child(*folder, *node, segment) {
                     whole.insert(*folder);
                     self.push(*folder, *node, segment);
                 }
@@ -213,7 +213,7 @@ impl Base {
         }
     }
 
-    /// Frees a node that its folder no longer has.
+    /// Frees a node that was removed from its folder.
     fn remove(&mut self, node: Node) -> Result<(), Inconsistent> {
         let slot = self.slot(node).ok_or(Inconsistent)?;
         let is_folder = matches!(slot.what(), Some(What::Folder | What::SourceFolder(_)));
@@ -241,7 +241,7 @@ impl Base {
     }
 }
 
-/// Whether a change shows in more than the text of what changed.
+/// Whether a change affects more than the text of the changed item.
 fn shows_elsewhere(before: Option<&What>, after: &What) -> bool {
     match (before, after) {
         (

@@ -1,5 +1,5 @@
-//! Fetches the texts of a view: bodies of files by their hash, so that a script reads what its view shows though a file
-//! was edited since, and what content renders by what it is about.
+//! Fetches the texts of a view: bodies of files by their hash, so that a script reads the version that its view shows even if the
+//! file was edited since, and rendered texts by the entity that they are about.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use super::remote::{Content, Outside, joined};
 use super::trees::Workspace;
 use super::view::{BEFORE_BODY, Page, View};
-use crate::bodies::{Held, Holder, Key};
+use crate::bodies::{BodyFetcher, BodyRef, Key};
 use crate::error::Error;
 
 /// Reads the texts of one view.
@@ -25,22 +25,22 @@ pub(super) struct TextHolder {
     pub(super) workspace: Arc<Workspace>,
 }
 
-/// What is asked for, and how much of what is wanted that is.
-struct Asked {
-    held: Held,
+/// A requested text, and what its answer must have.
+struct PendingText {
+    held: BodyRef,
     /// The hash that the first text must have.
     first: [u8; 32],
     has_body: bool,
 }
 
-impl Holder for TextHolder {
+impl BodyFetcher for TextHolder {
     fn fetch<'a>(
         &'a self,
         call: &'a Call,
-        wanted: &'a [Held],
+        wanted: &'a [BodyRef],
     ) -> BoxFuture<'a, Result<Vec<(Key, Bytes)>, Error>> {
         async move {
-            let (outside, inside): (Vec<Held>, Vec<Held>) =
+            let (outside, inside): (Vec<BodyRef>, Vec<BodyRef>) =
                 wanted.iter().copied().partition(|held| is_outside(held.kind));
             if outside.is_empty() {
                 return self.fetch_inside(call, &inside).await;
@@ -59,13 +59,13 @@ const fn is_outside(kind: Kind) -> bool {
 
 impl TextHolder {
     /// Retained texts of documents from outside, by their hashes.
-    async fn fetch_outside(&self, call: &Call, wanted: &[Held]) -> Result<Vec<(Key, Bytes)>, Error> {
+    async fn fetch_outside(&self, call: &Call, wanted: &[BodyRef]) -> Result<Vec<(Key, Bytes)>, Error> {
         let hashes = wanted.iter().map(|held| spelled(held.key.0)).collect();
         let texts = self.outside.texts(call, self.view.workspace, hashes).await?;
         Ok(wanted.iter().zip(texts).filter_map(|(held, text)| Some((held.key, text?))).collect())
     }
 
-    async fn fetch_inside(&self, call: &Call, wanted: &[Held]) -> Result<Vec<(Key, Bytes)>, Error> {
+    async fn fetch_inside(&self, call: &Call, wanted: &[BodyRef]) -> Result<Vec<(Key, Bytes)>, Error> {
         let mut names = Vec::with_capacity(wanted.len());
         let mut asked = Vec::with_capacity(wanted.len());
         for held in wanted {
@@ -81,7 +81,7 @@ impl TextHolder {
             names.push(name);
             let body = page.and_then(|page| page.body);
             names.extend(body.map(|body| body_of(body.hash)));
-            asked.push(Asked { held: *held, first, has_body: body.is_some() });
+            asked.push(PendingText { held: *held, first, has_body: body.is_some() });
         }
         let mut texts = self.content.texts(call, self.view.workspace, names).await?.into_iter();
         let mut fetched = Vec::with_capacity(asked.len());
@@ -90,8 +90,8 @@ impl TextHolder {
             let body = if asked.has_body { texts.next().flatten() } else { None };
             let Some((front, hash)) = first else { continue };
             if hash != spelled(asked.first) {
-                // What was rendered anew is another text by now, which the view does not show.
-                self.workspace.doubt(asked.held.id, asked.first);
+                // Content renders another text now than the one that the view shows.
+                self.workspace.suspect(asked.held.id, asked.first);
                 continue;
             }
             match (asked.has_body, body) {
@@ -103,8 +103,8 @@ impl TextHolder {
         Ok(fetched)
     }
 
-    /// What a record's file is made of.
-    fn page(&self, held: &Held) -> Option<Page> {
+    /// The parts of a record's file.
+    fn page(&self, held: &BodyRef) -> Option<Page> {
         if held.kind != Kind::Record {
             return None;
         }

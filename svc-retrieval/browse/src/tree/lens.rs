@@ -1,8 +1,7 @@
-//! What one scope sees of a tree. It stands for as long as the tree has the same shape.
+//! The projection of a tree for one scope. Valid as long as the shape of the tree stays the same.
 //!
-//! A caller of some folders sees these, what is below them, and of the folders above them that there is a way: names as
-//! everywhere else in their paths, and nothing else. Siblings are told apart among those that the caller sees, so that no
-//! spelling tells of another one.
+//! A caller of some folders sees these with everything below, and the names of their ancestors as path segments, nothing else.
+//! Spellings are disambiguated among visible siblings only, so that they leak no invisible ones.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
@@ -21,12 +20,12 @@ use super::texts;
 /// What is below the sources of a tree as it was.
 static ONLY_README: [Node; 1] = [Fixed::SourcesReadme.node()];
 
-/// What one scope sees.
+/// The projection for one scope.
 #[derive(Debug)]
 pub(super) struct Lens {
     /// Of the tree that it was made for.
     pub(super) shape: u64,
-    /// Whether it is of a tree as it was, of which databases and what comes from outside are not told.
+    /// Whether it is of a past tree, which has no databases and no documents from outside.
     pub(super) is_past: bool,
     /// None for the whole workspace.
     narrow: Option<Narrow>,
@@ -66,28 +65,28 @@ impl Lens {
         Self { is_past: true, ..Self::new(base, scope) }
     }
 
-    /// Whether it is that of a caller of the whole workspace.
+    /// Whether it covers the whole workspace.
     pub(super) const fn is_whole(&self) -> bool {
         self.narrow.is_none()
     }
 
-    /// Whether the node is a folder of which only the way through it is seen.
+    /// Whether the node is a folder that is visible only as an ancestor.
     pub(super) fn is_way(&self, node: Node) -> bool {
         self.narrow.as_ref().is_some_and(|narrow| narrow.ways.contains(&node))
     }
 
-    /// Whether what stands in this folder is seen.
+    /// Whether the content of this folder is visible.
     pub(super) fn covers(&self, base: &Base, folder: Option<Uuid>) -> bool {
         let Some(narrow) = &self.narrow else { return true };
         folder.and_then(|id| base.node(id)).is_some_and(|node| narrow.is_below(base, node))
     }
 
-    /// Whether a folder is seen, or a way through it.
+    /// Whether a folder is visible, also as an ancestor.
     pub(super) fn shows_folder(&self, base: &Base, node: Node) -> bool {
         self.narrow.as_ref().is_none_or(|narrow| narrow.ways.contains(&node) || narrow.is_below(base, node))
     }
 
-    /// The file of that id, where it is seen.
+    /// The file of that id, if it is visible.
     pub(super) fn file<'a>(&self, base: &'a Base, id: Uuid) -> Option<(Node, &'a Slot)> {
         let (node, slot) = base.entity(id)?;
         let is_file = matches!(slot.what(), Some(What::File(_)));
@@ -156,7 +155,7 @@ impl Lens {
         self.sources_readme.get_or_init(|| texts::sources(base, self).into()).clone()
     }
 
-    /// A document from outside, where it is seen.
+    /// A document from outside, if it is visible.
     pub(super) fn document<'a>(&self, base: &'a Base, id: Uuid) -> Option<(Node, &'a Slot)> {
         let found = base.entity(id)?;
         (self.is_whole() && !self.is_past && matches!(found.1.what(), Some(What::Document(_))))
@@ -188,7 +187,7 @@ impl Narrow {
         });
         let seen: Vec<Node> = seen.collect();
         narrow.children.insert(Fixed::Databases.node(), seen);
-        // What comes from outside is in no folder.
+        // Documents from outside are in no folder.
         narrow.children.insert(Fixed::Sources.node(), vec![Fixed::SourcesReadme.node()]);
         narrow.spell(base);
         narrow
@@ -199,7 +198,7 @@ impl Narrow {
         base.upward(node).any(|(_, slot)| self.listed.contains(&slot.id))
     }
 
-    /// Shows the way from the root of the files to a folder, unless that is below another one that is seen.
+    /// Makes the ancestors of a folder visible, unless it is below another visible folder.
     fn lead_to(&mut self, base: &Base, folder: Node) {
         let mut child = folder;
         let mut way = Vec::new();
@@ -221,7 +220,7 @@ impl Narrow {
         }
     }
 
-    /// Tells apart what is seen of each folder, and puts it in order.
+    /// Disambiguates and sorts the visible children of each folder.
     fn spell(&mut self, base: &Base) {
         for children in self.children.values_mut() {
             let slots: Vec<(Node, &Slot)> =

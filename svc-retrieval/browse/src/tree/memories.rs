@@ -1,4 +1,4 @@
-//! What the folders of memories hold: their members of the kinds that are files, as nodes of their own.
+//! The content of the folders of memories: their members that are files or folders, as nodes of their own.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -36,16 +36,16 @@ pub(super) struct Member {
     pub(super) target: Node,
 }
 
-/// The folder of one memory, made when somebody looks into it.
+/// The folder of one memory, built lazily.
 #[derive(Debug, Default)]
 pub(super) struct MemoryFolder {
-    held: OnceLock<Held>,
+    held: OnceLock<MemoryContents>,
     guide: OnceLock<Bytes>,
 }
 
-/// What a memory holds.
+/// The content of a memory's folder.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct MemoryContents {
     /// In byte order of the names, the README among them.
     pub(super) children: Vec<Node>,
     pub(super) members: Vec<Member>,
@@ -70,9 +70,9 @@ pub(super) fn place_of(base: &Base, memory: Node) -> Option<usize> {
 }
 
 impl MemoryFolder {
-    /// What it holds.
-    pub(super) fn held(&self, base: &Base, lens: &Lens, place: usize) -> &Held {
-        self.held.get_or_init(|| Held::new(base, lens, place).unwrap_or_default())
+    /// Its content.
+    pub(super) fn held(&self, base: &Base, lens: &Lens, place: usize) -> &MemoryContents {
+        self.held.get_or_init(|| MemoryContents::new(base, lens, place).unwrap_or_default())
     }
 
     /// Its README.
@@ -83,7 +83,7 @@ impl MemoryFolder {
     }
 }
 
-impl Held {
+impl MemoryContents {
     fn new(base: &Base, lens: &Lens, place: usize) -> Option<Self> {
         let folder = *base.children(Fixed::Memories.node()).get(place)?;
         let mut held = Self { children: base.children(folder).to_vec(), members: Vec::new() };
@@ -158,7 +158,7 @@ impl Held {
                 let before = *left;
                 self.fill(base, lens, (place, added), *child, left, depth + 1);
                 if *left == before {
-                    // Nothing stands behind it: what was below held no file either.
+                    // It is the last one: nothing below it was added, since it has no file.
                     self.members.pop();
                     continue;
                 }

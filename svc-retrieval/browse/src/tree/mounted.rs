@@ -11,7 +11,7 @@ use crate::Indexed;
 use crate::bodies::Reader;
 use crate::trigrams::TrigramFilter;
 
-/// A view, and who reads the bodies for one script.
+/// A view with the reader of bodies for one script.
 #[derive(Debug)]
 pub(crate) struct Mounted {
     view: Arc<View>,
@@ -27,12 +27,12 @@ impl Mounted {
         Self { view, reader, indexed, link_base }
     }
 
-    /// What the script sees.
+    /// The view.
     pub(crate) const fn view(&self) -> &Arc<View> {
         &self.view
     }
 
-    /// Who reads the bodies.
+    /// The reader of bodies.
     pub(crate) const fn reader(&self) -> &Reader {
         &self.reader
     }
@@ -96,7 +96,7 @@ const fn kind(is_folder: bool) -> Kind {
     if is_folder { Kind::Folder } else { Kind::File }
 }
 
-/// Sifts what has a key.
+/// The text filter of `grep`, by the signatures of cached bodies.
 struct Filtered<'a> {
     view: &'a View,
     text_filter: TrigramFilter,
@@ -104,6 +104,6 @@ struct Filtered<'a> {
 
 impl TextFilter for Filtered<'_> {
     fn lets_through(&self, file: Node) -> bool {
-        self.view.held(file).is_none_or(|held| self.text_filter.lets_through(&held.key))
+        self.view.held(file).is_none_or(|held| self.text_filter.may_contain(&held.key))
     }
 }

@@ -1,4 +1,4 @@
-//! When a tree is of that shows how things stood, and what it does not show.
+//! The moment of a past tree, and what it leaves out.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,15 +12,15 @@ use super::base::{Fixed, Slot};
 use super::rows::What;
 use super::view::View;
 
-/// When a tree is of, and what is not in it.
+/// The moment of a past tree, and what it leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Past {
     pub(crate) at: Timestamp,
-    /// What has changed since, of every kind, whoever may see it.
+    /// All items that have changed since, visible or not.
     pub(crate) changed: HashSet<Uuid>,
-    /// What kinds of text the files that have changed are.
+    /// The past types of changed files.
     pub(crate) types: HashMap<Uuid, FileType>,
-    /// What they were tagged with, those that had no tags left out.
+    /// The past tags of changed files that had any.
     pub(crate) tags: HashMap<Uuid, Vec<String>>,
     /// How many files and memories are left out, since what they were is not kept; 0 for a caller of some folders, whom a number
     /// would tell of others.
@@ -28,7 +28,7 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// What the tree does not show.
+    /// Notes on what the tree leaves out.
     pub(crate) fn notes(&self) -> Vec<CoverageNote> {
         let note = |message: String, count: Option<u32>| CoverageNote {
             code: "not_kept".to_owned(),
@@ -51,14 +51,14 @@ impl Past {
     }
 }
 
-/// A folder or a database of then, by its name.
+/// A past folder or database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastContainer {
     /// Which one.
     pub id: Uuid,
     /// The folder that it stood in; none for the root.
     pub parent: Option<Uuid>,
-    /// What it was called.
+    /// Its name.
     pub name: String,
     /// Whether it is a database.
     pub is_database: bool,

@@ -1,4 +1,4 @@
-//! Asks owners what the tree of a workspace is made of, and for the texts in it.
+//! Reads the items of a workspace's tree, and its texts, from their owners.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,34 +24,37 @@ use super::rows::Rows;
 use crate::error::Error;
 use crate::request::Moment;
 
-/// Drawing up a tree is not cut off with the caller who happened to be the first to want it.
+/// The deadline for listing a whole tree; it is not the one of the caller who happens to be the first.
 const LIST_BUDGET: Duration = Duration::from_secs(60);
 const BUDGET: Duration = Duration::from_secs(20);
-/// How long a script waits for what it can do without.
+/// How long a script waits for documents from outside, which it can do without.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The same when all of it is to be drawn up.
+/// The same when all of them are listed.
 const LIST_PATIENCE: Duration = Duration::from_secs(10);
-/// When the owner of documents from outside is left alone.
+/// The circuit breaker of the owner of documents from outside.
 const THRESHOLD: Threshold = Threshold { failures: 2, pause: Duration::from_secs(5) };
 
-/// What changed after a position.
+/// Changes after a position.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct ChangeSet {
     pub(super) rows: Rows,
-    /// Up to here.
+    /// The last position that it covers.
     pub(super) position: u64,
-    /// The newest change there is.
+    /// The head of the feed.
     pub(super) head: u64,
 }
 
-/// Who tells of a part of the tree.
-pub(super) trait Teller {
-    /// Everything that lives, and the position from which on changes make it exact.
+/// The owner of a part of the tree.
+pub(super) trait TreeOwner {
+    /// All items, and the position from which changes must be applied to make the list consistent.
     fn list(&self, workspace: WorkspaceId) -> impl Future<Output = Result<(Rows, u64), Error>> + Send;
 
-    /// What changed after a position, up to some position.
-    fn changes(&self, workspace: WorkspaceId, after: u64)
-    -> impl Future<Output = Result<Told, Error>> + Send;
+    /// Changes after a position, one page of them.
+    fn changes(
+        &self,
+        workspace: WorkspaceId,
+        after: u64,
+    ) -> impl Future<Output = Result<ChangeSet, Error>> + Send;
 }
 
 /// Content, as the service of the mesh that this one is.
@@ -74,7 +77,7 @@ impl Content {
         Ok(Call::within(budget).with_identity(&self.identity.identity().await?))
     }
 
-    /// What has changed since a moment, as it stood then.
+    /// The items that have changed since a moment, as they were then.
     pub(super) async fn past(
         &self,
         call: &Call,
@@ -90,7 +93,7 @@ impl Content {
         Ok(self.client().read_past_tree(own.request(request)).await?.into_inner())
     }
 
-    /// The texts of these names, in their order; none for what is not there.
+    /// The texts of these names, in their order; `None` for missing ones.
     pub(super) async fn texts(
         &self,
         call: &Call,
@@ -122,7 +125,7 @@ impl Content {
     }
 }
 
-impl Teller for Content {
+impl TreeOwner for Content {
     async fn list(&self, workspace: WorkspaceId) -> Result<(Rows, u64), Error> {
         let call = self.call(LIST_BUDGET).await?;
         let mut rows = Rows::default();
@@ -140,13 +143,13 @@ impl Teller for Content {
         }
     }
 
-    async fn changes(&self, workspace: WorkspaceId, after: u64) -> Result<Told, Error> {
+    async fn changes(&self, workspace: WorkspaceId, after: u64) -> Result<ChangeSet, Error> {
         let call = self.call(BUDGET).await?;
         let request = ReadTreeChangesRequest { workspace_id: workspace.to_string(), after };
         let told = self.client().read_tree_changes(call.request(request)).await?.into_inner();
         let mut rows = Rows::default();
         rows.take(told.items.unwrap_or_default(), told.gone)?;
-        Ok(Told { rows, position: told.position, head: told.head })
+        Ok(ChangeSet { rows, position: told.position, head: told.head })
     }
 }
 
@@ -175,7 +178,7 @@ impl Outside {
         Ok(Call::within(budget).with_identity(&self.identity.identity().await?))
     }
 
-    /// What it answers, unless it has failed too often of late.
+    /// Calls it through the circuit breaker.
     async fn answered<T>(
         &self,
         patience: Duration,
@@ -195,7 +198,7 @@ impl Outside {
         answered
     }
 
-    /// The retained texts with these hashes, in their order; none for what is not there.
+    /// The retained texts with these hashes, in their order; `None` for missing ones.
     pub(super) async fn texts(
         &self,
         call: &Call,
@@ -243,27 +246,27 @@ impl Outside {
         }
     }
 
-    async fn changes_after(&self, workspace: WorkspaceId, after: u64) -> Result<Told, Error> {
+    async fn changes_after(&self, workspace: WorkspaceId, after: u64) -> Result<ChangeSet, Error> {
         let call = self.call(PATIENCE).await?;
         let request = ingest::ReadTreeChangesRequest { workspace_id: workspace.to_string(), after };
         let told = self.client().read_tree_changes(call.request(request)).await?.into_inner();
         let mut rows = Rows::default();
         rows.take_outside(told.documents, told.gone)?;
-        Ok(Told { rows, position: told.position, head: told.head })
+        Ok(ChangeSet { rows, position: told.position, head: told.head })
     }
 }
 
-impl Teller for Outside {
+impl TreeOwner for Outside {
     async fn list(&self, workspace: WorkspaceId) -> Result<(Rows, u64), Error> {
         self.answered(LIST_PATIENCE, self.list_all(workspace)).await
     }
 
-    async fn changes(&self, workspace: WorkspaceId, after: u64) -> Result<Told, Error> {
+    async fn changes(&self, workspace: WorkspaceId, after: u64) -> Result<ChangeSet, Error> {
         self.answered(PATIENCE, self.changes_after(workspace, after)).await
     }
 }
 
-/// A page of two parts.
+/// Concatenates the two parts of a page.
 pub(super) fn joined(front: &Bytes, between: &[u8], body: &Bytes) -> Bytes {
     let mut whole = BytesMut::with_capacity(front.len() + between.len() + body.len());
     whole.extend_from_slice(front);

@@ -1,4 +1,4 @@
-//! Makes a tree what it was (ADR 106): the tree of now, and over it, as it stood then, what has changed since.
+//! Rolls a tree back to a past moment (ADR 106): the current tree, overlaid with the past versions of changed items.
 //!
 //! Nobody sees more of the past than of the present (ADR 96): what is gone by now is not in it, and of what a scope does not show now
 //! there is nothing but the names of folders through which a path of then leads.
@@ -18,11 +18,11 @@ use super::rows::{Place, Rows, What};
 use super::view::View;
 use crate::error::Error;
 
-/// Folders nest less deep; what does not end by then stands nowhere.
+/// Above the nesting limit of folders; a longer chain has no root.
 const MAX_DEPTH: usize = 256;
 
 impl View {
-    /// The same as it was, for a caller of these folders or of all.
+    /// The past view, for a caller of these folders or of all.
     pub(super) fn as_it_was(
         &self,
         told: ReadPastTreeResponse,
@@ -47,7 +47,7 @@ impl View {
             let hidden = self.hidden(&base, listed);
             put_over(&mut base, &hidden)?;
         }
-        // Of what comes from outside nobody knows how it stood.
+        // The past of documents from outside is unknown.
         base.positions.outside = None;
         base.newest = base.newest.min(at.as_micros());
         let lens = Arc::new(Lens::of_past(&base, scope));
@@ -66,7 +66,7 @@ impl View {
             open.extend_from_slice(then.children(node));
         }
         let mut hidden = Rows::default();
-        // What is in a folder comes before the folder.
+        // Children before their folder.
         for node in below.into_iter().rev() {
             let Some(slot) = then.slot(node) else { continue };
             let is_seen = match slot.what() {
@@ -99,7 +99,7 @@ fn put_over(base: &mut Base, rows: &Rows) -> Result<(), Error> {
     base.apply(rows, position).map_err(|_| Error::Answer("what stood then does not fit together"))
 }
 
-/// Leaves out what stood in a folder that was not there, and of such folders all that is below them now and is not told of.
+/// Removes items whose past folder did not exist, and the current descendants of such folders that did not change.
 fn leave_out_lost(base: &Base, rows: &mut Rows) {
     let known: &Rows = rows;
     let told = known.0.iter().filter_map(|(id, row)| Some((*id, row.as_ref()?.place)));
@@ -120,7 +120,7 @@ fn leave_out_lost(base: &Base, rows: &mut Rows) {
     }
 }
 
-/// Whether folders that were there lead from a place to the root.
+/// Whether all ancestors up to the root existed.
 fn is_placed(base: &Base, rows: &Rows, place: Place) -> bool {
     let mut place = place;
     for _ in 0..MAX_DEPTH {

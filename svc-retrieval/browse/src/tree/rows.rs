@@ -1,4 +1,4 @@
-//! What owners tell of a tree, decoded.
+//! The items of a tree, decoded from the messages of their owners.
 
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ use crate::error::Error;
 
 const BROKEN: Error = Error::Answer("an item of a tree cannot be read");
 
-/// Stands for a text by its hash.
+/// A reference to a text by its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Text {
     pub(super) hash: [u8; 32],
     pub(super) size: u64,
 }
 
-/// Where something stands.
+/// The parent of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     /// In a folder; none for the root of the files.
@@ -36,7 +36,7 @@ pub(super) enum Place {
     Sources(Option<Uuid>),
 }
 
-/// What something is.
+/// The kind of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum What {
     Folder,
@@ -81,7 +81,7 @@ impl Outside {
     }
 }
 
-/// What a member refers to, which may be gone.
+/// The target of a member of a memory, which may no longer exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) kind: MemberKind,
@@ -99,23 +99,23 @@ pub(super) struct Memory {
     pub(super) members: Vec<Member>,
 }
 
-/// An item that lives.
+/// An item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) id: Uuid,
     pub(super) place: Place,
-    /// What its name is as a segment, before siblings are told apart.
+    /// Its name as a path segment, before disambiguation.
     pub(super) segment: Box<str>,
     pub(super) updated: i64,
     pub(super) what: What,
 }
 
-/// Items by their ids as they stand now; none for what is gone.
+/// The current items by id; `None` for removed ones.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows(pub(super) HashMap<Uuid, Option<Row>>);
 
 impl Rows {
-    /// Puts what is told now over what was told before.
+    /// Applies later changes on top of earlier ones.
     pub(super) fn take(&mut self, items: TreeItems, gone: Vec<DocumentRef>) -> Result<(), Error> {
         self.0.reserve(items.folders.len() + items.files.len() + items.records.len());
         items.folders.into_iter().try_for_each(|folder| self.put(of_folder(folder)))?;

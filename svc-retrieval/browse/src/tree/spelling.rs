@@ -1,4 +1,4 @@
-//! How the children of one folder are kept apart and in order while they come and go.
+//! Keeps the children of a folder disambiguated and sorted while they are added and removed.
 
 use cairn_shell::tree::Node;
 
@@ -6,7 +6,7 @@ use super::base::{Base, search};
 use super::names::{self, Cut, Sibling};
 
 impl Base {
-    /// Puts a child behind the others, to be spelled with all of them.
+    /// Appends a child, to be spelled with all of them.
     pub(super) fn push(&mut self, folder: Node, node: Node, segment: &str) {
         self.rename(node, folder, segment.into(), segment);
         if let Some(slot) = self.slot_mut(folder) {
@@ -39,8 +39,8 @@ impl Base {
         }
     }
 
-    /// Takes a child out; false when its siblings are to be spelled anew.
-    pub(super) fn take_out(&mut self, folder: Node, node: Node) -> bool {
+    /// Removes a child; `false` when its siblings must be spelled again.
+    pub(super) fn remove_child(&mut self, folder: Node, node: Node) -> bool {
         let Some(slot) = self.slot(node) else { return true };
         let (name, segment, is_marked) =
             (slot.name.clone(), slot.segment().to_owned(), slot.segment.is_some());
@@ -60,8 +60,8 @@ impl Base {
         true
     }
 
-    /// Puts a child in where its name belongs; false when its siblings are to be spelled anew, and it is not in yet.
-    pub(super) fn bring_in(&mut self, folder: Node, node: Node, segment: &str) -> bool {
+    /// Inserts a child at its sorted position; `false`, without inserting it, when its siblings must be spelled again.
+    pub(super) fn insert_child(&mut self, folder: Node, node: Node, segment: &str) -> bool {
         let Some(slot) = self.slot(node) else { return true };
         let (id, cut) = (slot.id, slot.cut());
         let taken = self.child(folder, segment);

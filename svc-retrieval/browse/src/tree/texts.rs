@@ -7,7 +7,7 @@ use cairn_shell::tree::Node;
 
 use super::base::{Base, Fixed, Slot};
 use super::lens::Lens;
-use super::memories::{Held, MOST_FILES, shown};
+use super::memories::{MOST_FILES, MemoryContents, shown};
 use super::rows::What;
 
 /// Folders, memories and databases that are listed; `ls` lists the others.
@@ -223,7 +223,7 @@ pub(super) fn sources(base: &Base, lens: &Lens) -> String {
 }
 
 /// The README of a memory.
-pub(super) fn memory(base: &Base, lens: &Lens, place: usize, held: &Held) -> String {
+pub(super) fn memory(base: &Base, lens: &Lens, place: usize, held: &MemoryContents) -> String {
     let node = base.children(Fixed::Memories.node()).get(place).copied();
     let Some((node, memory)) = node.and_then(|node| Some((node, base.memory(node)?))) else {
         return String::new();
@@ -242,7 +242,13 @@ pub(super) fn memory(base: &Base, lens: &Lens, place: usize, held: &Held) -> Str
     text
 }
 
-fn list_held(text: &mut String, base: &Base, lens: &Lens, (place, node): (usize, Node), held: &Held) {
+fn list_held(
+    text: &mut String,
+    base: &Base,
+    lens: &Lens,
+    (place, node): (usize, Node),
+    held: &MemoryContents,
+) {
     if shown(base, lens, node).is_empty() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The trees of this process: drawn up when a workspace is first looked at, renewed before every script.
+//! The cache of trees: built when a workspace is first used, and brought up to date before every script.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,23 +11,23 @@ use uuid::Uuid;
 use super::base::{Base, Positions};
 use super::holder::TextHolder;
 use super::lens::Lens;
-use super::remote::{Content, Outside, Teller, Told};
+use super::remote::{ChangeSet, Content, Outside, TreeOwner};
 use super::rows::Rows;
 use super::view::View;
-use crate::bodies::Holder;
+use crate::bodies::BodyFetcher;
 use crate::error::Error;
 use crate::request::Moment;
 
-/// Changes that a tree follows; beyond that, and beyond its own size, drawing it up anew is cheaper.
+/// Changes that are applied to a tree; above this, and above its own size, rebuilding it is cheaper.
 const MOST_CHANGES: u64 = 10_000;
-/// Following more than that takes long enough to hold up others on the same thread.
+/// Rows that are applied on the async thread; more take long enough to delay other tasks.
 const MOST_INLINE: usize = 200;
-/// Scopes of a workspace for which what they see is kept.
+/// Cached lenses of a workspace, one for each scope.
 const MOST_LENSES: usize = 32;
-/// How often a tree that does not fit together is drawn up anew.
+/// Attempts to rebuild an inconsistent tree.
 const TRIES: usize = 3;
 
-/// The trees of this process; cheap to clone. All of it can be drawn up again.
+/// The trees of this process; cheap to clone. Everything in it can be rebuilt.
 #[derive(Debug, Clone)]
 pub(crate) struct Trees(Arc<Inner>);
 
@@ -36,11 +36,11 @@ struct Inner {
     content: Content,
     outside: Outside,
     most_bytes: usize,
-    kept: Mutex<Kept>,
+    cache: Mutex<TreeCache>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct TreeCache {
     workspaces: HashMap<WorkspaceId, Entry>,
     uses: u64,
     bytes: usize,
@@ -56,23 +56,23 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Workspace {
     current: Mutex<Current>,
-    /// Held by whoever renews.
-    renewing: tokio::sync::Mutex<()>,
-    /// An entity, and the hash of a text of it that content did not find again.
-    doubt: Mutex<Option<(Uuid, [u8; 32])>>,
+    /// Serializes updates of the tree.
+    renew_lock: tokio::sync::Mutex<()>,
+    /// An entity, and the hash of its text that content could not render again.
+    suspect: Mutex<Option<(Uuid, [u8; 32])>>,
 }
 
 #[derive(Debug, Default)]
 struct Current {
     base: Option<Arc<Base>>,
-    /// Each for one scope; all for one shape of the base.
+    /// By scope; all of the same shape of the base.
     lenses: HashMap<Option<Vec<FolderId>>, Arc<Lens>>,
 }
 
 impl Trees {
-    /// None yet. They take about that many bytes at most, those of the workspace in use apart.
+    /// An empty cache of about `most_bytes`, not counting the workspace in use.
     pub(crate) fn new(content: Content, outside: Outside, most_bytes: usize) -> Self {
-        Self(Arc::new(Inner { content, outside, most_bytes, kept: Mutex::default() }))
+        Self(Arc::new(Inner { content, outside, most_bytes, cache: Mutex::default() }))
     }
 
     /// The tree as the caller sees it, as of now or later.
@@ -83,12 +83,12 @@ impl Trees {
         let id = identity.workspace_id().map_err(Error::Upstream)?;
         let scope = scope_of(identity);
         let workspace = self.workspace(id);
-        // What comes from outside is in no folder.
+        // Documents from outside are in no folder.
         let sees_outside = scope.is_none();
         let mut base = self.renewed(id, &workspace, sees_outside).await?;
-        if workspace.is_doubtful(&base) {
+        if workspace.is_suspect(&base) {
             tracing::warn!(workspace.id = %id, "content renders otherwise than before, the tree is drawn up anew");
-            workspace.forget();
+            workspace.invalidate();
             base = self.renewed(id, &workspace, sees_outside).await?;
         }
         let lens = workspace.lens(&base, scope);
@@ -107,14 +107,14 @@ impl Trees {
     ) -> Result<Arc<View>, Error> {
         let now = self.view(identity).await?;
         let scope = scope_of(identity);
-        // After the tree of now: what has changed since that was drawn up is told as it was, too.
+        // Read after the current tree, so that changes since it was built are covered, too.
         let told = self.0.content.past(call, now.workspace, moment).await?;
         let view = tokio::task::spawn_blocking(move || now.as_it_was(told, scope.as_deref())).await??;
         Ok(Arc::new(view))
     }
 
-    /// Who reads the texts of a view.
-    pub(crate) fn holder(&self, view: &Arc<View>) -> Arc<dyn Holder> {
+    /// The fetcher of the texts of a view.
+    pub(crate) fn holder(&self, view: &Arc<View>) -> Arc<dyn BodyFetcher> {
         let workspace = self.workspace(view.workspace);
         let Inner { content, outside, .. } = self.0.as_ref();
         let (content, outside) = (content.clone(), outside.clone());
@@ -122,11 +122,11 @@ impl Trees {
     }
 
     fn workspace(&self, id: WorkspaceId) -> Arc<Workspace> {
-        let mut kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.uses += 1;
-        let last_use = kept.uses;
+        let mut cache = self.0.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.uses += 1;
+        let last_use = cache.uses;
         let new = || Entry { workspace: Arc::default(), last_use, bytes: 0 };
-        let entry = kept.workspaces.entry(id).or_insert_with(new);
+        let entry = cache.workspaces.entry(id).or_insert_with(new);
         entry.last_use = last_use;
         Arc::clone(&entry.workspace)
     }
@@ -137,21 +137,26 @@ impl Trees {
         workspace: &Arc<Workspace>,
         sees_outside: bool,
     ) -> Result<Arc<Base>, Error> {
-        let mut heard = None;
+        let mut updates = None;
         if let Some(base) = workspace.base() {
-            let news = self.hear(id, base.positions, sees_outside).await?;
-            if news.is_nothing_new(base.positions) {
+            let news = self.fetch_updates(id, base.positions, sees_outside).await?;
+            if news.is_empty_at(base.positions) {
                 return Ok(base);
             }
-            heard = Some((base.positions, news));
+            updates = Some((base.positions, news));
         }
-        // What one caller began helps the next, so it is not cut off when the caller goes away.
+        // Spawned, so that it is not cancelled with the caller: the next caller needs it, too.
         let (trees, workspace) = (self.clone(), Arc::clone(workspace));
-        tokio::spawn(async move { trees.follow(id, &workspace, heard).await }).await?
+        tokio::spawn(async move { trees.follow(id, &workspace, updates).await }).await?
     }
 
-    /// What has changed since. Where the owner of documents from outside does not answer, they stay as they were.
-    async fn hear(&self, id: WorkspaceId, since: Positions, sees_outside: bool) -> Result<Heard, Error> {
+    /// The changes since those positions. Where the owner of documents from outside does not answer, they stay as they were.
+    async fn fetch_updates(
+        &self,
+        id: WorkspaceId,
+        since: Positions,
+        sees_outside: bool,
+    ) -> Result<Updates, Error> {
         let Inner { content, outside, .. } = self.0.as_ref();
         let outside = async {
             match since.outside.filter(|_| sees_outside) {
@@ -161,32 +166,33 @@ impl Trees {
         };
         let (content, outside) = tokio::join!(content.changes(id, since.content), outside);
         let is_missing = sees_outside && since.outside.is_none();
-        Ok(Heard { content: content?, outside, is_missing })
+        Ok(Updates { content: content?, outside, is_missing })
     }
 
-    /// Renews the tree, unless somebody else has meanwhile gone beyond what was told.
+    /// Updates the tree, unless another task has meanwhile applied these updates.
     async fn follow(
         &self,
         id: WorkspaceId,
         workspace: &Workspace,
-        heard: Option<(Positions, Heard)>,
+        updates: Option<(Positions, Updates)>,
     ) -> Result<Arc<Base>, Error> {
-        let _renewing = workspace.renewing.lock().await;
+        let _guard = workspace.renew_lock.lock().await;
         let mut base = workspace.base();
-        // One that was drawn up while this caller had nothing yet may be older than what the caller has written.
+        // A tree that was built before this caller read the heads may be older than the caller's own writes.
         let is_far_enough = |base: &Arc<Base>| {
-            heard.as_ref().is_some_and(|(since, heard)| heard.is_in(base.positions, *since))
+            updates.as_ref().is_some_and(|(since, updates)| updates.is_applied_at(base.positions, *since))
         };
         if let Some(base) = base.as_ref().filter(|base| is_far_enough(base)) {
             return Ok(Arc::clone(base));
         }
-        let mut heard = heard;
+        let mut updates = updates;
         for _ in 0..TRIES {
-            let heard =
-                heard.take().filter(|(since, _)| base.as_ref().is_some_and(|base| base.positions == *since));
-            if let Some(renewed) = self.renew(id, base.take(), heard.map(|(_, heard)| heard)).await? {
+            let updates = updates
+                .take()
+                .filter(|(since, _)| base.as_ref().is_some_and(|base| base.positions == *since));
+            if let Some(renewed) = self.renew(id, base.take(), updates.map(|(_, updates)| updates)).await? {
                 workspace.put(Arc::clone(&renewed));
-                self.weigh(id, renewed.bytes());
+                self.account(id, renewed.bytes());
                 return Ok(renewed);
             }
             tracing::warn!(workspace.id = %id, "the tree does not fit together, it is drawn up anew");
@@ -194,18 +200,17 @@ impl Trees {
         Err(Error::Answer("the items of a tree do not fit together"))
     }
 
-    /// The tree at the heads of the feeds: that one with what has changed since, or a new one. None when it does not fit
-    /// together.
+    /// The tree at the heads of the feeds: `base` with the changes since, or a new one. `None` when it is inconsistent.
     async fn renew(
         &self,
         id: WorkspaceId,
         base: Option<Arc<Base>>,
-        heard: Option<Heard>,
+        updates: Option<Updates>,
     ) -> Result<Option<Arc<Base>>, Error> {
         let Inner { content, outside, .. } = self.0.as_ref();
         let (mut base, mut told) = (base, (None, None));
-        if let Some(heard) = heard {
-            told = (Some(heard.content), heard.outside);
+        if let Some(updates) = updates {
+            told = (Some(updates.content), updates.outside);
         }
         loop {
             let from = base.as_ref().map(|base| base.positions);
@@ -231,18 +236,18 @@ impl Trees {
         }
     }
 
-    fn weigh(&self, id: WorkspaceId, bytes: usize) {
-        let mut kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(entry) = kept.workspaces.get_mut(&id) else { return };
+    fn account(&self, id: WorkspaceId, bytes: usize) {
+        let mut cache = self.0.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = cache.workspaces.get_mut(&id) else { return };
         let before = std::mem::replace(&mut entry.bytes, bytes);
-        kept.bytes = kept.bytes.saturating_sub(before).saturating_add(bytes);
-        while kept.bytes > self.0.most_bytes {
-            let others = kept.workspaces.iter().filter(|(other, _)| **other != id);
+        cache.bytes = cache.bytes.saturating_sub(before).saturating_add(bytes);
+        while cache.bytes > self.0.most_bytes {
+            let others = cache.workspaces.iter().filter(|(other, _)| **other != id);
             let Some(oldest) = others.min_by_key(|(_, entry)| entry.last_use).map(|(other, _)| *other) else {
                 return;
             };
-            let gone = kept.workspaces.remove(&oldest).map_or(0, |entry| entry.bytes);
-            kept.bytes = kept.bytes.saturating_sub(gone);
+            let gone = cache.workspaces.remove(&oldest).map_or(0, |entry| entry.bytes);
+            cache.bytes = cache.bytes.saturating_sub(gone);
         }
     }
 }
@@ -259,26 +264,26 @@ fn scope_of(identity: &Identity) -> Option<Vec<FolderId>> {
     }
 }
 
-/// What owners told of changes.
+/// Updates from the owners.
 #[derive(Debug)]
-struct Heard {
-    content: Told,
-    /// None when nobody asked, or got no answer.
-    outside: Option<Told>,
+struct Updates {
+    content: ChangeSet,
+    /// `None` when it was not requested, or not answered.
+    outside: Option<ChangeSet>,
     /// Whether the caller sees documents from outside, and the tree has none since their owner did not answer.
     is_missing: bool,
 }
 
-impl Heard {
-    fn is_nothing_new(&self, positions: Positions) -> bool {
-        let is_new = |told: &Told| Some(told.head) != positions.outside;
+impl Updates {
+    fn is_empty_at(&self, positions: Positions) -> bool {
+        let is_new = |told: &ChangeSet| Some(told.head) != positions.outside;
         self.content.head == positions.content
             && !self.is_missing
             && !self.outside.as_ref().is_some_and(is_new)
     }
 
-    /// Whether a tree at those positions shows it; it was heard of changes since others.
-    fn is_in(&self, positions: Positions, since: Positions) -> bool {
+    /// Whether a tree at `positions` has these updates, which were read since `since`.
+    fn is_applied_at(&self, positions: Positions, since: Positions) -> bool {
         let content = &self.content;
         let has_content = positions.content >= content.head && content.head >= since.content;
         let has_outside = self
@@ -289,7 +294,7 @@ impl Heard {
     }
 }
 
-/// What is known of documents from outside, where their owner answers.
+/// The answer of the owner of documents from outside; `None` where it does not answer.
 fn known<T>(id: WorkspaceId, answer: Result<T, Error>) -> Option<T> {
     answer
         .inspect_err(
@@ -300,19 +305,19 @@ fn known<T>(id: WorkspaceId, answer: Result<T, Error>) -> Option<T> {
 
 /// Rows up to the head of a feed.
 #[derive(Debug)]
-struct Since {
+struct RowsUntil {
     rows: Rows,
     position: u64,
 }
 
-/// What changed from a position on, with as many items as the tree has; everything where there is no position. None when
-/// the tree cannot follow: it is too far behind, or the feed is another one.
+/// The changes from a position on; everything where there is no position. `None` when the tree cannot be updated: it is too far
+/// behind (`size` is its number of items), or the feed was rolled back.
 async fn since(
-    owner: &impl Teller,
+    owner: &impl TreeOwner,
     id: WorkspaceId,
     (from, size): (Option<u64>, u64),
-    told: Option<Told>,
-) -> Result<Option<Since>, Error> {
+    told: Option<ChangeSet>,
+) -> Result<Option<RowsUntil>, Error> {
     let (mut rows, mut position) = match from {
         Some(from) => (Rows::default(), from),
         None => owner.list(id).await?,
@@ -335,23 +340,23 @@ async fn since(
         rows.0.extend(answer.rows.0);
         position = answer.position;
         if position >= answer.head {
-            return Ok(Some(Since { rows, position }));
+            return Ok(Some(RowsUntil { rows, position }));
         }
     }
 }
 
 async fn grown(
     base: Option<Arc<Base>>,
-    inside: Option<Since>,
-    outside: Option<Since>,
+    inside: Option<RowsUntil>,
+    outside: Option<RowsUntil>,
 ) -> Result<Option<Base>, Error> {
     let count = [&inside, &outside].into_iter().flatten().map(|since| since.rows.0.len()).sum::<usize>();
     let grow = move || {
         let mut grown = base.map_or_else(Base::empty, |base| Base::clone(&base));
-        if let Some(Since { rows, position }) = inside {
+        if let Some(RowsUntil { rows, position }) = inside {
             grown.apply(&rows, position).ok()?;
         }
-        if let Some(Since { rows, position }) = outside {
+        if let Some(RowsUntil { rows, position }) = outside {
             grown.apply_outside(&rows, position).ok()?;
         }
         Some(grown)
@@ -363,19 +368,19 @@ async fn grown(
 }
 
 impl Workspace {
-    /// Remembers that content did not find a text of that entity again. It may have changed since; if no change is told
-    /// of, content renders it otherwise than it did, as another version may.
-    pub(super) fn doubt(&self, id: Uuid, hash: [u8; 32]) {
-        *self.doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, hash));
+    /// Records that content rendered another text for that entity than the tree expects. It may have changed since; if the next
+    /// update has no change of it, another version of content renders it differently, and the tree is rebuilt.
+    pub(super) fn suspect(&self, id: Uuid, hash: [u8; 32]) {
+        *self.suspect.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, hash));
     }
 
-    /// Whether the tree still has what was doubted.
-    fn is_doubtful(&self, base: &Base) -> bool {
-        let doubt = self.doubt.lock().unwrap_or_else(PoisonError::into_inner).take();
-        doubt.is_some_and(|(id, hash)| base.shows(id, hash))
+    /// Whether the tree still has the suspect text.
+    fn is_suspect(&self, base: &Base) -> bool {
+        let suspect = self.suspect.lock().unwrap_or_else(PoisonError::into_inner).take();
+        suspect.is_some_and(|(id, hash)| base.shows(id, hash))
     }
 
-    fn forget(&self) {
+    fn invalidate(&self) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Current::default();
     }
 

@@ -13,36 +13,36 @@ use uuid::Uuid;
 
 use super::base::{Base, Fixed, Item, Slot};
 use super::lens::Lens;
-use super::memories::{Held as HeldByMemory, Member, MemoryFolder, member_of, place_of};
+use super::memories::{Member, MemoryContents, MemoryFolder, member_of, place_of};
 use super::past::Past;
 use super::rows::{Outside, Text, What};
 use crate::Indexed;
-use crate::bodies::{Held, Key};
+use crate::bodies::{BodyRef, Key};
 
-/// A tree as one caller sees it. It never changes.
+/// A tree as one caller sees it. Immutable.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(super) workspace: WorkspaceId,
     pub(super) base: Arc<Base>,
     pub(super) lens: Arc<Lens>,
-    /// Of a tree as it was.
+    /// Set for a past tree.
     pub(super) past: Option<Past>,
 }
 
-/// What a record's file is made of.
+/// The parts of a record's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) front: Text,
-    /// Without the fields that name other things.
+    /// Without the fields that refer to other items.
     pub(super) is_bare: bool,
     pub(super) body: Option<Text>,
 }
 
-/// Stands between the fields of a record and its body.
+/// The separator between the fields of a record and its body.
 pub(super) const BEFORE_BODY: &[u8] = b"\n";
 
 impl Page {
-    /// The same for the same parts, and so for the same text.
+    /// A key that is equal for equal parts, and so for equal texts.
     pub(super) fn key(&self) -> Key {
         match &self.body {
             None => Key(self.front.hash),
@@ -65,8 +65,8 @@ impl Page {
 enum Source {
     /// In memory.
     Here(Bytes),
-    /// With content.
-    There(Held),
+    /// At its owner.
+    There(BodyRef),
     /// The node is no file.
     Nowhere,
 }
@@ -77,7 +77,7 @@ impl View {
         self.past.as_ref()
     }
 
-    /// The node that a member of a memory shows; any other is itself.
+    /// The target of a member of a memory; any other node itself.
     fn shown(&self, node: Node) -> Node {
         self.member(node).map_or(node, |member| member.target)
     }
@@ -91,7 +91,7 @@ impl View {
         self.lens.memory(&self.base, place)
     }
 
-    fn held_by(&self, place: usize) -> Option<&HeldByMemory> {
+    fn held_by(&self, place: usize) -> Option<&MemoryContents> {
         Some(self.memory_folder(place)?.held(&self.base, &self.lens, place))
     }
 
@@ -166,7 +166,7 @@ impl View {
     fn source(&self, node: Node) -> Source {
         let shown = self.shown(node);
         let Some(slot) = self.base.slot(shown) else { return Source::Nowhere };
-        let there = |key, size, kind| Source::There(Held { key, size, kind, id: slot.id });
+        let there = |key, size, kind| Source::There(BodyRef { key, size, kind, id: slot.id });
         match &slot.item {
             Item::Fixed(Fixed::Readme) => Source::Here(self.lens.readme(&self.base)),
             Item::Fixed(Fixed::SourcesReadme) => Source::Here(self.lens.sources_readme(&self.base)),
@@ -190,7 +190,7 @@ impl View {
             },
             Item::Entity(What::Document(document)) => match document.text {
                 Some(text) => there(Key(text.hash), text.size, document.kind.into()),
-                // Its provider keeps the text.
+                // The text is at its provider only.
                 None => Source::Here(Bytes::new()),
             },
             Item::Entity(What::Folder | What::Database { .. } | What::Memory(_) | What::SourceFolder(_))
@@ -199,8 +199,8 @@ impl View {
         }
     }
 
-    /// What content holds of a file; none of what is in memory.
-    pub(super) fn held(&self, node: Node) -> Option<Held> {
+    /// The reference to a file's body at its owner; `None` for texts that are in memory.
+    pub(super) fn held(&self, node: Node) -> Option<BodyRef> {
         match self.source(node) {
             Source::There(held) => Some(held),
             Source::Here(_) | Source::Nowhere => None,
@@ -272,7 +272,7 @@ impl View {
     }
 
     /// A file that the caller sees, with the hash of its content, and how that is read.
-    pub(crate) fn file_then(&self, id: Uuid) -> Option<(ConfirmedDocument, Held)> {
+    pub(crate) fn file_then(&self, id: Uuid) -> Option<(ConfirmedDocument, BodyRef)> {
         let (node, _) = self.lens.file(&self.base, id)?;
         let held = self.held(node)?;
         let content_hash = format!("blake3:{}", blake3::Hash::from_bytes(held.key.0).to_hex());
@@ -305,7 +305,7 @@ impl View {
         })
     }
 
-    /// What `stat` tells beyond kind, size and time. `indexed` is how far the index has followed the feed; `link_base`
+    /// The output of `stat` beyond kind, size and time. `indexed` is the position of the index in the feed; `link_base`
     /// stands before the path of the link.
     pub(super) fn details(
         &self,
@@ -335,7 +335,7 @@ impl View {
         details
     }
 
-    /// Where the console shows it, and the label under which it is cited.
+    /// Its page in the console, and the label of its citation.
     fn link(&self, slot: &Slot) -> Option<(String, String)> {
         let id = slot.id;
         let link = match &slot.item {

@@ -1,27 +1,27 @@
-//! Filters of one size side by side: the bits that they have for one trigram stand together, so that one look into
-//! memory, which is what a search waits for, tells of all of them.
+//! Filters of one size, bit-sliced: the bits of all filters for one trigram are adjacent, so that one memory access, which is what a
+//! search waits for, tests all of them.
 
 use super::filter::{Filter, WORD_BITS, place};
 use crate::bodies::Key;
 
-/// A block of larger filters has fewer of them. So little is lost where one of some size is not full.
+/// Bits of a block: one of larger filters has fewer of them, so that a partly filled block wastes little.
 const MOST_BITS: usize = 64 << 13;
 
 /// Some filters of one size.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
-    /// Of each filter.
+    /// Bits of each filter.
     bits: usize,
-    /// How many filters there is room for: a power of two, and no more than a word has bits.
+    /// The capacity in filters: a power of two, at most the bits of a word.
     width: usize,
-    /// For each bit of a filter a row, with the bits that the filters have there.
+    /// One row for each bit of a filter, with that bit of every filter.
     rows: Vec<u64>,
-    /// Whose filters they are.
+    /// The keys of the filters, by column.
     keys: Vec<Key>,
 }
 
 impl Block {
-    /// Room for filters of so many bits, which are a power of two.
+    /// An empty block for filters of that many bits, a power of two.
     pub(super) fn of(bits: usize) -> Self {
         let width = (MOST_BITS / bits).clamp(1, WORD_BITS);
         Self { bits, width, rows: vec![0; bits * width / WORD_BITS], keys: Vec::new() }
@@ -35,12 +35,12 @@ impl Block {
         &self.keys
     }
 
-    /// What its rows take.
+    /// The size of its rows.
     pub(super) fn bytes(&self) -> u64 {
         u64::try_from(size_of_val(self.rows.as_slice())).unwrap_or(u64::MAX)
     }
 
-    /// Adds a filter of its size, and tells its place.
+    /// Adds a filter of its size; returns the column.
     pub(super) fn add(&mut self, key: Key, filter: &Filter) -> u8 {
         let column = self.keys.len();
         for row in filter.set() {
@@ -53,7 +53,7 @@ impl Block {
         u8::try_from(column).unwrap_or(u8::MAX)
     }
 
-    /// The filters, as bits by their places, that hold all trigrams of one of the texts.
+    /// A bitmap of the columns whose filters have all trigrams of one of the texts.
     pub(super) fn holding(&self, texts: &[Vec<u32>]) -> u64 {
         texts.iter().fold(0, |found, trigrams| found | self.holding_all(trigrams))
     }

@@ -1,17 +1,16 @@
 //! The trigrams of one body as a set of bits.
 
-/// A filter's bits are halved while fewer than one in so many is set. So one in eight to one in four ends up set, and a
-/// text of eight letters, which has six trigrams, passes a body that does not hold it once in four thousand times or
-/// more rarely.
+/// A filter is folded in half while fewer than one bit in 8 is set. So one bit in eight to one in four ends up set, and the false
+/// positive rate for a text of eight letters, which has six trigrams, is at most one in four thousand.
 const SPARSE: u64 = 8;
-/// Of the largest bodies: a filter of 1 MiB holds every trigram that 5 MiB of text have.
+/// For the largest bodies: a filter of 1 MiB has room for all trigrams of 5 MiB of text.
 const MOST_BITS: usize = 1 << 23;
 pub(super) const WORD_BITS: usize = 64;
 
 /// The trigrams of one body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Filter {
-    /// A power of two of bits, and never none.
+    /// The bits: a power of two of them, at least one word.
     words: Vec<u64>,
 }
 
@@ -22,7 +21,7 @@ impl Filter {
         Self { words: folded(Self::with_bits(body, bits).words) }
     }
 
-    /// A filter of so many bits, which are a power of two and fill words.
+    /// A filter of that many bits: a power of two and a multiple of the word size.
     pub(super) fn with_bits(body: &[u8], bits: usize) -> Self {
         let mut words = vec![0u64; bits / WORD_BITS];
         for hash in hashes(body) {
@@ -39,7 +38,7 @@ impl Filter {
         self.words.len() * WORD_BITS
     }
 
-    /// The places of those that are set.
+    /// The positions of the set bits.
     pub(super) fn set(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(at, word)| {
             let mut left = *word;
@@ -52,8 +51,8 @@ impl Filter {
     }
 }
 
-/// Lays the upper half over the lower one while that leaves it sparse enough: a place is the hash modulo a power of
-/// two, so each bit falls on its own place in the half.
+/// Folds the upper half onto the lower one while the result is sparse enough: a position is the hash modulo a power of two, so each
+/// bit keeps its position modulo half the size.
 fn folded(mut words: Vec<u64>) -> Vec<u64> {
     let mut set: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
     while words.len() > 1 && set.saturating_mul(SPARSE) < u64::try_from(words.len() * WORD_BITS).unwrap_or(0)
@@ -68,7 +67,7 @@ fn folded(mut words: Vec<u64>) -> Vec<u64> {
     words
 }
 
-/// Where the bit of a trigram is among so many, which are a power of two.
+/// The bit of a trigram in a filter of that many bits, a power of two.
 pub(super) fn place(hash: u32, bits: usize) -> usize {
     usize::try_from(hash).unwrap_or_default() & (bits - 1)
 }

@@ -56,13 +56,13 @@ impl Window {
     }
 }
 
-/// About how many tokens texts are.
+/// Estimates the tokens of texts.
 pub(super) fn estimate(texts: &[&str]) -> u64 {
     let tokens: usize = texts.iter().map(|text| text.len() / BYTES_PER_TOKEN + 1).sum();
     u64::try_from(tokens).unwrap_or(u64::MAX)
 }
 
-fn keep(file: &Path, spent: Spent) -> std::io::Result<()> {
+fn save(file: &Path, spent: Spent) -> std::io::Result<()> {
     let text = serde_json::to_vec(&spent)?;
     file.parent().map_or(Ok(()), fs_err::create_dir_all)?;
     fs_err::write(file, text)
@@ -70,15 +70,15 @@ fn keep(file: &Path, spent: Spent) -> std::io::Result<()> {
 
 impl Budget {
     pub(super) fn new(limits: Spending, clock: Arc<dyn Clock>, file: Option<PathBuf>) -> Self {
-        let spent = file.as_deref().and_then(remembered).unwrap_or_default();
+        let spent = file.as_deref().and_then(load).unwrap_or_default();
         Self { limits, clock, file, spent: Mutex::new(spent) }
     }
 
-    /// Takes that many tokens.
+    /// Reserves that many tokens.
     ///
     /// # Errors
-    /// [`Error::Spent`] when they do not fit; nothing is taken then. More than a whole window's are let through when
-    /// nothing else was spent in it, since they would never fit.
+    /// [`Error::Spent`] when they exceed a limit; nothing is reserved then. A request above the limit of a whole window is allowed
+    /// when nothing else was spent in it, since it would never fit.
     pub(super) fn take(&self, tokens: u64) -> Result<(), Error> {
         let now = self.clock.now();
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,26 +86,26 @@ impl Budget {
         check(minute, tokens, self.limits.tokens_a_minute, "minute", left(now, MINUTE))?;
         check(day, tokens, self.limits.tokens_a_day, "day", left(now, DAY))?;
         *spent = Spent { minute: minute.changed(0, tokens), day: day.changed(0, tokens) };
-        self.remember(*spent);
+        self.persist(*spent);
         Ok(())
     }
 
-    /// Puts what was really used, 0 for a call that failed, in the place of what was taken for it.
+    /// Replaces a reservation by the actual use: 0 for a failed call.
     pub(super) fn correct(&self, taken: u64, used: u64) {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         *spent = Spent { minute: spent.minute.changed(taken, used), day: spent.day.changed(taken, used) };
-        self.remember(*spent);
+        self.persist(*spent);
     }
 
-    fn remember(&self, spent: Spent) {
+    fn persist(&self, spent: Spent) {
         let (Some(file), true) = (&self.file, self.limits.tokens_a_day.is_some()) else { return };
-        if let Err(error) = keep(file, spent) {
+        if let Err(error) = save(file, spent) {
             tracing::warn!(%error, "what the embedder has spent cannot be kept; a restart would forget it");
         }
     }
 }
 
-fn remembered(file: &Path) -> Option<Spent> {
+fn load(file: &Path) -> Option<Spent> {
     serde_json::from_slice(&fs_err::read(file).ok()?).ok()
 }
 

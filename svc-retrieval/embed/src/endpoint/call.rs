@@ -1,4 +1,4 @@
-//! One call of an endpoint, tried again while that makes sense.
+//! One call of an endpoint, with retries.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use super::EndpointConfig;
 use crate::Error;
 use cairn_chassis::breaker::Breaker;
 
-/// Bytes of an answer: 64 texts with vectors of 4 096 numbers, twenty characters each, three times over.
+/// The size limit of a response: 64 texts with vectors of 4 096 numbers, twenty characters each, three times over.
 const MOST_ANSWER_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes of an error that are logged.
+/// Characters of an error that are logged.
 const MOST_REASON_CHARACTERS: usize = 200;
 
 /// Attempts after the first.
 const RETRIES: usize = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
-/// The longest `Retry-After` that is waited for within a call. What asks for more is left alone by the breaker.
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// The longest `Retry-After` that is waited for within a call; a longer one opens the circuit breaker.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(20);
 
 /// Why a call failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It may go better in a moment; the endpoint may have said when.
+    /// Transient; the endpoint may have said when to retry.
     Passing { reason: String, retry_after: Option<Duration> },
-    /// The endpoint refuses what it was sent.
+    /// The endpoint rejects the text.
     Text(String),
-    /// Trying again changes nothing.
+    /// Permanent: not retried.
     Other(Error),
 }
 
@@ -44,7 +44,7 @@ impl Failure {
     }
 }
 
-/// What an endpoint answered: a vector for each text, and the tokens that it counted.
+/// A parsed response: a vector for each text, and the tokens that the endpoint counted.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) vectors: Vec<Vec<f32>>,
@@ -52,7 +52,7 @@ pub(super) struct Answer {
 }
 
 #[derive(Debug, Serialize)]
-struct Body<'a> {
+struct EmbeddingsRequest<'a> {
     model: &'a str,
     input: &'a [&'a str],
     encoding_format: &'static str,
@@ -61,7 +61,7 @@ struct Body<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Answered {
+struct EmbeddingsResponse {
     data: Vec<Row>,
     usage: Option<Usage>,
 }
@@ -69,7 +69,7 @@ struct Answered {
 #[derive(Debug, Deserialize)]
 struct Row {
     index: Option<usize>,
-    /// As JSON has them: what no `f32` holds is told from what is no answer at all.
+    /// `f64` as in JSON, so that values that overflow `f32` are told apart from malformed responses.
     embedding: Vec<f64>,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct Caller {
 
 impl Caller {
     pub(super) fn new(config: &EndpointConfig) -> Result<Self, Error> {
-        // Every address, since the operator named it; no redirect is followed all the same, so the key goes nowhere else.
+        // All addresses are allowed, since the operator configured it; redirects are still not followed, so that the key is not leaked.
         let everywhere: Vec<Network> =
             ["0.0.0.0/0", "::/0"].iter().filter_map(|all| all.parse().ok()).collect();
         let guard = Guard::new(&everywhere).map_err(|error| Error::Model { reason: error.to_string() })?;
@@ -116,8 +116,7 @@ impl Caller {
         })
     }
 
-    /// Embeds the texts in one call. Each attempt is counted by the breaker, and none is made that it does not let
-    /// through.
+    /// Embeds the texts in one call. Each attempt goes through the breaker.
     pub(super) async fn call(
         &self,
         model: &str,
@@ -125,7 +124,7 @@ impl Caller {
         texts: &[&str],
         breaker: &Breaker,
     ) -> Result<Answer, Failure> {
-        let body = Body { model, input: texts, encoding_format: "float", dimensions };
+        let body = EmbeddingsRequest { model, input: texts, encoding_format: "float", dimensions };
         let body = serde_json::to_vec(&body).map_err(|error| Failure::Text(error.to_string()))?;
         let pauses = ExponentialBuilder::default()
             .with_min_delay(FIRST_PAUSE)
@@ -139,7 +138,7 @@ impl Caller {
             .when(|failure| matches!(failure, Failure::Passing { .. }))
             .adjust(|failure, pause| match failure {
                 Failure::Passing { retry_after: Some(wanted), .. } => {
-                    pause.filter(|_| *wanted <= LONGEST_WAIT).map(|pause| pause.max(*wanted))
+                    pause.filter(|_| *wanted <= MAX_RETRY_AFTER).map(|pause| pause.max(*wanted))
                 }
                 Failure::Passing { .. } | Failure::Text(_) | Failure::Other(_) => pause,
             })
@@ -160,7 +159,7 @@ impl Caller {
                 breaker.failed(*retry_after);
                 "unavailable"
             }
-            // It is there.
+            // It is up.
             Err(Failure::Text(_)) => {
                 breaker.succeeded();
                 "refused"
@@ -205,7 +204,7 @@ fn refused(reason: String) -> Failure {
     Failure::Other(Error::Refused { reason })
 }
 
-/// What a status other than 200 means for the next attempt.
+/// Classifies a status other than 200.
 fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
     let said: String = String::from_utf8_lossy(body).chars().take(MOST_REASON_CHARACTERS).collect();
     let reason = format!("{status}: {said}");
@@ -216,14 +215,14 @@ fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
     }
 }
 
-/// Seconds; the form with a date is rare and no more exact.
+/// Delay in seconds; the form with a date is rare.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
 fn read(body: &[u8], texts: usize) -> Result<Answer, Failure> {
-    let answered: Answered = serde_json::from_slice(body)
+    let answered: EmbeddingsResponse = serde_json::from_slice(body)
         .map_err(|error| passing(format!("an answer that is none: {error}"), None))?;
     if answered.data.len() != texts {
         return Err(refused(format!("{} vectors for {texts} texts", answered.data.len())));

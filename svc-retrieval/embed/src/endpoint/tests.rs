@@ -138,7 +138,7 @@ async fn meets_the_contract() {
 async fn what_passes_is_tried_again() {
     let setup = Setup::new(|_| {}).await;
     setup.server.script([Reply::Status(500), Reply::Later(429, 1), Reply::Text("no json")]);
-    let vectors = setup.endpoint().embed(&["a heron"]).await.unwrap();
+    let vectors = setup.endpoint().embed(TextKind::Passage, &["a heron"]).await.unwrap();
     assert!(vectors[0].iter().any(|value| *value != 0.0));
     assert_eq!(setup.server.calls().len(), 4);
 }
@@ -148,7 +148,7 @@ async fn what_does_not_pass_is_not_tried_again() {
     for status in [401, 403, 404] {
         let setup = Setup::new(|_| {}).await;
         setup.server.script([Reply::Status(status)]);
-        let error = setup.endpoint().embed(&["a heron"]).await.unwrap_err();
+        let error = setup.endpoint().embed(TextKind::Passage, &["a heron"]).await.unwrap_err();
         assert!(matches!(error, Error::Refused { .. }), "{error:?}");
         assert_eq!(setup.server.calls().len(), 1, "{status}");
     }
@@ -158,7 +158,7 @@ async fn what_does_not_pass_is_not_tried_again() {
 async fn a_wait_that_is_too_long_is_left_to_the_breaker() {
     let setup = Setup::new(|_| {}).await;
     setup.server.script([Reply::Later(429, 3_600)]);
-    let error = setup.endpoint().embed(&["a heron"]).await.unwrap_err();
+    let error = setup.endpoint().embed(TextKind::Passage, &["a heron"]).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
     assert_eq!(setup.server.calls().len(), 1);
 }
@@ -168,22 +168,22 @@ async fn an_endpoint_that_is_down_is_left_alone_and_tried_again_after_a_while() 
     let setup = Setup::new(|_| {}).await;
     let endpoint = setup.endpoint();
     setup.server.script((0..5).map(|_| Reply::Status(503)));
-    let error = endpoint.embed(&["a heron"]).await.unwrap_err();
+    let error = endpoint.embed(TextKind::Passage, &["a heron"]).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
     assert_eq!(setup.server.calls().len(), 5);
-    let error = endpoint.embed(&["a heron"]).await.unwrap_err();
+    let error = endpoint.embed(TextKind::Passage, &["a heron"]).await.unwrap_err();
     assert!(matches!(error, Error::Paused), "{error:?}");
     assert_eq!(setup.server.calls().len(), 5, "it was not left alone");
     setup.clock.advance(DEFAULT_PAUSE);
-    endpoint.embed(&["a heron"]).await.unwrap();
-    endpoint.embed(&["a heron"]).await.unwrap();
+    endpoint.embed(TextKind::Passage, &["a heron"]).await.unwrap();
+    endpoint.embed(TextKind::Passage, &["a heron"]).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_counts_as_none() {
     let setup = Setup::new(|config| config.timeout = Duration::from_millis(50)).await;
     setup.server.script((0..5).map(|_| Reply::Never));
-    let error = setup.endpoint().embed(&["a heron"]).await.unwrap_err();
+    let error = setup.endpoint().embed(TextKind::Passage, &["a heron"]).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
 }
 
@@ -201,7 +201,7 @@ async fn answers_that_are_no_vectors_of_these_texts_are_refused() {
     ] {
         let setup = Setup::new(|_| {}).await;
         setup.server.script([Reply::Json(json!({"data": data}))]);
-        let error = setup.endpoint().embed(&["a heron"]).await.unwrap_err();
+        let error = setup.endpoint().embed(TextKind::Passage, &["a heron"]).await.unwrap_err();
         assert!(matches!(error, Error::Refused { .. }), "{data}: {error:?}");
     }
 }
@@ -216,7 +216,7 @@ async fn an_endless_answer_is_not_read_to_its_end() {
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
     let setup = Setup::new(|config| config.base_url = base_url).await;
-    let error = setup.endpoint().embed(&["a heron"]).await.unwrap_err();
+    let error = setup.endpoint().embed(TextKind::Passage, &["a heron"]).await.unwrap_err();
     assert!(matches!(error, Error::Refused { .. }), "{error:?}");
 }
 
@@ -226,12 +226,12 @@ async fn a_text_that_is_refused_is_cut_and_holds_up_no_other() {
     *setup.server.longest.lock().unwrap() = Some(100);
     let long = "the heron stands still ".repeat(20);
     let hopeless = "stone ".repeat(2_000);
-    let vectors = setup.endpoint().embed(&["a bear", &long, &hopeless]).await.unwrap();
+    let vectors = setup.endpoint().embed(TextKind::Passage, &["a bear", &long, &hopeless]).await.unwrap();
     assert!(vectors[..2].iter().all(|vector| vector.iter().any(|value| *value != 0.0)));
     assert!(vectors[2].iter().all(|value| *value == 0.0), "a text that is never taken has no vector");
     // Where everything is refused, it is not the text.
     *setup.server.longest.lock().unwrap() = Some(0);
-    let error = setup.endpoint().embed(&["a bear"]).await.unwrap_err();
+    let error = setup.endpoint().embed(TextKind::Passage, &["a bear"]).await.unwrap_err();
     assert!(matches!(error, Error::Refused { .. }), "{error:?}");
 }
 
@@ -241,13 +241,13 @@ async fn spending_ends_at_its_limit_and_goes_on_in_the_next_minute() {
     let endpoint = setup.endpoint();
     // The server counts seven tokens for each call.
     for _ in 0..2 {
-        endpoint.embed(&["a heron stands"]).await.unwrap();
+        endpoint.embed(TextKind::Passage, &["a heron stands"]).await.unwrap();
     }
-    let error = endpoint.embed(&["a heron stands in the river"]).await.unwrap_err();
+    let error = endpoint.embed(TextKind::Passage, &["a heron stands in the river"]).await.unwrap_err();
     assert!(matches!(error, Error::Spent { window: "minute", .. }), "{error:?}");
     assert_eq!(setup.server.calls().len(), 2, "a refused call was made all the same");
     setup.clock.advance(Duration::from_secs(60));
-    endpoint.embed(&["a heron stands in the river"]).await.unwrap();
+    endpoint.embed(TextKind::Passage, &["a heron stands in the river"]).await.unwrap();
 }
 
 #[tokio::test]

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use cairn_chassis::outbound::Guard;
 
-use super::{ModelError, ModelName, Models, Progress, TriedModel, absent};
+use super::{AddOptions, ModelError, ModelName, Models, Progress, TriedModel, absent};
 use crate::draft::Draft;
-use crate::record::{self, Arriving, Recorded};
+use crate::prefixes;
+use crate::record::{self, FileRecord, FileWriter};
 use crate::transformer::{self, CONFIG_FILE, OPTIONAL_FILES, REQUIRED_FILES, Transformer, WEIGHTS_FILE};
-use crate::{Embedder as _, Error, FetchedModel};
+use crate::{Embedder as _, Error, FetchedModel, TextKind};
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// Forms of weights that are not read here, and what to do about them.
+/// Unsupported formats of weights, and a hint for each.
 const OTHER_WEIGHTS: [(&str, &str); 3] = [
     ("model.safetensors.index.json", "; this one is in several parts, which are not read"),
     (
@@ -21,14 +22,14 @@ const OTHER_WEIGHTS: [(&str, &str); 3] = [
     ),
     ("model.onnx", "; this one has model.onnx, which is not read"),
 ];
-/// What a model is tried on: two texts that differ.
+/// The texts that a model is tested with; they differ.
 const TRIED: [&str; 2] = ["how to restart the database server", "a recipe for apple pie"];
-/// How far the length of a vector may be from 1.
+/// The tolerance for the norm of a vector.
 const ROUNDING: f32 = 1e-3;
 
 impl Models {
-    /// Copies a model from a folder, when it is one that runs here and, where its hash is given, the one that is wanted. Blocks:
-    /// runs off the async threads.
+    /// Copies a model from a folder, when it runs here and, where a hash is given, its weights have it. Decides its prefixes.
+    /// Blocks: runs off the async threads.
     ///
     /// # Errors
     /// [`ModelError`]; nothing is left of what was not added.
@@ -36,7 +37,7 @@ impl Models {
         &self,
         name: &ModelName,
         source: &Path,
-        sha256: Option<&str>,
+        options: &AddOptions,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<TriedModel, ModelError> {
         self.check_free(name)?;
@@ -49,8 +50,10 @@ impl Models {
                 records.push(copied(source, draft.path(), file, progress)?);
             }
         }
-        check_weights(&records, sha256)?;
+        check_weights(&records, options.sha256.as_deref())?;
         record::write(draft.path(), &records)?;
+        let of_source = source.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        prefixes::store(draft.path(), &[name.as_str(), &*of_source], options)?;
         let tried = tried(draft.path())?;
         draft.finish()?;
         Ok(tried)
@@ -65,7 +68,7 @@ impl Models {
         &self,
         model: &FetchedModel,
         guard: &Guard,
-        sha256: Option<&str>,
+        options: &AddOptions,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<TriedModel, ModelError> {
         let name =
@@ -78,9 +81,10 @@ impl Models {
         transformer::check_config(draft.path())?;
         let fetched = model.fetch_into(draft.path(), guard, progress).await;
         let records = fetched.map_err(|reason| not_fetched(reason.to_string()))?;
-        check_weights(&records, sha256)?;
+        check_weights(&records, options.sha256.as_deref())?;
         record::write(draft.path(), &records)?;
-        // A model's weights are read, and the model computes.
+        prefixes::store(draft.path(), &[name.as_str()], options)?;
+        // Blocks: the weights are read, and the model computes.
         let tried = tokio::task::spawn_blocking(move || tried(draft.path()).map(|tried| (tried, draft)));
         let (tried, draft) = tried.await.map_err(io::Error::other)??;
         draft.finish()?;
@@ -118,7 +122,7 @@ fn check_complete(folder: &Path) -> Result<(), ModelError> {
     Err(ModelError::Incomplete { folder: folder.to_owned(), file, hint })
 }
 
-fn check_weights(records: &[Recorded], expected: Option<&str>) -> Result<(), ModelError> {
+fn check_weights(records: &[FileRecord], expected: Option<&str>) -> Result<(), ModelError> {
     let Some(expected) = expected.map(str::to_ascii_lowercase) else { return Ok(()) };
     let weights = records.iter().find(|record| record.url.ends_with(WEIGHTS_FILE));
     let found = weights.map(|record| record.sha256.clone()).unwrap_or_default();
@@ -130,27 +134,27 @@ fn copied(
     folder: &Path,
     file: &'static str,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> io::Result<Recorded> {
+) -> io::Result<FileRecord> {
     let path = source.join(file);
     let mut from = fs_err::File::open(&path)?;
     let whole = Some(from.metadata()?.len());
-    let mut arriving = Arriving::create(&folder.join(file))?;
+    let mut writer = FileWriter::create(&folder.join(file))?;
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         let read = from.read(&mut buffer)?;
         let Some(part) = buffer.get(..read).filter(|part| !part.is_empty()) else { break };
-        let bytes = arriving.take(part)?;
+        let bytes = writer.write(part)?;
         progress(Progress { file, bytes, whole });
     }
-    // With a slash before the file's name, as an address has it.
-    arriving.finish(path.display().to_string())
+    // A path has a slash before the file's name, as a URL does: see `FileRecord::file`.
+    writer.finish(path.display().to_string())
 }
 
-/// Opens the model of a folder and has it embed.
+/// Opens the model of a folder and tests that it embeds.
 fn tried(folder: &Path) -> Result<TriedModel, ModelError> {
     let model = Transformer::open(folder)?;
     let texts = TRIED.map(str::to_owned);
-    let vectors = model.embed_here(&texts)?;
+    let vectors = model.embed_here(TextKind::Passage, &texts)?;
     if vectors.iter().any(|vector| vector.len() != model.dimensions()) {
         return Err(wrong("its vectors are not as long as its configuration says"));
     }
@@ -167,7 +171,7 @@ fn wrong(reason: &str) -> ModelError {
     Error::Model { reason: reason.to_owned() }.into()
 }
 
-/// Also false of a vector with something in it that is no number.
+/// Also false for a vector with NaN.
 fn is_of_length_one(vector: &[f32]) -> bool {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     (length - 1.0).abs() < ROUNDING

@@ -1,6 +1,6 @@
-//! The cosines of rows of codes of one byte.
+//! Cosines of quantized rows (int8).
 
-/// Rows one after the other, each of so many codes.
+/// A matrix of int8 codes, row-major.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) codes: &'a [u8],
@@ -8,7 +8,7 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Empty for a row that there is not.
+    /// Empty for a row out of range.
     #[inline(always)]
     fn row(self, row: u16) -> &'a [u8] {
         let start = usize::from(row) * self.width;
@@ -16,17 +16,17 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Rows that others are compared with, made ready for that once.
+/// The rows of a query, widened once for many comparisons.
 #[derive(Debug)]
-pub struct Asked {
+pub struct QueryRows {
     width: usize,
-    /// Their codes, row after row; zeros for a row that there is not.
+    /// Their codes, row-major; zeros for a row out of range.
     codes: Vec<i16>,
-    /// One for each row.
+    /// The reciprocal norm of each row.
     reciprocals: Vec<f32>,
 }
 
-impl Asked {
+impl QueryRows {
     pub(super) fn new(asked: &[u16], rows: Rows<'_>) -> Self {
         let mut codes = Vec::with_capacity(asked.len() * rows.width);
         let mut reciprocals = Vec::with_capacity(asked.len());
@@ -51,8 +51,8 @@ impl Asked {
     }
 }
 
-/// Of each of the rows the cosines with every row that is asked for; none below 0.
-pub(super) fn cosines_of(asked: &Asked, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
+/// For each row of `of`, the cosines with all query rows; negative ones are 0.
+pub(super) fn cosines_of(asked: &QueryRows, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         #[expect(unsafe_code, reason = "it is compiled for AVX2, which this processor was just asked for")]
@@ -65,7 +65,7 @@ pub(super) fn cosines_of(asked: &Asked, of: &[u16], rows: Rows<'_>, cosines: &mu
     cosines_plain(asked, of, rows, cosines);
 }
 
-fn cosines_plain(asked: &Asked, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
+fn cosines_plain(asked: &QueryRows, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
     for row in of {
         let row = rows.row(*row);
         let of_row = reciprocal(dot(row, row));
@@ -75,7 +75,7 @@ fn cosines_plain(asked: &Asked, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f3
     }
 }
 
-/// Of the length of a row, told from its product with itself. A row of zeros is near to nothing.
+/// The reciprocal norm of a row, from its product with itself. The cosine with a zero row is 0.
 #[inline(always)]
 fn reciprocal(square: i32) -> f32 {
     (square.max(1) as f32).sqrt().recip()
@@ -86,7 +86,7 @@ fn cosine(product: i32, of_asked: f32, of_row: f32) -> f32 {
     (product as f32 * of_asked * of_row).max(0.0)
 }
 
-/// Exact: 127² times any sensible number of dimensions fits.
+/// Exact: 127² times any sensible number of dimensions fits into an `i32`.
 pub(super) fn dot(a: &[u8], b: &[u8]) -> i32 {
     a.iter().zip(b).map(|(a, b)| i32::from(a.cast_signed()) * i32::from(b.cast_signed())).sum()
 }
@@ -103,19 +103,19 @@ mod x86 {
         _mm256_loadu_si256, _mm256_madd_epi16, _mm256_setzero_si256,
     };
 
-    use super::{Asked, Rows, cosine, reciprocal};
+    use super::{QueryRows, Rows, cosine, reciprocal};
 
-    /// Codes that are multiplied at a time.
+    /// Codes per SIMD step.
     const BLOCK: usize = 32;
 
-    /// Rows that are fetched before they are compared: they lie apart in a file of megabytes.
+    /// Prefetch distance in rows: they are scattered over megabytes.
     const AHEAD: usize = 8;
 
-    /// Bytes that the processor fetches at a time.
+    /// Bytes of a cache line.
     const CACHE_LINE: usize = 64;
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn cosines_of(asked: &Asked, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
+    pub(super) fn cosines_of(asked: &QueryRows, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
         for (place, row) in of.iter().enumerate() {
             if let Some(later) = of.get(place + AHEAD) {
                 fetch(rows.row(*later));
@@ -128,11 +128,11 @@ mod x86 {
         }
     }
 
-    /// Has the processor fetch what is read soon.
+    /// Prefetches a row.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn fetch(row: &[u8]) {
-        // A row begins anywhere in a line, so that its last byte may be in one more.
+        // Rows are not aligned, so the last byte may be in one more cache line.
         for place in (0..row.len()).step_by(CACHE_LINE).chain(row.len().checked_sub(1)) {
             _mm_prefetch::<_MM_HINT_T0>(row.as_ptr().cast::<i8>().wrapping_add(place));
         }
@@ -213,7 +213,7 @@ mod tests {
         ) {
             // Some of the rows are not there.
             let rows = Rows { codes: &codes, width };
-            let asked = Asked::new(&asked, rows);
+            let asked = QueryRows::new(&asked, rows);
             let (mut fast, mut plain) = (Vec::new(), Vec::new());
             cosines_of(&asked, &of, rows, &mut fast);
             cosines_plain(&asked, &of, rows, &mut plain);

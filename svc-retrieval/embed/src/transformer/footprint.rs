@@ -1,10 +1,10 @@
-//! What a model takes in memory while it computes, and how much goes through it at once because of that.
+//! The memory of a model's activations, and the batch sizes that keep it within a limit.
 
 use std::num::NonZeroUsize;
 
 use candle_transformers::models::bert::Config;
 
-/// A number of a model that runs here.
+/// Bytes of a number: models run in `f32`.
 const NUMBER_BYTES: usize = size_of::<f32>();
 
 /// Numbers for each pair of tokens and each head that are in memory at the worst moment of attention, which is in the softmax: the
@@ -19,12 +19,12 @@ const INNER_ROWS: usize = 2;
 /// Rows of the hidden size beside these: the input of the layer, that of the part, and its result before and after the bias.
 const FEED_FORWARD_ROWS: usize = 4;
 
-/// How much goes through a model at once.
+/// Limits of one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Windows. More save little on a CPU, and what they are padded with is computed, too.
+    /// Windows. More save little on a CPU, and padding is computed, too.
     pub(super) windows: usize,
-    /// Bytes beyond the weights.
+    /// Bytes of activations.
     pub(super) bytes: usize,
     /// Tokens of one window: what models of the family are trained for. A longer one takes memory by the square of its length,
     /// and a passage of 250 words has about 330.
@@ -45,7 +45,7 @@ impl Limits {
     }
 }
 
-/// The sizes of a model that decide what it takes.
+/// The dimensions of a model that its activations depend on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Footprint {
     heads: usize,
@@ -62,7 +62,7 @@ impl Footprint {
         }
     }
 
-    /// Bytes beyond the weights at the worst moment, when so many windows of that many tokens go through together.
+    /// Peak bytes of activations for a batch of `windows` windows of `longest` tokens.
     pub(super) const fn bytes(self, windows: usize, longest: usize) -> usize {
         let tokens = windows.saturating_mul(longest);
         let pairs = tokens.saturating_mul(longest);
@@ -77,13 +77,13 @@ impl Footprint {
         most.saturating_mul(NUMBER_BYTES)
     }
 
-    /// The longest window, of at most so many tokens, that goes through alone.
+    /// The longest window, of at most `trained_for` tokens, that fits alone.
     pub(super) fn longest(self, limits: Limits, trained_for: usize) -> usize {
         let wanted = trained_for.min(limits.tokens);
         (1..=wanted).rev().find(|length| self.bytes(1, *length) <= limits.bytes).unwrap_or(1)
     }
 
-    /// How many of the first windows go through together, at least one; their lengths ascend.
+    /// How many of the first windows fit into one batch, at least one; `lengths` ascend.
     pub(super) fn together(self, limits: Limits, lengths: impl Iterator<Item = usize>) -> usize {
         let fitting = lengths
             .zip(1..=limits.windows)

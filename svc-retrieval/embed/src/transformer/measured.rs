@@ -49,14 +49,14 @@ async fn measured(folder: &Path, limits: Limits, passages: &[String]) -> f64 {
     let passages_of = async {
         for batch in passages.chunks(AT_ONCE) {
             let texts: Vec<&str> = batch.iter().map(String::as_str).collect();
-            model.embed(&texts).await.unwrap();
+            model.embed(TextKind::Passage, &texts).await.unwrap();
         }
     };
     // Somebody searches meanwhile.
     let questions = async {
         for passage in passages.iter().take(PASSAGES / AT_ONCE) {
             let question: String = passage.chars().take(60).collect();
-            model.embed(&[question.as_str()]).await.unwrap();
+            model.embed(TextKind::Query, &[question.as_str()]).await.unwrap();
         }
     };
     tokio::join!(passages_of, questions);

@@ -85,7 +85,7 @@ fn weights() -> HashMap<String, Tensor> {
 }
 
 /// As published files are: with limits of somebody's demonstration in it.
-fn tokenizer_file() -> serde_json::Value {
+pub(super) fn tokenizer_file() -> serde_json::Value {
     let vocabulary: serde_json::Map<_, _> =
         (0..).zip(vocabulary()).map(|(id, word): (u32, _)| (word, json!(id))).collect();
     let mark = |id: u32, content: &str| {
@@ -151,7 +151,10 @@ async fn pooling_by_the_first_token_meets_the_contract_and_is_another_model() {
     write(folder.path(), POOLING_FILE, &json!({"pooling_mode_cls_token": true}));
     let first = Transformer::open(folder.path()).unwrap();
     let texts = ["the doctor treated the patient"];
-    assert_ne!(mean.embed(&texts).await.unwrap(), first.embed(&texts).await.unwrap());
+    assert_ne!(
+        mean.embed(TextKind::Passage, &texts).await.unwrap(),
+        first.embed(TextKind::Passage, &texts).await.unwrap()
+    );
     assert_ne!(mean.name(), first.name());
 }
 
@@ -163,7 +166,7 @@ async fn the_whole_of_a_long_text_counts() {
     // The second half stands behind everything that one window, or the file's own limit, would hold.
     let (doctor, kernel) = ("doctor ".repeat(40), "kernel ".repeat(40));
     let both = format!("{doctor}{kernel}");
-    let vectors = embedder.embed(&[&doctor, &kernel, &both]).await.unwrap();
+    let vectors = embedder.embed(TextKind::Passage, &[&doctor, &kernel, &both]).await.unwrap();
     let (near, far) = (cosine(&vectors[2], &vectors[0]), cosine(&vectors[2], &vectors[1]));
     assert!((near - far).abs() < 0.1, "{near} and {far}: one half outweighs the other");
     assert!(near > cosine(&vectors[0], &vectors[1]) + 0.2);
@@ -179,6 +182,51 @@ async fn the_name_tells_models_apart_and_where_they_stand_not() {
     config["layer_norm_eps"] = json!(1e-6);
     write(other.path(), CONFIG_FILE, &config);
     assert_ne!(digest(name(one.path())), digest(name(other.path())));
+}
+
+fn with_prompts(prompts: &serde_json::Value) -> tempfile::TempDir {
+    let folder = model();
+    write(folder.path(), PROMPTS_FILE, &json!({"prompts": prompts, "default_prompt_name": null}));
+    folder
+}
+
+#[tokio::test]
+async fn prefixes_meet_the_contract_and_stand_before_texts_of_their_kind() {
+    let plain = Transformer::open(model().path()).unwrap();
+    let folder = with_prompts(&json!({"query": "how to: ", "passage": "recipe: "}));
+    let prefixed = Transformer::open(folder.path()).unwrap();
+    contract::check(&prefixed).await;
+    let text = "restart the database server";
+    for (kind, prefix) in [(TextKind::Query, "how to: "), (TextKind::Passage, "recipe: ")] {
+        let expected = plain.embed(kind, &[format!("{prefix}{text}").as_str()]).await.unwrap();
+        let embedded = prefixed.embed(kind, &[text]).await.unwrap();
+        assert!(cosine(&embedded[0], &expected[0]) > 0.9999, "{kind:?}");
+    }
+    let query = prefixed.embed(TextKind::Query, &[text]).await.unwrap();
+    let passage = prefixed.embed(TextKind::Passage, &[text]).await.unwrap();
+    assert!(cosine(&query[0], &passage[0]) < 0.9999);
+}
+
+#[test]
+fn prefixes_are_part_of_the_identity_and_their_absence_is_none() {
+    let digest = |folder: &Path| {
+        let name = Transformer::open(folder).unwrap().name().to_owned();
+        name.split_once("-32-").unwrap().1.to_owned()
+    };
+    let plain = digest(model().path());
+    assert_eq!(digest(with_prompts(&json!({})).path()), plain);
+    assert_eq!(digest(with_prompts(&json!({"query": "", "document": ""})).path()), plain);
+    let digests = [
+        json!({"query": "how to: "}),
+        json!({"passage": "how to: "}),
+        json!({"query": "how to: ", "passage": "how to: "}),
+        json!({"query": "read: "}),
+    ]
+    .map(|prompts| digest(with_prompts(&prompts).path()));
+    for (place, digest) in digests.iter().enumerate() {
+        assert!(digest.ends_with("-prefixed") && *digest != plain, "{digest}");
+        assert!(!digests[..place].contains(digest), "{digest} is not unique");
+    }
 }
 
 #[test]
@@ -211,12 +259,13 @@ async fn whatever_goes_through_at_once_the_vectors_are_the_same() {
         .map(|text| text.repeat(9))
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let (one, other) = tokio::join!(alone.embed(&texts), together.embed(&texts));
+    let (one, other) =
+        tokio::join!(alone.embed(TextKind::Passage, &texts), together.embed(TextKind::Passage, &texts));
     for (one, other) in one.unwrap().iter().zip(other.unwrap()) {
         assert!(cosine(one, &other) > 0.9999);
     }
     // Batches that come together take turns, and each gets its own vectors.
-    let batches = (0..8).map(|_| together.embed(&texts));
+    let batches = (0..8).map(|_| together.embed(TextKind::Passage, &texts));
     let all = futures::future::try_join_all(batches).await.unwrap();
     assert!(all.iter().all(|vectors| vectors.len() == texts.len()));
 }
@@ -230,7 +279,7 @@ async fn a_published_model_knows_what_is_related() {
     };
     let embedder = Transformer::open(Path::new(&folder)).unwrap();
     let (text, related, unrelated) = contract::TRIPLES[0];
-    let vectors = embedder.embed(&[text, related, unrelated]).await.unwrap();
+    let vectors = embedder.embed(TextKind::Passage, &[text, related, unrelated]).await.unwrap();
     let (near, far) = (cosine(&vectors[0], &vectors[1]), cosine(&vectors[0], &vectors[2]));
     assert!(near > 0.5 && far < 0.2, "{}: {near} and {far}", embedder.name());
 }

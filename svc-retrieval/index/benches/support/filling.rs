@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cairn_embed::{Embedder as _, StaticRows};
+use cairn_embed::{Embedder as _, StaticRows, TextKind};
 use cairn_index::chunk::{self, Format};
 use cairn_index::embedded::Index;
 use cairn_index::words;
@@ -60,7 +60,7 @@ impl Filling {
     }
 
     pub(crate) async fn vector(&self, text: &str) -> anyhow::Result<Vec<f32>> {
-        Ok(self.embedder.embed(&[text]).await?.pop().unwrap_or_default())
+        Ok(self.embedder.embed(TextKind::Query, &[text]).await?.pop().unwrap_or_default())
     }
 }
 

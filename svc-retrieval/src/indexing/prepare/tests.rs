@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use cairn_embed::{self as embed, Embedder};
+use cairn_embed::{self as embed, Embedder, TextKind};
 use cairn_index::embedded::{EmbeddedEngine, Index};
 use cairn_index::{Batch, Engine as _};
 use cairn_proto::document::v1::{Document, DocumentRef, Format};
@@ -29,7 +29,7 @@ impl Embedder for Counting {
         2
     }
 
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
+    async fn embed(&self, _: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
         self.0.fetch_add(texts.len(), Ordering::Relaxed);
         Ok(texts.iter().map(|text| vec![text.len() as f32, 7.0]).collect())
     }
@@ -117,14 +117,14 @@ async fn a_document_that_is_as_it_was_is_not_cut_again() {
     assert!(Arc::ptr_eq(&first, &fixture.cutter.chunks(DOCUMENT, &document)));
     document.title = "handbook.md".to_owned();
     assert!(!Arc::ptr_eq(&first, &fixture.cutter.chunks(DOCUMENT, &document)));
-    let forgetful = Cutter::forgetful();
-    let first = forgetful.chunks(DOCUMENT, &document);
-    assert!(!Arc::ptr_eq(&first, &forgetful.chunks(DOCUMENT, &document)));
+    let uncached = Cutter::uncached();
+    let first = uncached.chunks(DOCUMENT, &document);
+    assert!(!Arc::ptr_eq(&first, &uncached.chunks(DOCUMENT, &document)));
 }
 
 #[test]
 fn names_of_folders_and_databases_are_no_words_of_what_stands_in_them() {
-    let of = |kind, path: &str| super::beside_names(kind, path.to_owned());
+    let of = |kind, path: &str| super::indexed_path(kind, path.to_owned());
     assert_eq!(of(Kind::File, "/Team/Plans/a.md"), "");
     assert_eq!(of(Kind::Record, "/Team/Tasks/Ship it"), "");
     assert_eq!(of(Kind::Memory, "/memories/release"), "/memories/release");
@@ -136,7 +136,7 @@ fn a_record_is_held_by_its_database() {
     let mut document = guide();
     document.database_id = Some(Uuid::from_u128(5).to_string());
     document.folder_id = Some(Uuid::from_u128(9).to_string());
-    let cut = Cutter::forgetful().cut_one(WORKSPACE, document).unwrap();
+    let cut = Cutter::uncached().cut_one(WORKSPACE, document).unwrap();
     assert_eq!(cut.document.holder, Some(Uuid::from_u128(5)));
     assert_eq!(cut.document.container, Some(Uuid::from_u128(9)));
 }
@@ -149,7 +149,7 @@ fn text_that_is_called_so_is_cut_as_a_table() {
     document.format = Format::Text.into();
     let headers = |title: &str, document: &Document| {
         let document = Document { title: title.to_owned(), ..document.clone() };
-        let chunks = Cutter::forgetful().chunks(DOCUMENT, &document);
+        let chunks = Cutter::uncached().chunks(DOCUMENT, &document);
         chunks.iter().skip(1).map(|(chunk, _)| chunk.table_header.clone()).collect::<Vec<_>>()
     };
     let table = headers("prices.CSV", &document);

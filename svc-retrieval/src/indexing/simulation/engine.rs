@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use cairn_embed::{self as embed, Embedder, ImmediateEmbedder};
+use cairn_embed::{self as embed, Embedder, ImmediateEmbedder, TextKind};
 use cairn_index::vectors::UnitVector;
 use cairn_index::{
     Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedDocument, Look, Query,
@@ -199,7 +199,7 @@ impl Embedder for Lengths {
         self.is_immediate.then_some(self as &dyn ImmediateEmbedder)
     }
 
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
+    async fn embed(&self, _: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
         Ok(self.embed_now(texts))
     }
 }

@@ -7,7 +7,7 @@ use cairn_chassis::entropy::SeededEntropy;
 use cairn_chassis::identity::ServiceIdentitySource;
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::testing::TestDb;
-use cairn_embed::{self as embed, Embedder};
+use cairn_embed::{self as embed, Embedder, TextKind};
 
 use super::*;
 use crate::indexing::Indexer;
@@ -45,7 +45,7 @@ impl Embedder for Counting {
         DIMENSIONS
     }
 
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
+    async fn embed(&self, _: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
         for text in texts {
             *self.0.lock().unwrap().entry((*text).to_owned()).or_default() += 1;
         }

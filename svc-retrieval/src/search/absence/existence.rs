@@ -1,4 +1,4 @@
-//! Whether there is such a document for the caller, and whether the search would look where it stands.
+//! Checks that the document exists for the caller, and that the search covers its place.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl Searcher {
     }
 }
 
-/// Whether the search looks where the document comes from.
+/// Whether the search covers the source of the document.
 pub(super) fn check_source(case: Case<'_>, missed: &Missed, report: &mut Report) -> bool {
     let named = &case.search.source_ids;
     let Some(source) = missed.document.source_id.as_deref() else {
@@ -193,7 +193,7 @@ pub(super) fn check_source(case: Case<'_>, missed: &Missed, report: &mut Report)
     true
 }
 
-/// Whether the document meets what the search is narrowed to.
+/// Whether the document matches the filters of the search.
 pub(super) async fn check_filters(
     case: Case<'_>,
     missed: &Missed,

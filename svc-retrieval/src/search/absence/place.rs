@@ -1,4 +1,4 @@
-//! Where the document stands in the lists of the search, and what becomes of it on the page.
+//! The rank of the document in the lists of the search, and its fate on the page.
 
 use cairn_proto::retrieval::v1::{Citation, ListRank, Location};
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use crate::search::request::SearchRequest;
 use crate::search::tuning::CANDIDATES_PER_LIST;
 use crate::search::{Searcher, citation};
 
-/// How far down a list a document is looked for.
+/// The depth to which lists are searched for the document.
 const DEPTH: usize = 1_000;
 
 /// How lists are called that are made by words, and by meaning.
@@ -26,7 +26,7 @@ const BY_MEANING: [&str; 3] = ["semantic", "vec", "hyde"];
 const TOGETHER: [&str; 2] = ["fused", "original"];
 
 impl Searcher {
-    /// Ranks as the search does, and follows the document onto the page.
+    /// Ranks like the search, and follows the document to the page.
     pub(super) async fn ranked_place(
         &self,
         case: Case<'_>,
@@ -55,7 +55,7 @@ impl Searcher {
         let read = std::mem::take(&mut ranked.ranking.seen.chunks);
         let (mut pool, notes) = self.gathered(site, search, (&ranked.ranking, read)).await?;
         report.coverage.extend(notes);
-        // Without the page's bounds every candidate has its place.
+        // Without limits of the page every candidate has a rank.
         pool.fill(site, usize::MAX).await?;
         let unbounded =
             SearchRequest { limit: usize::MAX, min_score: 0.0, token_budget: None, ..search.clone() };
@@ -115,7 +115,7 @@ fn tell_rank(places: &[ListRank], report: &mut Report) -> bool {
     true
 }
 
-/// What became of it on the page: `all` is the page without its bounds.
+/// Its fate on the page; `all` is the page without limits.
 fn tell_page(
     document: Uuid,
     search: &SearchRequest,

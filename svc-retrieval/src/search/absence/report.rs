@@ -1,4 +1,4 @@
-//! The checks in their order, with what became of each.
+//! The checks in their order, with their verdicts.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use cairn_proto::retrieval::v1::{
     Verdict,
 };
 
-/// The checks, in the order in which a search goes.
+/// The checks, in the order of the steps of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Code {
     Exists,
@@ -71,7 +71,7 @@ impl Code {
     }
 }
 
-/// What one check came to.
+/// The verdict of one check.
 #[derive(Debug)]
 pub(super) struct Finding {
     code: Code,
@@ -79,17 +79,17 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Nothing is in the way.
+    /// Passed.
     pub(super) fn passed(code: Code, message: impl Into<String>) -> Self {
         Self::new(code, Verdict::Passed, message, "")
     }
 
-    /// It speaks against the document and does not keep it out by itself.
+    /// Lowers the document's chances without excluding it.
     pub(super) fn weak(code: Code, message: impl Into<String>, advice: &str) -> Self {
         Self::new(code, Verdict::Weak, message, advice)
     }
 
-    /// It keeps the document out.
+    /// Excludes the document.
     pub(super) fn failed(code: Code, message: impl Into<String>, advice: &str) -> Self {
         Self::new(code, Verdict::Failed, message, advice)
     }
@@ -127,7 +127,7 @@ impl Finding {
     }
 }
 
-/// What was found out so far.
+/// The findings so far.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) document: Option<MissedDocument>,
@@ -142,19 +142,19 @@ impl Report {
         Self { document: None, place: None, coverage, checks: BTreeMap::new() }
     }
 
-    /// Takes in what a check came to.
+    /// Records the verdict of a check.
     pub(super) fn tell(&mut self, finding: Finding) {
         self.checks.insert(finding.code, finding.check);
     }
 
-    /// Nothing from the exclusions on is looked at, for that reason.
+    /// Skips all checks from the exclusions on, for that reason.
     pub(super) fn skip_ranking(&mut self, reason: &str) {
         for code in Code::ALL.into_iter().filter(|code| *code >= Code::Excluded) {
             self.tell(Finding::skipped(code, reason));
         }
     }
 
-    /// All checks; what was not looked at is said to be so.
+    /// All checks; skipped ones are marked as such.
     pub(super) fn finished(mut self) -> ExplainAbsenceResponse {
         let not_reached = "This was not looked at: something before it keeps the document out.";
         let told = |code| match self.checks.remove(&code) {

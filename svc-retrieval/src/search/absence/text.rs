@@ -1,4 +1,4 @@
-//! What of a document stands in the index, and which words of the question stand in the document.
+//! Checks that the document is indexed, and which words of the question are in it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::report::{Code, Finding, Report};
 use super::{Case, counted};
 use crate::error::Error;
 use crate::partition;
-use crate::search::held::{self, Held};
 use crate::search::state::State;
+use crate::search::stored_document::{self, StoredDocument};
 use crate::search::{Searcher, Strategy};
 
 /// Passages of a document that are read for the words of a question: four megabytes at the most.
@@ -23,7 +23,7 @@ const MOST_PASSAGES: u32 = 2_000;
 const LANGUAGE_BYTES: usize = 1_024;
 /// Excluded and demanded texts that are looked up; each is a list of its own.
 const MOST_LOOKED_UP: usize = 64;
-/// Words that are named in a sentence.
+/// Words that a message lists at most.
 const MOST_NAMED: usize = 12;
 
 impl Searcher {
@@ -33,7 +33,7 @@ impl Searcher {
         case: Case<'_>,
         missed: &Missed,
         report: &mut Report,
-    ) -> Result<Option<Held>, Error> {
+    ) -> Result<Option<StoredDocument>, Error> {
         let workspace = case.identity.workspace_id()?;
         let (message, advice) = match State::of(case.generation, workspace, missed).await? {
             State::Current(held) => {
@@ -58,7 +58,7 @@ impl Searcher {
     }
 }
 
-fn message_of(held: &Held) -> String {
+fn message_of(held: &StoredDocument) -> String {
     let chunks = counted(held.chunks as usize, "passage", "passages");
     match held.chunks - held.embedded {
         0 => format!("The index holds it as it is now: {chunks}."),
@@ -68,7 +68,7 @@ fn message_of(held: &Held) -> String {
     }
 }
 
-/// The passages of a document, as far as they are read.
+/// The passages of a document, up to the limit.
 #[derive(Debug)]
 pub(super) struct Passages {
     chunks: Vec<StoredChunk>,
@@ -77,10 +77,10 @@ pub(super) struct Passages {
 }
 
 impl Passages {
-    pub(super) async fn read(case: Case<'_>, missed: &Missed, held: &Held) -> Result<Self, Error> {
+    pub(super) async fn read(case: Case<'_>, missed: &Missed, held: &StoredDocument) -> Result<Self, Error> {
         let partition = partition::of(case.identity.workspace_id()?, missed.document.catalog_only);
         let engine = case.generation.engine.as_ref();
-        let chunks = held::chunks(engine, partition, missed.id, MOST_PASSAGES).await?;
+        let chunks = stored_document::chunks(engine, partition, missed.id, MOST_PASSAGES).await?;
         let mut sample = String::new();
         for chunk in &chunks {
             if sample.len() >= LANGUAGE_BYTES {
@@ -150,7 +150,7 @@ fn told_words(telling: &Telling, held: &[bool], most: usize, is_cut: bool) -> Fi
 pub(super) async fn check_exclusions(
     case: Case<'_>,
     missed: &Missed,
-    held: &Held,
+    held: &StoredDocument,
     report: &mut Report,
 ) -> Result<bool, Error> {
     let query = &case.search.query.parsed;
@@ -173,7 +173,7 @@ pub(super) async fn check_exclusions(
 async fn holding(
     case: Case<'_>,
     document: Uuid,
-    held: &Held,
+    held: &StoredDocument,
     texts: &[&String],
 ) -> Result<Vec<HashSet<u32>>, Error> {
     if texts.is_empty() {
@@ -194,7 +194,7 @@ async fn holding(
     Ok(found.into_iter().map(|list| list.words.iter().map(|hit| hit.chunk.ordinal).collect()).collect())
 }
 
-fn told_excluded(excluded: &[&String], holding: &[HashSet<u32>], held: &Held) -> Finding {
+fn told_excluded(excluded: &[&String], holding: &[HashSet<u32>], held: &StoredDocument) -> Finding {
     if excluded.is_empty() {
         return Finding::passed(Code::Excluded, "The question excludes no words.");
     }
@@ -263,8 +263,8 @@ mod tests {
         report.finished().checks.into_iter().find(|check| check.verdict() != Verdict::Skipped).unwrap()
     }
 
-    fn held(chunks: u32) -> Held {
-        Held { chunks, embedded: chunks, content_hash: String::new() }
+    fn held(chunks: u32) -> StoredDocument {
+        StoredDocument { chunks, embedded: chunks, content_hash: String::new() }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::search::page::Passage;
 
-/// Headings by the lines that they stand on.
+/// Headings by their lines.
 pub(super) struct Outline {
     /// From which line on which headings hold, in ascending order; the first is the passage's first line.
     paths: Vec<(u32, Vec<String>)>,
@@ -39,7 +39,7 @@ impl Outline {
     }
 }
 
-/// The headings above a line as they are read.
+/// The stack of headings during the scan.
 struct Above {
     /// Each with its level, as far as that is known: those of the chunk's path are told by their names alone.
     headings: Vec<(Option<usize>, String)>,
@@ -115,7 +115,7 @@ fn heading(line: &str) -> Option<(usize, String)> {
     (!label.is_empty()).then_some((level, label))
 }
 
-/// Without the addresses of links, which are no part of what is read.
+/// Strips the targets of links.
 fn without_targets(label: &str) -> String {
     let mut text = String::with_capacity(label.len());
     let mut rest = label;

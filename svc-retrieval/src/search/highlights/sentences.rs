@@ -1,11 +1,11 @@
-//! Cuts a passage into sentences, lines and rows: what is marked as one.
+//! Splits a passage into sentences, lines and rows: the units of highlights.
 
 use crate::search::tuning::SHORT_SENTENCE;
 
-/// A line from this length on may go on in the next one, as prose does that was broken by hand.
+/// A line of at least this length may continue in the next one, as hard-wrapped prose does.
 const WRAPPED_FROM: usize = 50;
 
-/// Lines that one sentence takes at most.
+/// Lines of a sentence at most.
 const MOST_LINES: u32 = 6;
 
 /// A sentence, or a line.
@@ -46,7 +46,7 @@ impl Cutter<'_> {
     fn line(&mut self, number: u32, start: usize, line: &str, rest: &str) {
         let text = line.trim_end();
         if text.trim_start().is_empty() {
-            // A heading and what stands below it are one.
+            // A heading and the text below it are one unit.
             let is_short = self.begun.is_some_and(|(from, ..)| self.length(from, start) < SHORT_SENTENCE);
             if !is_short {
                 self.end(start);
@@ -92,7 +92,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Bytes without those of blanks around: as good as characters here.
+    /// The length in bytes without surrounding whitespace: close enough to characters.
     fn length(&self, from: usize, end: usize) -> usize {
         self.content.get(from..end).unwrap_or_default().trim().len()
     }
@@ -113,7 +113,7 @@ fn sentence_ends(line: &str) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Whether a line of prose goes on in the next.
+/// Whether a line of prose continues in the next.
 fn goes_on(line: &str, rest: &str) -> bool {
     if line.len() < WRAPPED_FROM || line.ends_with(['.', '!', '?', ':', ';', '{', '}', '|']) {
         return false;

@@ -1,4 +1,4 @@
-//! Tells how a score came about, and where a document stands in each list.
+//! Explains scores, and the rank of a document in each list.
 
 use cairn_index::{ChunkId, Hit};
 use cairn_proto::retrieval::v1::{ListRank, SubqueryTrace, Trace};
@@ -8,13 +8,13 @@ use super::{Contributions, List, Ranking};
 use crate::search::tuning::RRF_K;
 
 impl Ranking {
-    /// Where the best passage of a document stands in each list, and in all of them together.
+    /// The rank of a document's best passage in each list, and in the fused one.
     pub(in crate::search) fn places(&self, document: Uuid) -> Vec<ListRank> {
         let lists = self.lists.iter().map(|list| place_in(list.kind, &list.text, &list.hits, document));
         lists.chain([place_in("fused", "", &self.hits, document)]).collect()
     }
 
-    /// How a hit's score came about; its contributions add up to `final`.
+    /// Explains the score of a hit; the contributions add up to `final`.
     pub(in crate::search) fn trace(&self, hit: &Hit) -> Trace {
         let again = self.second.as_ref();
         let (lists, scale) = match again {
@@ -71,7 +71,7 @@ impl List {
 }
 
 fn place_in(list: &str, query: &str, hits: &[Hit], document: Uuid) -> ListRank {
-    // What the words found is in the list of meaning, too, with nothing where it has no vector.
+    // Hits of the words are in the semantic list, too, with score 0 where they have no vector.
     let place = hits.iter().position(|hit| hit.chunk.document == document && hit.score > 0.0);
     let score = place.and_then(|place| hits.get(place)).map_or(0.0, |hit| hit.score);
     ListRank {

@@ -1,4 +1,4 @@
-//! Which documents are near one, by the vectors of their chunks.
+//! Nearest documents of a document, by the vectors of their chunks.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,14 +9,14 @@ use uuid::Uuid;
 use crate::error::Error;
 use crate::search::tuning::{RELATED_COMPARED, RELATED_DOCUMENTS, RELATED_NEIGHBOURS, RELATED_PASSAGES};
 
-/// A document near the known one.
+/// A neighbour of the given document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Near {
-    /// The chunk of the known document that is nearest to one of this document.
+    /// The chunk of the given document in the best pair.
     pub(super) from: ChunkId,
-    /// The chunk of this document that it is nearest to.
+    /// The chunk of this document in the best pair.
     pub(super) to: ChunkId,
-    /// The cosine of both documents as wholes, 0 to 1.
+    /// The cosine of the centroids of both documents, 0 to 1.
     pub(super) whole: f32,
     /// The cosine of the two chunks, 0 to 1.
     pub(super) passage: f32,
@@ -30,7 +30,7 @@ impl Near {
     }
 }
 
-/// The documents nearest to a document, best first; equal ones go by their ids. Work is bounded however long it is.
+/// The nearest documents, best first; ties by id. The work is bounded, whatever the length of the document.
 pub(super) async fn documents(
     engine: &dyn Engine,
     workspace: Uuid,
@@ -45,7 +45,7 @@ pub(super) async fn documents(
         workspace,
         containers,
         documents: None,
-        // Besides the neighbours it finds the document's own chunks.
+        // The limit includes the document's own chunks, which are found, too.
         limit: RELATED_NEIGHBOURS.saturating_add(own.len()),
         lists: lists.collect(),
     };
@@ -56,12 +56,12 @@ pub(super) async fn documents(
     Ok(compared.await?)
 }
 
-/// What was found near a document.
+/// The neighbours that the searches found.
 #[derive(Default)]
 struct Neighbours {
     /// The nearest pair of chunks with each document.
     pairs: HashMap<Uuid, Pair>,
-    /// The greatest cosine with each document.
+    /// The maximal cosine with each document.
     cosines: HashMap<Uuid, f32>,
 }
 
@@ -113,7 +113,7 @@ struct Pair {
     cosine: f32,
 }
 
-/// Equal pairs: the earlier chunks, so that the order of the searches makes no difference.
+/// Ties by the earlier chunks, so that the order of the searches does not matter.
 fn keep_best(nearest: &mut HashMap<Uuid, Pair>, pair: Pair) {
     let best = nearest.entry(pair.to.document).or_insert(pair);
     if is_better(pair, *best) {
@@ -125,7 +125,7 @@ fn is_better(pair: Pair, than: Pair) -> bool {
     pair.cosine > than.cosine || (pair.cosine == than.cosine && (pair.from, pair.to) < (than.from, than.to))
 }
 
-/// The known document.
+/// The given document.
 struct Known {
     document: Uuid,
     whole: Vec<f32>,
@@ -170,7 +170,7 @@ fn compare(
     })
 }
 
-/// So many items, from the first to the last at even distances.
+/// Samples items at even distances, from the first to the last.
 fn evenly<T: Clone>(items: &[T], most: usize) -> Vec<T> {
     if items.len() <= most {
         return items.to_vec();
@@ -179,7 +179,7 @@ fn evenly<T: Clone>(items: &[T], most: usize) -> Vec<T> {
     (0..most).filter_map(|step| items.get(step * last / (most - 1).max(1)).cloned()).collect()
 }
 
-/// The mean of unit vectors; none of none.
+/// The centroid of unit vectors; `None` without any.
 fn mean<'a>(vectors: impl Iterator<Item = &'a [f32]>) -> Option<Vec<f32>> {
     let mut sum: Vec<f32> = Vec::new();
     for vector in vectors {

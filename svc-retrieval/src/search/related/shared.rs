@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-/// Words that are told at most.
+/// Words that are returned at most.
 const MOST_WORDS: usize = 8;
 /// Shorter words are mostly grammar.
 const SHORTEST: usize = 4;
-/// A word counts so often at most: what is repeated without end says no more.
+/// The cap of a word's frequency, against repetition.
 const MOST_COUNTED: usize = 3;
 
 /// Words of both texts, the more telling first: longer ones, and those that come more often in both. Equal ones go by the

@@ -31,7 +31,7 @@ use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
 use super::*;
-use crate::bodies::Held;
+use crate::bodies::BodyRef;
 use crate::tree::view::View;
 use crate::tree::{Trees, remote};
 
@@ -434,7 +434,7 @@ async fn texts_are_those_that_the_view_shows() {
     let narrow = world.trees.view(&world.identity(1, scope)).await.unwrap();
     world.state().file(4, Some(1), "f.md", "after");
 
-    let held = |view: &View| -> Vec<Held> {
+    let held = |view: &View| -> Vec<BodyRef> {
         let nodes = [4, 11].map(|number| view.base.node(id(number)).unwrap());
         let schema = view.base.children(view.base.node(id(10)).unwrap())[0];
         let found = nodes.into_iter().chain([schema]);

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::Prefixes;
 use crate::transformer::tests::model;
 
 fn name(text: &str) -> ModelName {
@@ -21,7 +22,7 @@ fn models() -> (TempDir, Models) {
 }
 
 fn add(models: &Models, source: &Path) -> Result<TriedModel, ModelError> {
-    models.add_folder(&name("tiny"), source, None, &mut |_| ())
+    models.add_folder(&name("tiny"), source, &AddOptions::default(), &mut |_| ())
 }
 
 /// Says why, and leaves nothing.
@@ -38,11 +39,15 @@ fn a_folder_is_copied_tried_and_checked_again() {
     let ((_root, models), source) = (models(), model());
     let mut last = None;
     let mut told = |progress: Progress<'_>| last = Some((progress.bytes, progress.whole));
-    let tried = models.add_folder(&name("tiny"), source.path(), None, &mut told).unwrap();
+    let options = AddOptions { query_prefix: Some("how to ".to_owned()), ..AddOptions::default() };
+    let tried = models.add_folder(&name("tiny"), source.path(), &options, &mut told).unwrap();
     assert_eq!((tried.dimensions, tried.window), (32, 64));
     assert!(last.is_some_and(|(bytes, whole)| whole == Some(bytes)));
     assert_eq!(models.check(&name("tiny")).unwrap(), tried);
     assert!(matches!(add(&models, source.path()), Err(ModelError::Exists { .. })));
+
+    let prefixes = models.list().unwrap()[0].prefixes.clone().unwrap();
+    assert_eq!((prefixes.query.as_str(), prefixes.passage.as_str()), ("how to ", ""));
 
     let folder = models.find(&name("tiny")).unwrap();
     fs_err::write(folder.join("tokenizer.json"), "{}").unwrap();
@@ -86,16 +91,37 @@ fn what_is_no_model_that_runs_here_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+fn a_model_gets_the_prefixes_of_its_publisher_or_of_its_family() {
+    let ((_root, models), source) = (models(), model());
+    let prefixes = |folder: &str| {
+        let to = name(folder);
+        models.add_folder(&to, source.path(), &AddOptions::default(), &mut |_| ()).unwrap();
+        let found = Prefixes::of_folder(&models.folder_of(&to)).unwrap();
+        (found.query, found.passage)
+    };
+    let pair = |query: &str, passage: &str| (query.to_owned(), passage.to_owned());
+    assert_eq!(prefixes("tiny"), pair("", ""));
+    assert_eq!(prefixes("e5-tiny"), pair("query: ", "passage: "));
+    let prompts = "{\"prompts\": {\"query\": \"read \"}}";
+    fs_err::write(source.path().join("config_sentence_transformers.json"), prompts).unwrap();
+    assert_eq!(prefixes("e5-mini"), pair("read ", ""));
+    // As it stands in the folder of a model that was added by an earlier version.
+    fs_err::remove_file(models.folder_of(&name("e5-tiny")).join("prefixes.json")).unwrap();
+    assert!(Prefixes::of_folder(&models.folder_of(&name("e5-tiny"))).unwrap().are_empty());
+}
+
+#[test]
 fn other_weights_than_the_wanted_ones_are_refused() {
     let ((_root, models), source) = (models(), model());
-    let other = "0".repeat(64);
-    let added = models.add_folder(&name("tiny"), source.path(), Some(&other), &mut |_| ());
+    let with = |sha256: String| AddOptions { sha256: Some(sha256), ..AddOptions::default() };
+    let other = with("0".repeat(64));
+    let added = models.add_folder(&name("tiny"), source.path(), &other, &mut |_| ());
     let found = match added {
         Err(ModelError::OtherWeights { found, .. }) => found,
         other => panic!("{other:?}"),
     };
-    let wanted = found.to_ascii_uppercase();
-    models.add_folder(&name("tiny"), source.path(), Some(&wanted), &mut |_| ()).unwrap();
+    let wanted = with(found.to_ascii_uppercase());
+    models.add_folder(&name("tiny"), source.path(), &wanted, &mut |_| ()).unwrap();
 }
 
 /// A hub with these files of `owner/tiny`.
@@ -120,7 +146,7 @@ async fn fetch(models: &Models, hub: String) -> Result<TriedModel, ModelError> {
         allowed: Vec::new(),
     };
     let guard = Guard::new(&["127.0.0.0/8".parse::<Network>().unwrap()]).unwrap();
-    models.add_fetched(&wanted, &guard, None, &mut |_| ()).await
+    models.add_fetched(&wanted, &guard, &AddOptions::default(), &mut |_| ()).await
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What documents are called and where they stand now.
+//! The current titles and paths of documents.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,40 +12,40 @@ use uuid::Uuid;
 use super::{Searcher, confirm};
 use crate::error::Error;
 
-/// A document that lives.
+/// A document that exists and that the caller may see.
 #[derive(Debug)]
-pub(crate) struct KnownDocument {
+pub(crate) struct DocumentDetails {
     pub(crate) title: String,
     pub(crate) path: String,
-    /// Of a record: what holds it.
+    /// The database of a record.
     pub(crate) database_id: Option<String>,
-    /// Where the console shows it.
+    /// Its page in the console.
     pub(crate) url: String,
-    /// Absent where nobody knows.
+    /// Absent where it is unknown.
     pub(crate) updated_at: Option<prost_types::Timestamp>,
 }
 
 impl Searcher {
-    /// Those of the documents that live and are in the caller's scope.
-    pub(crate) async fn known_documents(
+    /// The details of those documents that exist and are in the caller's scope.
+    pub(crate) async fn document_details(
         &self,
         call: &Call,
         documents: impl Iterator<Item = (Kind, Uuid)>,
-    ) -> Result<HashMap<Uuid, KnownDocument>, Error> {
+    ) -> Result<HashMap<Uuid, DocumentDetails>, Error> {
         let kinds: HashMap<Uuid, Kind> = documents.map(|(kind, document)| (document, kind)).collect();
         let asked = kinds.iter().map(|(document, kind)| (*kind, *document));
         let confirmed = confirm::confirm_documents(&self.generations.current(), call, asked).await?;
         let live = |(id, document): (Uuid, Arc<ConfirmedDocument>)| {
             let kind = kinds.get(&id).copied().unwrap_or_default();
             let url = page_of(kind, id.hyphenated(), document.database_id.as_deref());
-            let known = KnownDocument {
+            let details = DocumentDetails {
                 title: document.title.clone(),
                 path: document.path.clone(),
                 database_id: document.database_id.clone(),
                 url,
                 updated_at: document.updated_at,
             };
-            (id, known)
+            (id, details)
         };
         Ok(confirmed.into_iter().map(live).collect())
     }

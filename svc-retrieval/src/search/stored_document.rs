@@ -1,34 +1,34 @@
-//! What an index holds of one document.
+//! The chunks of one document in an index.
 
 use cairn_index::{ChunkId, Engine, StoredChunk};
 use uuid::Uuid;
 
 use crate::error::Error;
 
-/// Places that one look asks for: each look narrows a range to a sixteenth.
-const LOOKED_AT: u32 = 16;
+/// Probes in one call of the count: each call narrows the range to a sixteenth.
+const PROBES: u32 = 16;
 /// More chunks than any document has: a megabyte of text has about a thousand.
 const MOST_CHUNKS: u32 = 1 << 20;
 /// Chunks that are read at once.
-const READ_AT_ONCE: u32 = 256;
+const CHUNKS_PER_READ: u32 = 256;
 
-/// What an index holds of a document.
+/// A document as it is stored in an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct StoredDocument {
     /// How many chunks, at least one.
     pub(crate) chunks: u32,
     /// How many of them have a vector.
     pub(crate) embedded: u32,
-    /// Of the text that the chunks were cut from.
+    /// The hash of the text that the chunks were cut from.
     pub(crate) content_hash: String,
 }
 
-/// What stands in a workspace's index, or in its catalogs', of a document; none when nothing does.
-pub(crate) async fn held(
+/// Finds a document in a partition: that of a workspace, or that of its catalogs.
+pub(crate) async fn find(
     engine: &dyn Engine,
     partition: Uuid,
     document: Uuid,
-) -> Result<Option<Held>, Error> {
+) -> Result<Option<StoredDocument>, Error> {
     let first = ChunkId { document, ordinal: 0 };
     let Some(content_hash) =
         engine.chunks(partition, vec![first]).await?.pop().map(|chunk| chunk.content_hash)
@@ -38,48 +38,42 @@ pub(crate) async fn held(
     let chunks = count(engine, partition, document).await?;
     let vectors = engine.vectors(partition, vec![document]).await?.remove(&document).unwrap_or_default();
     let embedded = u32::try_from(vectors.len()).unwrap_or(u32::MAX).min(chunks);
-    Ok(Some(Held { chunks, embedded, content_hash }))
+    Ok(Some(StoredDocument { chunks, embedded, content_hash }))
 }
 
-/// How many chunks there are of a document that has one. Their places follow each other from 0.
+/// Counts the chunks of a document that has at least one. Ordinals are consecutive from 0, so this is a 16-ary search.
 async fn count(engine: &dyn Engine, partition: Uuid, document: Uuid) -> Result<u32, Error> {
-    // There is one at the first place, and none at the second.
-    let (mut there, mut not_there) = (0, MOST_CHUNKS);
-    let mut asked: Vec<u32> = (0..20).map(|power| 1 << power).collect();
-    while there + 1 < not_there {
-        let ids = asked.iter().map(|ordinal| ChunkId { document, ordinal: *ordinal }).collect();
+    // The invariant: ordinal `present` exists, and `absent` does not.
+    let (mut present, mut absent) = (0, MOST_CHUNKS);
+    let mut probes: Vec<u32> = (0..20).map(|power| 1 << power).collect();
+    while present + 1 < absent {
+        let ids = probes.iter().map(|ordinal| ChunkId { document, ordinal: *ordinal }).collect();
         let found = engine.chunks(partition, ids).await?;
-        let last = found.iter().map(|chunk| chunk.id.ordinal).max().unwrap_or(there);
-        there = there.max(last);
-        not_there = asked
-            .iter()
-            .copied()
-            .filter(|ordinal| *ordinal > there)
-            .min()
-            .unwrap_or(not_there)
-            .min(not_there);
-        let step = ((not_there - there) / LOOKED_AT).max(1);
-        asked =
-            (1..LOOKED_AT).map(|part| there + part * step).filter(|ordinal| *ordinal < not_there).collect();
+        let last = found.iter().map(|chunk| chunk.id.ordinal).max().unwrap_or(present);
+        present = present.max(last);
+        absent =
+            probes.iter().copied().filter(|ordinal| *ordinal > present).min().unwrap_or(absent).min(absent);
+        let step = ((absent - present) / PROBES).max(1);
+        probes = (1..PROBES).map(|part| present + part * step).filter(|ordinal| *ordinal < absent).collect();
     }
-    Ok(there + 1)
+    Ok(present + 1)
 }
 
-/// The chunks of a document in their order, the first so many of them.
+/// The first `limit` chunks of a document, in order.
 pub(crate) async fn chunks(
     engine: &dyn Engine,
     partition: Uuid,
     document: Uuid,
-    most: u32,
+    limit: u32,
 ) -> Result<Vec<StoredChunk>, Error> {
     let mut chunks = Vec::new();
     let mut next = 0;
-    while next < most {
-        let end = (next + READ_AT_ONCE).min(most);
+    while next < limit {
+        let end = (next + CHUNKS_PER_READ).min(limit);
         let ids: Vec<ChunkId> = (next..end).map(|ordinal| ChunkId { document, ordinal }).collect();
-        let asked = ids.len();
+        let requested = ids.len();
         let found = engine.chunks(partition, ids).await?;
-        let is_last = found.len() < asked;
+        let is_last = found.len() < requested;
         chunks.extend(found);
         if is_last {
             break;
@@ -136,19 +130,19 @@ mod tests {
         let batch = Batch { documents: documents.collect(), ..Batch::default() };
         engine.apply(batch).await.unwrap();
         for size in sizes {
-            let found = held(engine.as_ref(), WORKSPACE, Uuid::from_u128(size)).await.unwrap().unwrap();
+            let found = find(engine.as_ref(), WORKSPACE, Uuid::from_u128(size)).await.unwrap().unwrap();
             let chunks = u32::try_from(size).unwrap();
-            assert_eq!(found, Held { chunks, embedded: 1, content_hash: format!("hash {size}") });
+            assert_eq!(found, StoredDocument { chunks, embedded: 1, content_hash: format!("hash {size}") });
             let read = chunks_of(engine.as_ref(), size, 1_000).await;
             assert_eq!(read.len(), usize::try_from(size).unwrap());
             assert!(read.iter().zip(0..).all(|(chunk, place)| chunk.id.ordinal == place));
         }
         assert_eq!(chunks_of(engine.as_ref(), 513, 300).await.len(), 300);
-        assert_eq!(held(engine.as_ref(), WORKSPACE, Uuid::from_u128(9)).await.unwrap(), None);
-        assert_eq!(held(engine.as_ref(), Uuid::from_u128(2), Uuid::from_u128(3)).await.unwrap(), None);
+        assert_eq!(find(engine.as_ref(), WORKSPACE, Uuid::from_u128(9)).await.unwrap(), None);
+        assert_eq!(find(engine.as_ref(), Uuid::from_u128(2), Uuid::from_u128(3)).await.unwrap(), None);
     }
 
-    async fn chunks_of(engine: &dyn Engine, id: u128, most: u32) -> Vec<StoredChunk> {
-        chunks(engine, WORKSPACE, Uuid::from_u128(id), most).await.unwrap()
+    async fn chunks_of(engine: &dyn Engine, id: u128, limit: u32) -> Vec<StoredChunk> {
+        chunks(engine, WORKSPACE, Uuid::from_u128(id), limit).await.unwrap()
     }
 }

@@ -1,26 +1,26 @@
-//! What of a passage an answer shows: all of it, or the lines that answer with those right around them.
+//! The excerpt of a passage in an answer: all of it, or the highlighted lines with their context.
 
 use cairn_proto::retrieval::v1::Location;
 
 use super::page::{self, Passage};
 use super::request::{Detail, SearchRequest};
 
-/// Lines that are shown before and behind what answers.
-const AROUND: u32 = 1;
+/// Lines of context before and after highlights.
+const CONTEXT_LINES: u32 = 1;
 
-/// The shown lines of a passage, exactly as they stand in the document, and which of them answer.
+/// Lines of a passage, verbatim, and the highlights among them.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Shown {
+pub(super) struct Excerpt {
     pub(super) content: String,
-    /// The header of the table that the content begins in the midst of; empty where it begins elsewhere.
+    /// The header of the table, when the content begins in the middle of one; else empty.
     pub(super) table_header: String,
     pub(super) start_line: u32,
     pub(super) end_line: u32,
     pub(super) highlights: Vec<Location>,
 }
 
-impl Shown {
-    /// With these places that answer, best first.
+impl Excerpt {
+    /// The excerpt with these highlights, best first.
     pub(super) fn of(passage: &Passage<'_>, highlights: Vec<Location>, detail: Detail) -> Self {
         let (start_line, end_line) = (passage.start_line(), passage.end_line());
         let table_header = passage.table_header().to_owned();
@@ -31,23 +31,23 @@ impl Shown {
         }
     }
 
-    /// To what answers best, and whatever else answers right beside it.
+    /// Narrowed to the best highlight and those adjacent to it.
     fn narrowed(self) -> Self {
         let Some(best) = self.highlights.first() else { return self };
         let (mut start, mut end) = (best.start_line, best.end_line);
         for other in self.highlights.iter().skip(1) {
-            let is_near = other.start_line <= end.saturating_add(2 * AROUND)
-                && start <= other.end_line.saturating_add(2 * AROUND);
+            let is_near = other.start_line <= end.saturating_add(2 * CONTEXT_LINES)
+                && start <= other.end_line.saturating_add(2 * CONTEXT_LINES);
             if is_near {
                 (start, end) = (start.min(other.start_line), end.max(other.end_line));
             }
         }
-        let from = start.saturating_sub(AROUND).max(self.start_line);
-        let to = end.saturating_add(AROUND).min(self.end_line);
+        let from = start.saturating_sub(CONTEXT_LINES).max(self.start_line);
+        let to = end.saturating_add(CONTEXT_LINES).min(self.end_line);
         self.cut(from, to)
     }
 
-    /// To lines of it, without blank ones at the edges.
+    /// Cut to these lines, without blank ones at the edges.
     fn cut(self, from: u32, to: u32) -> Self {
         let lines: Vec<&str> = self.content.split_inclusive('\n').collect();
         let at =
@@ -55,32 +55,32 @@ impl Shown {
         let is_blank = |line: &u32| at(*line).is_none_or(|text| text.trim().is_empty());
         let Some(from) = (from..=to).find(|line| !is_blank(line)) else { return self };
         let to = (from..=to).rev().find(|line| !is_blank(line)).unwrap_or(from);
-        // A blank line ends a table in Markdown; rows of CSV go on behind one, and may hold some.
-        let goes_on =
-            !is_of_markdown(&self.table_header) || !(self.start_line..from).any(|line| is_blank(&line));
+        // A blank line ends a table in Markdown; CSV may have blank lines between rows and within them.
+        let continues_table =
+            !is_markdown_header(&self.table_header) || !(self.start_line..from).any(|line| is_blank(&line));
         let content: String = (from..=to).filter_map(at).collect();
         let content = content
             .strip_suffix('\n')
             .map_or(content.as_str(), |text| text.strip_suffix('\r').unwrap_or(text));
         let is_within = |place: &Location| from <= place.start_line && place.end_line <= to;
         let highlights = self.highlights.iter().filter(|place| is_within(place)).cloned().collect();
-        let table_header = if goes_on { self.table_header } else { String::new() };
+        let table_header = if continues_table { self.table_header } else { String::new() };
         Self { content: content.to_owned(), table_header, start_line: from, end_line: to, highlights }
     }
 }
 
-/// Whether a header of a table has the line under it that a table in Markdown has.
-fn is_of_markdown(header: &str) -> bool {
+/// Whether the header is one of a Markdown table: with a delimiter row.
+fn is_markdown_header(header: &str) -> bool {
     let is_rule = |character: char| matches!(character, '|' | '-' | ':' | '>' | ' ' | '\t' | '\r');
     header.lines().last().is_some_and(|line| line.contains('-') && line.chars().all(is_rule))
 }
 
-/// Those that the token budget has room for, best first, and how many it has not. Whole passages are measured as the page
-/// is made.
+/// The excerpts that fit the token budget, best first, and how many do not. Whole passages were already measured when the page
+/// was made.
 pub(super) fn within_budget<'p, 'a>(
-    shown: impl Iterator<Item = (&'p Passage<'a>, Shown)>,
+    shown: impl Iterator<Item = (&'p Passage<'a>, Excerpt)>,
     request: &SearchRequest,
-) -> (Vec<(&'p Passage<'a>, Shown)>, usize)
+) -> (Vec<(&'p Passage<'a>, Excerpt)>, usize)
 where
     'a: 'p,
 {
@@ -107,11 +107,11 @@ mod tests {
         Location { start_line, end_line, heading_path: Vec::new() }
     }
 
-    fn shown(content: &str, highlights: &[(u32, u32)]) -> Shown {
+    fn shown(content: &str, highlights: &[(u32, u32)]) -> Excerpt {
         let end_line = 10 + u32::try_from(content.matches('\n').count()).unwrap();
         let highlights = highlights.iter().map(|(start, end)| place(*start, *end)).collect();
         let table_header = "| a |\n|---|".to_owned();
-        Shown { content: content.to_owned(), table_header, start_line: 10, end_line, highlights }
+        Excerpt { content: content.to_owned(), table_header, start_line: 10, end_line, highlights }
     }
 
     #[track_caller]
@@ -148,7 +148,8 @@ mod tests {
     #[test]
     fn rows_of_csv_are_shown_under_their_header_behind_blank_lines() {
         let rows = "1,\"one\n\ntwo\"\n2,three\n3,four";
-        let of_csv = Shown { table_header: "number,\"what\nit is\"".to_owned(), ..shown(rows, &[(14, 14)]) };
+        let of_csv =
+            Excerpt { table_header: "number,\"what\nit is\"".to_owned(), ..shown(rows, &[(14, 14)]) };
         let narrowed = of_csv.narrowed();
         assert_eq!((narrowed.content.as_str(), narrowed.start_line), ("2,three\n3,four", 13));
         assert_eq!(narrowed.table_header, "number,\"what\nit is\"");

@@ -1,4 +1,4 @@
-//! The workspace as it was, as one search looks at it (ADR 106).
+//! The filter of a search of the workspace as it was (ADR 106).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,45 +14,45 @@ use super::rank::Within;
 use super::tuning::MOST_NAMES;
 use crate::error::Error;
 
-/// The workspace as it was, and what of it is searched.
+/// The workspace as it was, and the part of it that is searched.
 #[derive(Debug)]
-pub(super) struct Then {
+pub(super) struct PastSearch {
     pub(super) workspace: PastWorkspace,
-    /// The folders of then in which something is looked for; none for anywhere.
+    /// The folders of that time that are searched; `None` for all.
     folders: Option<HashSet<Uuid>>,
-    /// Files must have borne all of these.
+    /// Files must have had all of these.
     tags: Vec<String>,
-    /// What folders were called, and databases that have not changed since.
+    /// The names of folders at that time, and of databases that have not changed since.
     pub(super) names: Arc<ContainerNames>,
 }
 
-impl Then {
-    /// What of it a search is narrowed to.
+impl PastSearch {
+    /// Applies the filter of a request.
     ///
     /// # Errors
-    /// NOT_FOUND where the caller sees no such folder of then.
+    /// NOT_FOUND where the caller sees no such folder at that time.
     pub(super) async fn of(workspace: PastWorkspace, narrowing: &Narrowing) -> Result<Self, Error> {
         let folder = narrowing.folder_id.as_deref().map(folder_id).transpose()?;
         let tags = narrowing.tags.clone();
-        // As many folders as a workspace has are looked at: off the async threads.
-        let looking = move || {
+        // Scans all folders of the workspace: off the async threads.
+        let filter = move || {
             let folders = folder.map(|id| workspace.folders_below(id).ok_or(id)).transpose();
             let containers = workspace.containers(MOST_NAMES).into_iter().map(container).collect();
             let names = Arc::new(ContainerNames::new(containers));
             folders.map(|folders| Self { workspace, folders, tags, names })
         };
-        tokio::task::spawn_blocking(looking).await?.map_err(no_folder)
+        tokio::task::spawn_blocking(filter).await?.map_err(no_folder)
     }
 
-    /// Narrows a search of the index to what has not changed since and stood where it is looked for.
+    /// Restricts a search of the index to documents that have not changed since and were in the searched folders.
     pub(super) fn narrow(&self, within: &mut Within) {
         within.names = Some(Arc::clone(&self.names));
         if let Some(documents) = &mut within.documents {
-            // What has changed is known to the index by its text of now.
+            // The index has the current text of changed documents.
             documents.retain(|id| !self.workspace.has_changed(*id));
         }
         if let Some(folders) = &self.folders {
-            // What has not changed stands in the folder that it stood in, wherever that is by now.
+            // An unchanged document is still in its folder, even if the folder was moved.
             within.containers = Some(match within.containers.take() {
                 None => folders.clone(),
                 Some(seen) => seen.intersection(folders).copied().collect(),
@@ -60,7 +60,7 @@ impl Then {
         }
     }
 
-    /// Whether a file that has changed since is looked for.
+    /// Whether a file that has changed since matches the filter.
     pub(super) fn includes(&self, file: &PastFile) -> bool {
         let folder = file.document.folder_id.as_deref().and_then(|id| Uuid::try_parse(id).ok());
         let is_inside = |folders: &HashSet<Uuid>| folder.is_some_and(|id| folders.contains(&id));
@@ -73,7 +73,7 @@ fn folder_id(text: &str) -> Result<Uuid, Error> {
         .map_err(|_| Error::Invalid(vec![Violation::new("folderId", "invalid", wording::ID)]))
 }
 
-/// Whether it was not there yet or the caller may not see it, nobody is told.
+/// The same error whether it did not exist yet or the caller may not see it.
 fn no_folder(id: Uuid) -> Error {
     Error::Upstream(Problem::not_found(format!("no folder {id} at that time")))
 }

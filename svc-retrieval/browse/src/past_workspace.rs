@@ -1,4 +1,4 @@
-//! A workspace as it was, for who searches it: what each document was, and the texts of files that have changed since.
+//! A workspace as it was, for searches: its documents, and the texts of files that have changed since.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use cairn_proto::document::v1::ConfirmedDocument;
 use cairn_proto::feed::v1::Kind;
 use uuid::Uuid;
 
-use crate::bodies::{Held, Holder, Key};
+use crate::bodies::{BodyFetcher, BodyRef, Key};
 use crate::error::Error;
 use crate::tree::{Past, PastContainer, View};
 
-/// A workspace as one caller sees it at a moment that is past. It never changes.
+/// A workspace at a past moment, as one caller sees it. Immutable.
 #[derive(Debug, Clone)]
 pub struct PastWorkspace {
     view: Arc<View>,
-    holder: Arc<dyn Holder>,
-    /// Held as long as anybody looks at it: what was is read, cut and ranked for one answer, as costly as a script.
+    holder: Arc<dyn BodyFetcher>,
+    /// The permit of the search, which is as costly as a script: past texts are read, cut and ranked for one answer.
     _turn: Option<Arc<Permit>>,
 }
 
-/// A file as it was, which has changed since.
+/// The past version of a file that has changed since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastFile {
     /// What it was to a reader, with the hash of its content.
@@ -41,16 +41,16 @@ pub struct PastFile {
 }
 
 impl PastWorkspace {
-    pub(crate) fn new(view: Arc<View>, holder: Arc<dyn Holder>) -> Self {
+    pub(crate) fn new(view: Arc<View>, holder: Arc<dyn BodyFetcher>) -> Self {
         Self { view, holder, _turn: None }
     }
 
-    /// The same for whoever has that turn, which ends with it.
+    /// Holds a permit until it is dropped.
     pub(crate) fn in_turn(self, turn: Permit) -> Self {
         Self { _turn: Some(Arc::new(turn)), ..self }
     }
 
-    /// When that is.
+    /// The moment.
     pub fn at(&self) -> Option<Timestamp> {
         self.view.past().map(|past| past.at)
     }
@@ -60,8 +60,8 @@ impl PastWorkspace {
         self.view.past().is_some_and(|past| past.changed.contains(&id))
     }
 
-    /// What a document that lives now, and is so, was then: a file with its content of then, and what has not changed since. None
-    /// for what was not there, what the caller may not see of then, and what nobody knows.
+    /// The past version of a document that exists now: that of a file, or an unchanged record or memory. `None` for what did not
+    /// exist, what the caller may not see, and what is unknown.
     pub fn stood(&self, now: &ConfirmedDocument) -> Option<ConfirmedDocument> {
         let reference = now.r#ref.as_ref()?;
         let id = Uuid::try_parse(&reference.id).ok()?;
@@ -78,18 +78,18 @@ impl PastWorkspace {
         }
     }
 
-    /// A folder of then and all below it; none where the caller sees no such folder.
+    /// A past folder and all below it; `None` where the caller sees no such folder.
     pub fn folders_below(&self, folder: Uuid) -> Option<HashSet<Uuid>> {
         self.view.folders_below(folder)
     }
 
-    /// The folders of then that the caller sees or is led through, and of the databases that the caller sees those that have not
-    /// changed since; so many at most, folders first.
+    /// The past folders that the caller sees or that lead to visible ones, and the visible databases that have not changed since; at
+    /// most `most`, folders first.
     pub fn containers(&self, most: usize) -> Vec<PastContainer> {
         self.view.containers(most)
     }
 
-    /// The files of then that have changed since, by their ids.
+    /// The past files that have changed since, by their ids.
     pub fn changed_files(&self) -> Vec<PastFile> {
         let Some(past) = self.view.past() else { return Vec::new() };
         let mut files: Vec<PastFile> =
@@ -104,16 +104,16 @@ impl PastWorkspace {
         Some(PastFile { document, file_type: *past.types.get(&id)?, tags, size: held.size, id })
     }
 
-    /// The contents that files had, where they are kept.
+    /// The past contents of files, where they are retained.
     ///
     /// # Errors
     /// When their owner does not answer.
     pub async fn texts(&self, call: &Call, files: &[PastFile]) -> Result<HashMap<Uuid, Bytes>, Error> {
         let held = files.iter().filter_map(|file| self.view.file_then(file.id));
-        let held: Vec<Held> = held.map(|(_, held)| held).collect();
+        let held: Vec<BodyRef> = held.map(|(_, held)| held).collect();
         let fetched = self.holder.fetch(call, &held).await?;
         let fetched: HashMap<Key, Bytes> = fetched.into_iter().collect();
-        let text = |held: &Held| Some((held.id, fetched.get(&held.key)?.clone()));
+        let text = |held: &BodyRef| Some((held.id, fetched.get(&held.key)?.clone()));
         Ok(held.iter().filter_map(text).collect())
     }
 }
