@@ -12,4 +12,6 @@ mod sweep;
 mod sync;
 mod worker;
 
+#[cfg(test)]
+pub(crate) use self::machine::MOST_TRIES;
 pub(crate) use self::machine::Machine;

@@ -29,7 +29,7 @@ const MOST_RUNS: usize = 4;
 const MOST_RUNS_OF_ONE: usize = 2;
 const LOOKED_AT: i64 = 100;
 /// Workers in a row that may be lost, or give up for now, without a step done.
-const MOST_TRIES: u32 = 8;
+pub(crate) const MOST_TRIES: u32 = 8;
 /// After the first of them a run waits for so long, then for twice as long, up to the second.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);

@@ -202,6 +202,21 @@ mod tests {
     }
 
     #[test]
+    fn only_what_an_edit_cannot_look_like_stays_open() {
+        let create = || Write::Create { name: "a".into(), folder: None, file_type: None };
+        let of = |kind, write| Step { kind, ..step(write) };
+        for kind in [Kind::File, Kind::Folder, Kind::Asset, Kind::Database, Kind::Record] {
+            assert!(can_arrive(&of(kind, create())) && can_arrive(&of(kind, Write::Trash)), "{kind:?}");
+        }
+        for write in [Write::Update, Write::Revert { to: 1 }] {
+            assert!(can_arrive(&of(Kind::File, write.clone())), "its hash tells it apart: {write:?}");
+            assert!(!can_arrive(&of(Kind::Record, write.clone())), "{write:?}");
+        }
+        assert!(!can_arrive(&of(Kind::Record, Write::Relate)));
+        assert!(!can_arrive(&of(Kind::Database, Write::Update)));
+    }
+
+    #[test]
     fn what_is_refused_is_a_conflict_only_where_somebody_changed_it() {
         let update = refused(&step(Write::Update), "version_conflict", "m").unwrap();
         assert_eq!((update.action, update.id), (SyncAction::Conflict, Some(Uuid::from_u128(1))));

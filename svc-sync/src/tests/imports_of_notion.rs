@@ -33,13 +33,13 @@ fn export(state: &str) -> Vec<u8> {
 }
 
 impl Bench {
-    async fn databases(&self) -> Vec<Database> {
+    pub(super) async fn databases(&self) -> Vec<Database> {
         let mut client = DatabaseServiceClient::new(self.content.clone());
         let request = self.request(content::ListDatabasesRequest::default());
         client.list_databases(request).await.unwrap().into_inner().databases
     }
 
-    async fn records_of(&self, database: &Database) -> Vec<Record> {
+    pub(super) async fn records_of(&self, database: &Database) -> Vec<Record> {
         let mut client = RecordServiceClient::new(self.content.clone());
         let database_id = database.id.clone();
         let request =
@@ -47,7 +47,11 @@ impl Bench {
         client.list_records(request).await.unwrap().into_inner().records
     }
 
-    async fn values(&self, database: &Database, title: &str) -> BTreeMap<String, serde_json::Value> {
+    pub(super) async fn values(
+        &self,
+        database: &Database,
+        title: &str,
+    ) -> BTreeMap<String, serde_json::Value> {
         let records = self.records_of(database).await;
         let record = records.into_iter().find(|record| record.title == title).unwrap();
         let values: BTreeMap<String, serde_json::Value> = serde_json::from_str(&record.values_json).unwrap();

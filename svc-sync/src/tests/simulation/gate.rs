@@ -12,6 +12,7 @@ use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1::asset_service_server::AssetServiceServer;
 use cairn_proto::content::v1::batch_service_server::BatchServiceServer;
+use cairn_proto::content::v1::database_service_server::DatabaseServiceServer;
 use cairn_proto::content::v1::file_service_server::FileServiceServer;
 use cairn_proto::content::v1::folder_service_server::FolderServiceServer;
 use cairn_proto::ids::WorkspaceId;
@@ -87,7 +88,8 @@ impl Gate {
         let routes = Routes::new(Gated::<BatchServiceServer<()>>::new(self, content))
             .add_service(Gated::<FolderServiceServer<()>>::new(self, content))
             .add_service(Gated::<FileServiceServer<()>>::new(self, content))
-            .add_service(Gated::<AssetServiceServer<()>>::new(self, content));
+            .add_service(Gated::<AssetServiceServer<()>>::new(self, content))
+            .add_service(Gated::<DatabaseServiceServer<()>>::new(self, content));
         let delegates = Arc::new(GatedRights { rights: Arc::clone(rights), gate: Arc::clone(self) });
         Content { channel: ServiceChannel::local(routes), delegates }
     }
