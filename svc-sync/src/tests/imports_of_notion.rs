@@ -113,7 +113,7 @@ async fn a_database_that_was_being_made_is_completed() {
         bench.imports.start(&bench.caller, &id).await.unwrap();
         let context = bench.service.context();
         let due = store::runs::claimable(&context.db, context.clock.now(), 1).await.unwrap().pop().unwrap();
-        let run = bench.service.machine().claim(due).await.unwrap().unwrap();
+        let run = bench.service.runner().claim(due).await.unwrap().unwrap();
         let shutdown = CancellationToken::new();
         let one_is_there = async {
             while bench.databases().await.is_empty() {
@@ -122,9 +122,9 @@ async fn a_database_that_was_being_made_is_completed() {
         };
         tokio::select! {
             () = one_is_there => {}
-            _ = bench.service.machine().perform(run, &shutdown) => {}
+            _ = bench.service.runner().perform(run, &shutdown) => {}
         }
-        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
         bench.work_with_kills(9_000).await;
 
         let done = bench.imports.get(&bench.caller, &id).await.unwrap();

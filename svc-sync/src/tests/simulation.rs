@@ -25,7 +25,7 @@ use self::simulator::Simulator;
 use super::*;
 use crate::context::Context;
 use crate::model::{Phase, Run, SyncAction};
-use crate::runs::Machine;
+use crate::runs::Runner;
 
 const PATHS: [&str; 5] = ["a.md", "b.md", "d/c.md", "d/e.md", "d/f/g.md"];
 /// A folder in memory, where the system has one.
@@ -51,7 +51,7 @@ async fn what_a_cancelled_run_wrote_is_not_made_once_more() {
         drop(worker);
         assert_eq!(bench.tree().await, tree(&[("/a", "1"), ("/b", "1")]), "{}", bench.engine);
         let context = bench.service.context();
-        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
         bench.syncs.cancel(&bench.caller, &previewed.run.id.to_string()).await.unwrap();
         bench.work().await;
         assert_eq!(bench.get(&previewed).await.run.state, RunStatus::Cancelled);
@@ -73,7 +73,7 @@ async fn a_call_that_arrives_late_makes_nothing_twice() {
         stop(&mut worker, &gate).await;
         assert_eq!(bench.tree().await, tree(&[]), "{}", bench.engine);
         let context = bench.service.context();
-        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
         bench.work().await;
         let done = bench.get(&previewed).await;
         assert_eq!((done.run.state, counted(done.run.counters)), (RunStatus::Completed, [2, 0, 0, 0, 0]));
@@ -102,11 +102,11 @@ impl Bench {
     async fn worker(&self) -> (Working, Arc<Gate>) {
         let gate = Arc::new(Gate::default());
         let context = self.service.context().clone();
-        let machine = Machine::new(Context { content: gate.guard(&self.content, &self.rights), ..context });
+        let runner = Runner::new(Context { content: gate.guard(&self.content, &self.rights), ..context });
         let now = self.service.context().clock.now();
         let run = store::runs::claimable(&self.service.context().db, now, 1).await.unwrap().pop().unwrap();
-        let run = machine.claim(run).await.unwrap().unwrap();
-        (Box::pin(async move { machine.perform(run, &CancellationToken::new()).await }), gate)
+        let run = runner.claim(run).await.unwrap().unwrap();
+        (Box::pin(async move { runner.perform(run, &CancellationToken::new()).await }), gate)
     }
 }
 

@@ -26,7 +26,7 @@ use tonic::service::Routes;
 use super::super::Rights;
 use crate::content::Content;
 use crate::delegation::{Delegated, Delegates};
-use crate::model::Asker;
+use crate::model::Requester;
 
 /// What stands on every way of a process. Each call passes it twice: before it has an effect, and before its answer is heard.
 #[derive(Debug, Default)]
@@ -155,10 +155,10 @@ struct GatedRights {
 
 #[async_trait::async_trait]
 impl Delegates for GatedRights {
-    async fn delegate(&self, workspace: WorkspaceId, asker: &Asker) -> Result<Delegated, Problem> {
+    async fn delegate(&self, workspace: WorkspaceId, requester: &Requester) -> Result<Delegated, Problem> {
         if self.gate.pass().await {
             return Err(Problem::unavailable("the simulation refuses this call", Duration::from_secs(1)));
         }
-        self.rights.delegate(workspace, asker).await
+        self.rights.delegate(workspace, requester).await
     }
 }

@@ -17,7 +17,7 @@ use super::super::imports::{archive, draft_of};
 use super::super::*;
 use super::simulator::Simulator;
 use super::{stop, template};
-use crate::imports::Shown as Import;
+use crate::imports::RunView as Import;
 use crate::model::{Kind, Phase, Report, ReportAction, ReportItem, ReportPhase, Run};
 
 /// The notes that a vault may have, and the name of the note that each leads to. The first is always there.
@@ -46,7 +46,7 @@ async fn what_arrives_while_a_run_is_planned_anew_is_nobodys_edit() {
             late_gate.open_for(4, false);
             stop(&mut late, &late_gate).await;
             let context = bench.service.context();
-            store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+            store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
             let (mut next, next_gate) = bench.worker().await;
             // An identity, and the states of what was noted.
             next_gate.open_for(3, false);
@@ -89,7 +89,7 @@ async fn what_arrives_after_a_run_was_planned_anew_and_cancelled_goes_with_its_r
         stop(&mut late, &late_gate).await;
         assert_eq!(bench.tree().await, tree(&[]), "{}", bench.engine);
         let context = bench.service.context();
-        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
         let (mut next, next_gate) = bench.worker().await;
         // An identity, and the states of what was noted: it has planned nothing yet.
         next_gate.open_for(2, false);

@@ -127,7 +127,7 @@ impl Bench {
 
     async fn expire_leases(&self) {
         let context = self.service.context();
-        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
     }
 
     /// Whether a run has noted a write of a record and not settled it.
