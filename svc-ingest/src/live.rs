@@ -19,11 +19,11 @@ use cairn_proto::ids::SourceId;
 use cairn_providers::{Call, Fault, Provider};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::ask::{Answers, Asked, Found, Outcome, live_path};
+pub(crate) use self::ask::{Answers, LiveHit, Outcome, SourceReport, live_path};
 use self::cache::Cache;
 use self::connections::Connections;
 use crate::model::Source;
-use crate::runs::{Failure, Machine, Purse, Till};
+use crate::runs::{BudgetQueue, Charge, Failure, Runner};
 use crate::{Error, store};
 
 /// Sources that this process asks at once, for all callers together; three quarters are the share of one workspace.
@@ -37,22 +37,22 @@ const MOST_WAITING: usize = 512;
 /// Longer than anybody has.
 const MOST_WAIT: Duration = Duration::from_secs(30);
 /// How often what is too old goes from memory, whoever asks or not.
-const SWEEP_EVERY: Duration = Duration::from_secs(10);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Asks providers; clones share their memory and their bounds.
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
-    machine: Machine,
+    runner: Runner,
     /// Has children of its own: whoever waits does not stand behind a run's files.
     extractor: Extractor,
     cache: Cache,
     connections: Connections,
-    gates: Arc<Gates>,
-    till: Till,
+    semaphores: Arc<Semaphores>,
+    budget_queue: BudgetQueue,
 }
 
 #[derive(Debug)]
-struct Gates {
+struct Semaphores {
     sources: FairSemaphore,
     bodies: FairSemaphore,
     fetches: FairSemaphore,
@@ -68,21 +68,21 @@ struct Connection<'a> {
 }
 
 impl Live {
-    pub(crate) fn new(machine: Machine, extractor: Extractor, most_bytes: u64) -> Self {
-        let gates = Gates {
-            sources: gate(SOURCES_AT_ONCE),
-            bodies: gate(BODIES_AT_ONCE),
-            fetches: gate(FETCHES_AT_ONCE),
+    pub(crate) fn new(runner: Runner, extractor: Extractor, most_bytes: u64) -> Self {
+        let semaphores = Semaphores {
+            sources: semaphore(SOURCES_AT_ONCE),
+            bodies: semaphore(BODIES_AT_ONCE),
+            fetches: semaphore(FETCHES_AT_ONCE),
         };
         let (cache, connections) = (Cache::new(most_bytes), Connections::new());
-        let till = Till::new(machine.context.db.clone(), Arc::clone(&machine.context.clock));
-        Self { machine, extractor, cache, connections, gates: Arc::new(gates), till }
+        let budget_queue = BudgetQueue::new(runner.context.db.clone(), Arc::clone(&runner.context.clock));
+        Self { runner, extractor, cache, connections, semaphores: Arc::new(semaphores), budget_queue }
     }
 
     /// Forgets what was read of a source: it is disconnected, or somebody changed it.
-    pub(crate) fn forget(&self, source: SourceId) {
-        self.cache.forget(source);
-        self.connections.forget(source);
+    pub(crate) fn invalidate(&self, source: SourceId) {
+        self.cache.invalidate(source);
+        self.connections.invalidate(source);
     }
 
     /// Takes what is too old from memory until the shutdown.
@@ -90,9 +90,9 @@ impl Live {
         while !shutdown.is_cancelled() {
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = tokio::time::sleep(SWEEP_EVERY) => {}
+                () = tokio::time::sleep(SWEEP_INTERVAL) => {}
             }
-            let now = self.machine.context.clock.now();
+            let now = self.runner.context.clock.now();
             self.cache.sweep(now);
             self.connections.sweep(now);
         }
@@ -100,37 +100,38 @@ impl Live {
 
     /// What is kept in memory, in bytes.
     #[cfg(test)]
-    pub(crate) fn kept_bytes(&self) -> u64 {
+    pub(crate) fn cached_bytes(&self) -> u64 {
         self.cache.weight()
     }
 
     async fn connect<'a>(&self, source: &'a Source) -> Result<Connection<'a>, Error> {
-        let now = self.machine.context.clock.now();
+        let now = self.runner.context.clock.now();
         let provider = match self.connections.get(source, now) {
             Some(provider) => provider,
             None => {
-                let made: Arc<dyn Provider> = Arc::from(self.machine.provider(source).await?);
-                self.connections.put(source, &made, now);
+                let made: Arc<dyn Provider> = Arc::from(self.runner.provider(source).await?);
+                self.connections.insert(source, &made, now);
                 made
             }
         };
-        let purse = Purse::Question { budget: source.daily_budget, till: self.till.clone() };
-        let call = self.machine.call(source, purse);
+        let charge =
+            Charge::Question { budget: source.daily_budget, budget_queue: self.budget_queue.clone() };
+        let call = self.runner.call(source, charge);
         Ok(Connection { source, provider, call })
     }
 
     /// What follows from a fault for those who ask next. That a provider does not take the credentials, everybody gets to
     /// know as from a run.
-    async fn note(&self, source: &Source, fault: &Fault) {
+    async fn record_fault(&self, source: &Source, fault: &Fault) {
         if !matches!(fault, Fault::Waiting { .. } | Fault::Budget) {
             // Whatever it was: the next connection begins anew.
-            self.connections.forget(source.id);
+            self.connections.invalidate(source.id);
         }
         if *fault != Fault::Credentials {
             return;
         }
         let message = Failure::Credentials.message();
-        let noted = store::sources::refuse_credentials(&self.machine.context.db, source, &message).await;
+        let noted = store::sources::refuse_credentials(&self.runner.context.db, source, &message).await;
         if let Err(error) = noted {
             tracing::warn!(%error, source = %source.id, "that credentials are refused is not noted");
         }
@@ -138,12 +139,12 @@ impl Live {
 }
 
 /// Whoever waits there does so within a time of its own.
-fn gate(at_once: usize) -> FairSemaphore {
+fn semaphore(at_once: usize) -> FairSemaphore {
     FairSemaphore::new(Share { waiting: MOST_WAITING, max_wait: MOST_WAIT, ..Share::of(at_once) })
 }
 
 /// Why a source is not asked, whatever for.
-fn rests(source: &Source) -> Option<&'static str> {
+fn unavailable_reason(source: &Source) -> Option<&'static str> {
     if source.paused {
         Some("it is paused")
     } else if source.needs_credentials {

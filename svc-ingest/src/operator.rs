@@ -93,7 +93,7 @@ pub async fn sync_source(
     let Some(db) = open(storage).await? else { return Ok(Wished::Absent) };
     let Some(found) = find(&db, id).await? else { return Ok(Wished::Absent) };
     let mut tx = db.begin_write().await?;
-    let wished = match store::sources::hold(&mut tx, found.workspace, id).await? {
+    let wished = match store::sources::get_for_update(&mut tx, found.workspace, id).await? {
         None => Wished::Absent,
         Some(source) if source.mode == SourceMode::Live => Wished::Live,
         Some(mut source) => {

@@ -27,7 +27,7 @@ use crate::indexing::Indexing;
 use crate::ingest::Ingests;
 use crate::live::Live;
 use crate::locations::Locations;
-use crate::runs::{Connect, Machine};
+use crate::runs::{Connect, Runner};
 use crate::sources::Sources;
 use crate::tree::Trees;
 use crate::usage::Accounts;
@@ -78,7 +78,7 @@ pub struct Config {
 pub struct Service {
     context: Context,
     extractions: Extractions,
-    machine: Machine,
+    runner: Runner,
     live: Live,
     deliverer: Deliverer,
     verifier: Verifier,
@@ -103,10 +103,10 @@ impl Service {
         let entropy = Arc::clone(&ambient.entropy);
         let (ring, chance) = (keyring.clone(), Arc::clone(&entropy));
         let deliverer = Deliverer::new(context.clone(), guard, ring, chance, waits);
-        let machine = Machine::new(context.clone(), connect, extractor, keyring, entropy);
-        let live = Live::new(machine.clone(), Extractor::start(of_questions()), bodies);
+        let runner = Runner::new(context.clone(), connect, extractor, keyring, entropy);
+        let live = Live::new(runner.clone(), Extractor::start(of_questions()), bodies);
         let verifier = ambient.verifier.refusing(context.suspensions.clone());
-        Ok(Self { context, extractions, machine, live, deliverer, verifier })
+        Ok(Self { context, extractions, runner, live, deliverer, verifier })
     }
 
     /// Learns where svc-auth and svc-content are; `identity` is this service's own. Until then what svc-content keeps counts
@@ -121,7 +121,7 @@ impl Service {
         let verifier = || self.verifier.clone();
         let context = || self.context.clone();
         let (ingests, accounts) = (Ingests::new(context()), Accounts::new(context()));
-        let sources = Sources::new(self.machine.clone(), self.live.clone());
+        let sources = Sources::new(self.runner.clone(), self.live.clone());
         Routes::new(rpc::ingest::server(ingests, accounts, verifier()))
             .add_service(rpc::documents::server(Documents::new(context()), verifier()))
             .add_service(rpc::indexing::server(Indexing::new(context()), verifier()))
@@ -147,7 +147,7 @@ impl Service {
     pub async fn run(&self, shutdown: CancellationToken) {
         let following = self.context.suspensions.run(shutdown.clone());
         // Runs are given back before the storage is closed.
-        let runs = self.machine.run(shutdown.clone());
+        let runs = self.runner.run(shutdown.clone());
         let deliveries = Box::pin(self.deliverer.run(&shutdown));
         let compaction = Compaction::new(self.context.feed.clone(), &self.context.ids);
         let compacting = Box::pin(compaction.run(&shutdown));

@@ -11,8 +11,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::cache::Key;
 use super::read::Bounds;
-use super::request::{Question, Target, Wanted};
-use super::{Connection, Live, rests};
+use super::request::{Question, Selection, Target};
+use super::{Connection, Live, unavailable_reason};
 use crate::model::{LiveText, Source, Spending};
 use crate::runs::{Unread, next};
 use crate::scope::Caller;
@@ -35,13 +35,13 @@ const LIVE: &[u8] = b"cairn document of live source ";
 /// What a question was answered.
 #[derive(Debug)]
 pub(crate) struct Answers {
-    pub(crate) documents: Vec<Found>,
-    pub(crate) sources: Vec<Asked>,
+    pub(crate) documents: Vec<LiveHit>,
+    pub(crate) sources: Vec<SourceReport>,
 }
 
 /// A document as its provider had it a moment ago.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct LiveHit {
     pub(crate) id: DocumentId,
     pub(crate) source: SourceId,
     pub(crate) source_name: String,
@@ -55,7 +55,7 @@ pub(crate) struct Found {
 
 /// How it went with one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct SourceReport {
     pub(crate) source: SourceId,
     pub(crate) outcome: Outcome,
     /// Bodies that were not read.
@@ -102,14 +102,14 @@ impl Outcome {
 }
 
 /// What is asked for, and within which bounds, for all sources of a question.
-struct Asking<'a> {
+struct QueryContext<'a> {
     query: &'a str,
     until: Instant,
     /// Bytes that are left for texts.
     room: AtomicUsize,
 }
 
-impl Asking<'_> {
+impl QueryContext<'_> {
     /// Takes room for a text; whether there was enough.
     fn take(&self, bytes: usize) -> bool {
         let taken =
@@ -119,7 +119,7 @@ impl Asking<'_> {
 }
 
 /// A document whose body is wanted.
-struct Hit<'a> {
+struct BodyRequest<'a> {
     id: DocumentId,
     /// From `/sources` on; absent before the body says what it is called.
     path: Option<&'a str>,
@@ -139,47 +139,57 @@ impl Live {
         let until = Instant::now() + MOST_TIME;
         let question = Question::check(query, sources, documents)?;
         let targets = self.targets(caller.workspace, &question).await?;
-        let asking = Asking { query: &question.query, until, room: AtomicUsize::new(MOST_TEXT_BYTES) };
-        let answered = join_all(targets.iter().map(|target| self.ask_one(target, &asking))).await;
-        let (day, db) = (next::day(self.machine.context.clock.now()), &self.machine.context.db);
+        let query_context =
+            QueryContext { query: &question.query, until, room: AtomicUsize::new(MOST_TEXT_BYTES) };
+        let answered = join_all(targets.iter().map(|target| self.ask_one(target, &query_context))).await;
+        let (day, db) = (next::day(self.runner.context.clock.now()), &self.runner.context.db);
         let used = store::provider_operations::used_of_all(db, caller.workspace, day, Spending::Live).await?;
         let mut answers = Answers { documents: Vec::new(), sources: Vec::new() };
-        for (target, (found, mut asked)) in targets.iter().zip(answered) {
-            let used = used.iter().find(|(id, _)| *id == asked.source).map_or(0, |(_, used)| *used);
-            asked.remaining = target.source.daily_budget.saturating_sub(used);
+        for (target, (found, mut report)) in targets.iter().zip(answered) {
+            let used = used.iter().find(|(id, _)| *id == report.source).map_or(0, |(_, used)| *used);
+            report.remaining = target.source.daily_budget.saturating_sub(used);
             answers.documents.extend(found);
-            answers.sources.push(asked);
+            answers.sources.push(report);
         }
         Ok(answers)
     }
 
-    async fn ask_one(&self, target: &Target, asking: &Asking<'_>) -> (Vec<Found>, Asked) {
+    async fn ask_one(
+        &self,
+        target: &Target,
+        query_context: &QueryContext<'_>,
+    ) -> (Vec<LiveHit>, SourceReport) {
         let (source, started) = (&target.source, Instant::now());
-        let mut asked =
-            Asked { source: source.id, outcome: Outcome::Unavailable, not_read: 0, used: 0, remaining: 0 };
-        if let Wanted::Entries(wishes) = &target.wanted {
-            asked.not_read = count(wishes.len());
+        let mut report = SourceReport {
+            source: source.id,
+            outcome: Outcome::Unavailable,
+            not_read: 0,
+            used: 0,
+            remaining: 0,
+        };
+        if let Selection::Entries(catalog_entries) = &target.selection {
+            report.not_read = count(catalog_entries.len());
         }
         let mut found = Vec::new();
-        if rests(source).is_none()
-            && let Ok(Ok(_place)) =
-                timeout_at(asking.until, self.gates.sources.acquire(source.workspace)).await
+        if unavailable_reason(source).is_none()
+            && let Ok(Ok(_permit)) =
+                timeout_at(query_context.until, self.semaphores.sources.acquire(source.workspace)).await
         {
             match self.connect(source).await {
                 Ok(connection) => {
-                    found = self.hear(target, &connection, asking, &mut asked).await;
-                    asked.used = connection.call.sent();
+                    found = self.hear(target, &connection, query_context, &mut report).await;
+                    report.used = connection.call.sent();
                 }
                 Err(error) => tracing::warn!(source = %source.id, %error, "a source cannot be asked"),
             }
         }
         let provider = source.provider.as_str();
-        let outcome = asked.outcome.label();
+        let outcome = report.outcome.label();
         metrics::counter!("cairn_live_questions_total", "provider" => provider, "outcome" => outcome)
             .increment(1);
         metrics::histogram!("cairn_live_seconds", "provider" => provider)
             .record(started.elapsed().as_secs_f64());
-        (found, asked)
+        (found, report)
     }
 
     /// What a source that is connected has to say.
@@ -187,38 +197,45 @@ impl Live {
         &self,
         target: &Target,
         connection: &Connection<'_>,
-        asking: &Asking<'_>,
-        asked: &mut Asked,
-    ) -> Vec<Found> {
-        match &target.wanted {
-            Wanted::Entries(wishes) => {
-                let hits =
-                    wishes.iter().map(|wish| Hit { id: wish.id, path: Some(&wish.path), entry: &wish.entry });
-                self.bodies(connection, hits, asking, asked).await
+        query_context: &QueryContext<'_>,
+        report: &mut SourceReport,
+    ) -> Vec<LiveHit> {
+        match &target.selection {
+            Selection::Entries(catalog_entries) => {
+                let hits = catalog_entries.iter().map(|catalog_entry| BodyRequest {
+                    id: catalog_entry.id,
+                    path: Some(&catalog_entry.path),
+                    entry: &catalog_entry.entry,
+                });
+                self.bodies(connection, hits, query_context, report).await
             }
-            Wanted::Search => match self.search(connection, asking).await {
+            Selection::Search => match self.search(connection, query_context).await {
                 Ok(entries) => {
-                    let hits = entries.iter().take(MOST_BODIES).map(|entry| Hit {
+                    let hits = entries.iter().take(MOST_BODIES).map(|entry| BodyRequest {
                         id: live_id(target.source.id, &entry.id),
                         path: None,
                         entry,
                     });
-                    self.bodies(connection, hits, asking, asked).await
+                    self.bodies(connection, hits, query_context, report).await
                 }
                 Err(fault) => {
-                    asked.outcome = Outcome::of(&fault);
+                    report.outcome = Outcome::of(&fault);
                     Vec::new()
                 }
             },
         }
     }
 
-    async fn search(&self, connection: &Connection<'_>, asking: &Asking<'_>) -> Result<Vec<Entry>, Fault> {
-        let call = connection.call.with_deadline(asking.until).with_most_bytes(MOST_ANSWER_BYTES);
-        let searching = connection.provider.search(&call, asking.query, MOST_BODIES);
-        let found = timeout_at(asking.until, searching).await.unwrap_or(Err(Fault::Unavailable));
+    async fn search(
+        &self,
+        connection: &Connection<'_>,
+        query_context: &QueryContext<'_>,
+    ) -> Result<Vec<Entry>, Fault> {
+        let call = connection.call.with_deadline(query_context.until).with_most_bytes(MOST_ANSWER_BYTES);
+        let searching = connection.provider.search(&call, query_context.query, MOST_BODIES);
+        let found = timeout_at(query_context.until, searching).await.unwrap_or(Err(Fault::Unavailable));
         if let Err(fault) = &found {
-            self.note(connection.source, fault).await;
+            self.record_fault(connection.source, fault).await;
         }
         found
     }
@@ -227,20 +244,20 @@ impl Live {
     async fn bodies<'a>(
         &self,
         connection: &Connection<'_>,
-        hits: impl Iterator<Item = Hit<'a>>,
-        asking: &Asking<'_>,
-        asked: &mut Asked,
-    ) -> Vec<Found> {
-        let read = join_all(hits.map(|hit| self.body(connection, hit, asking))).await;
-        asked.outcome = Outcome::Answered;
-        asked.not_read = 0;
+        hits: impl Iterator<Item = BodyRequest<'a>>,
+        query_context: &QueryContext<'_>,
+        report: &mut SourceReport,
+    ) -> Vec<LiveHit> {
+        let read = join_all(hits.map(|hit| self.body(connection, hit, query_context))).await;
+        report.outcome = Outcome::Answered;
+        report.not_read = 0;
         let mut found = Vec::new();
         for read in read {
             match read {
                 Ok(document) => found.push(document),
                 Err(outcome) => {
-                    asked.not_read += 1;
-                    asked.outcome = asked.outcome.max(outcome);
+                    report.not_read += 1;
+                    report.outcome = report.outcome.max(outcome);
                 }
             }
         }
@@ -250,7 +267,7 @@ impl Live {
                 .increment(u64::try_from(number).unwrap_or(u64::MAX));
         };
         counted("read", found.len());
-        counted("not_read", usize::try_from(asked.not_read).unwrap_or(usize::MAX));
+        counted("not_read", usize::try_from(report.not_read).unwrap_or(usize::MAX));
         found
     }
 
@@ -258,36 +275,36 @@ impl Live {
     async fn body(
         &self,
         connection: &Connection<'_>,
-        hit: Hit<'_>,
-        asking: &Asking<'_>,
-    ) -> Result<Found, Outcome> {
-        let (source, clock) = (connection.source, &self.machine.context.clock);
+        hit: BodyRequest<'_>,
+        query_context: &QueryContext<'_>,
+    ) -> Result<LiveHit, Outcome> {
+        let (source, clock) = (connection.source, &self.runner.context.clock);
         let key = Key::of(source, hit.entry);
         let text = match key.as_ref().and_then(|key| self.cache.get(key, clock.now())) {
             Some(text) => text,
             None => {
                 let bounds = Bounds {
-                    until: asking.until,
+                    until: query_context.until,
                     bytes: MOST_BODY_BYTES,
                     answer_bytes: MOST_ANSWER_BYTES,
-                    gate: &self.gates.bodies,
+                    semaphore: &self.semaphores.bodies,
                 };
                 let read = self.read(connection, hit.entry, bounds).await;
                 let text = Arc::new(read.map_err(|why| Outcome::of_unread(&why))?);
                 if let Some(key) = key {
-                    self.cache.put(key, Arc::clone(&text), clock.now());
+                    self.cache.insert(key, Arc::clone(&text), clock.now());
                 }
                 text
             }
         };
-        if !asking.take(text.content.len()) {
+        if !query_context.take(text.content.len()) {
             return Err(Outcome::Answered);
         }
         let path = match hit.path {
             Some(path) => path.to_owned(),
             None => live_path(source, &text),
         };
-        Ok(Found {
+        Ok(LiveHit {
             id: hit.id,
             source: source.id,
             source_name: source.name.clone(),

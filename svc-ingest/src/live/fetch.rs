@@ -6,7 +6,7 @@ use cairn_providers::{Entry, ExternalId, Fault};
 use tokio::time::Instant;
 
 use super::read::Bounds;
-use super::{Live, rests};
+use super::{Live, unavailable_reason};
 use crate::Error;
 use crate::model::{LiveText, Source};
 use crate::runs::{Unread, next};
@@ -19,7 +19,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(30);
 impl Live {
     /// What a provider has under an id just now, and how many requests that took. `entry` is what is known of it before.
     pub(crate) async fn fetch(&self, source: &Source, entry: &Entry) -> Result<(LiveText, u32), Error> {
-        if let Some(why) = rests(source) {
+        if let Some(why) = unavailable_reason(source) {
             return Err(Error::ProviderUnavailable { why: why.to_owned(), again: TRY_AGAIN });
         }
         let connection = self.connect(source).await?;
@@ -28,7 +28,7 @@ impl Live {
             bytes: cairn_providers::MOST_BODY_BYTES,
             // The provider has bounds of its own.
             answer_bytes: usize::MAX,
-            gate: &self.gates.fetches,
+            semaphore: &self.semaphores.fetches,
         };
         let read = self.read(&connection, entry, bounds).await;
         let text = read.map_err(|why| self.refusal(why, source, &entry.id))?;
@@ -36,7 +36,7 @@ impl Live {
     }
 
     fn refusal(&self, why: Unread, source: &Source, id: &ExternalId) -> Error {
-        let now = self.machine.context.clock.now();
+        let now = self.runner.context.clock.now();
         match why {
             Unread::Gone => Error::NoSourceDocument(id.to_string()),
             Unread::Failure(failure) if failure.may_pass() => {

@@ -17,7 +17,7 @@ pub(super) struct Bounds<'a> {
     /// Of one answer of the provider: some send more than the document, a packed repository or a list of pages.
     pub(super) answer_bytes: usize,
     /// How many are read at once.
-    pub(super) gate: &'a FairSemaphore,
+    pub(super) semaphore: &'a FairSemaphore,
 }
 
 impl Live {
@@ -29,8 +29,8 @@ impl Live {
         bounds: Bounds<'_>,
     ) -> Result<LiveText, Unread> {
         let reading = async {
-            let place = bounds.gate.acquire(connection.source.workspace).await;
-            let _place = place.map_err(|_| Unread::Fault(Fault::Unavailable))?;
+            let place = bounds.semaphore.acquire(connection.source.workspace).await;
+            let _permit = place.map_err(|_| Unread::Fault(Fault::Unavailable))?;
             let answer = match &entry.body {
                 // The search brought it along.
                 Some(body) => Ok(Fetched::Body(body.clone())),
@@ -46,7 +46,7 @@ impl Live {
         let read = timeout_at(bounds.until, reading).await;
         let read = read.unwrap_or(Err(Unread::Fault(Fault::Unavailable)));
         if let Err(Unread::Fault(fault)) = &read {
-            self.note(connection.source, fault).await;
+            self.record_fault(connection.source, fault).await;
         }
         read
     }

@@ -10,7 +10,7 @@ use cairn_providers::{Entry, ExternalId};
 
 use super::Live;
 use crate::checks::Checks;
-use crate::model::{Kept, Known, Source, SourceView};
+use crate::model::{Retention, Source, SourceView, StoredDocument};
 use crate::runs::entry_of;
 use crate::{Error, store};
 
@@ -31,21 +31,21 @@ pub(super) struct Question {
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) source: Source,
-    pub(super) wanted: Wanted,
+    pub(super) selection: Selection,
 }
 
 /// What is wanted of a source.
 #[derive(Debug)]
-pub(super) enum Wanted {
+pub(super) enum Selection {
     /// What its own search finds.
     Search,
     /// These entries of its catalog.
-    Entries(Vec<Wish>),
+    Entries(Vec<CatalogEntry>),
 }
 
 /// An entry of a catalog whose body is wanted.
 #[derive(Debug)]
-pub(super) struct Wish {
+pub(super) struct CatalogEntry {
     pub(super) id: DocumentId,
     /// From `/sources` on.
     pub(super) path: String,
@@ -93,63 +93,66 @@ impl Live {
         workspace: WorkspaceId,
         question: &Question,
     ) -> Result<Vec<Target>, Error> {
-        let mut sources = store::sources::list(&self.machine.context.db, workspace).await?;
+        let mut sources = store::sources::list(&self.runner.context.db, workspace).await?;
         let mut targets = Vec::new();
-        for (id, wishes) in self.wishes(workspace, &question.documents).await? {
+        for (id, catalog_entries) in self.catalog_entries(workspace, &question.documents).await? {
             if let Some(source) = take(&mut sources, id, SourceMode::has_runs) {
-                targets.push(Target { source, wanted: Wanted::Entries(wishes) });
+                targets.push(Target { source, selection: Selection::Entries(catalog_entries) });
             }
         }
-        targets.sort_by_key(|target| target.wanted.place());
+        targets.sort_by_key(|target| target.selection.place());
         for id in &question.sources {
             if let Some(source) = take(&mut sources, *id, |mode| mode == SourceMode::Live) {
-                targets.push(Target { source, wanted: Wanted::Search });
+                targets.push(Target { source, selection: Selection::Search });
             }
         }
         Ok(targets)
     }
 
     /// The entries that are asked for, by source: documents of which nothing but metadata is kept.
-    async fn wishes(
+    async fn catalog_entries(
         &self,
         workspace: WorkspaceId,
         ids: &[DocumentId],
-    ) -> Result<BTreeMap<SourceId, Vec<Wish>>, Error> {
-        let mut wishes = BTreeMap::<SourceId, Vec<Wish>>::new();
+    ) -> Result<BTreeMap<SourceId, Vec<CatalogEntry>>, Error> {
+        let mut catalog_entries = BTreeMap::<SourceId, Vec<CatalogEntry>>::new();
         if ids.is_empty() {
-            return Ok(wishes);
+            return Ok(catalog_entries);
         }
-        let db = &self.machine.context.db;
+        let db = &self.runner.context.db;
         let views: Vec<SourceView> = store::source_views::get_many(db, workspace, ids).await?;
         for view in views {
             let Ok(external_id) = ExternalId::new(view.external_id.clone()) else { continue };
             let known = store::source_documents::known(db, workspace, view.source, [&external_id]).await?;
-            let known = known.into_iter().find(|known| known.id == view.id && known.kept == Kept::Metadata);
+            let known =
+                known.into_iter().find(|known| known.id == view.id && known.kept == Retention::Metadata);
             let place = ids.iter().position(|id| *id == view.id);
             if let (Some(known), Some(place)) = (known, place) {
-                let (source, wish) = (view.source, Wish::new(view, &known, place));
-                wishes.entry(source).or_default().push(wish);
+                let (source, catalog_entry) = (view.source, CatalogEntry::new(view, &known, place));
+                catalog_entries.entry(source).or_default().push(catalog_entry);
             }
         }
-        for wishes in wishes.values_mut() {
-            wishes.sort_by_key(|wish| wish.place);
+        for catalog_entries in catalog_entries.values_mut() {
+            catalog_entries.sort_by_key(|catalog_entry| catalog_entry.place);
         }
-        Ok(wishes)
+        Ok(catalog_entries)
     }
 }
 
-impl Wanted {
+impl Selection {
     /// Where the best of its entries stands in the question.
     fn place(&self) -> usize {
         match self {
             Self::Search => usize::MAX,
-            Self::Entries(wishes) => wishes.first().map_or(usize::MAX, |wish| wish.place),
+            Self::Entries(catalog_entries) => {
+                catalog_entries.first().map_or(usize::MAX, |catalog_entry| catalog_entry.place)
+            }
         }
     }
 }
 
-impl Wish {
-    fn new(view: SourceView, known: &Known, place: usize) -> Self {
+impl CatalogEntry {
+    fn new(view: SourceView, known: &StoredDocument, place: usize) -> Self {
         Self { id: view.id, path: view.path, entry: entry_of(known), place }
     }
 }

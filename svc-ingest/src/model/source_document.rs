@@ -7,7 +7,7 @@ use cairn_providers::{ExternalId, Version};
 
 /// What is kept of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kept {
+pub(crate) enum Retention {
     /// Its text.
     Text,
     /// Its metadata, as the mode of its source says.
@@ -18,7 +18,7 @@ pub(crate) enum Kept {
     Hidden,
 }
 
-impl Kept {
+impl Retention {
     /// Whether searches, scripts and memories have it.
     pub(crate) const fn is_visible(self) -> bool {
         matches!(self, Self::Text | Self::Metadata)
@@ -66,12 +66,12 @@ pub(crate) struct RetainedText {
 
 /// A document as runs keep it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct StoredDocument {
     pub(crate) id: DocumentId,
     pub(crate) external_id: ExternalId,
     pub(crate) version: Option<Version>,
     pub(crate) metadata: Metadata,
-    pub(crate) kept: Kept,
+    pub(crate) kept: Retention,
     /// Of a hidden document too, until it goes.
     pub(crate) retained: Option<RetainedText>,
     pub(crate) fault: Option<Fault>,

@@ -80,6 +80,6 @@ pub(crate) async fn remove_of(tx: &mut Tx, workspace: WorkspaceId, source: Sourc
 }
 
 /// Forgets the days before this one.
-pub(crate) async fn forget(db: &Db, before: i64) -> Result<(), Error> {
+pub(crate) async fn prune(db: &Db, before: i64) -> Result<(), Error> {
     execute!(db.writer(), FORGET, before).map(drop)
 }

@@ -8,7 +8,7 @@ use cairn_proto::ids::{DocumentId, SourceId, SourceRunId, WorkspaceId};
 use cairn_providers::{ExternalId, Version};
 
 use super::numbers::{to_column, to_count, to_small};
-use crate::model::{Fault, Kept, Known, Metadata, Missing, RetainedText};
+use crate::model::{Fault, Metadata, Missing, RetainedText, Retention, StoredDocument};
 
 macro_rules! columns {
     () => {
@@ -131,7 +131,7 @@ statements! {
          WHERE workspace_id = $1 AND source_id = $2 AND content_hash IS NOT NULL";
 }
 
-const KEPT: [Kept; 4] = [Kept::Text, Kept::Metadata, Kept::Nothing, Kept::Hidden];
+const KEPT: [Retention; 4] = [Retention::Text, Retention::Metadata, Retention::Nothing, Retention::Hidden];
 
 #[derive(Debug, sqlx::FromRow)]
 struct Row {
@@ -156,7 +156,7 @@ struct Row {
     hidden_at: Option<Timestamp>,
 }
 
-impl TryFrom<Row> for Known {
+impl TryFrom<Row> for StoredDocument {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {
@@ -190,12 +190,12 @@ impl TryFrom<Row> for Known {
     }
 }
 
-fn read(rows: Vec<Row>) -> Result<Vec<Known>, Error> {
-    rows.into_iter().map(Known::try_from).collect()
+fn read(rows: Vec<Row>) -> Result<Vec<StoredDocument>, Error> {
+    rows.into_iter().map(StoredDocument::try_from).collect()
 }
 
 /// The number of what is kept in its column.
-pub(super) fn number_of(kept: Kept) -> i64 {
+pub(super) fn number_of(kept: Retention) -> i64 {
     let place = KEPT.iter().position(|other| *other == kept);
     place.and_then(|place| i64::try_from(place).ok()).unwrap_or_default()
 }
@@ -206,7 +206,7 @@ pub(crate) async fn known(
     workspace: WorkspaceId,
     source: SourceId,
     ids: impl IntoIterator<Item = &ExternalId>,
-) -> Result<Vec<Known>, Error> {
+) -> Result<Vec<StoredDocument>, Error> {
     read(fetch!(all, db, KNOWN, Text(workspace), json_list(ids), Text(source))?)
 }
 
@@ -217,7 +217,7 @@ pub(crate) async fn due(
     source: SourceId,
     now: Timestamp,
     limit: i64,
-) -> Result<Vec<Known>, Error> {
+) -> Result<Vec<StoredDocument>, Error> {
     read(fetch!(all, db, DUE, Text(workspace), Text(source), now, limit)?)
 }
 
@@ -226,7 +226,7 @@ pub(crate) async fn put(
     tx: &mut Tx,
     workspace: WorkspaceId,
     source: SourceId,
-    document: &Known,
+    document: &StoredDocument,
     reindex: bool,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -333,14 +333,14 @@ pub(crate) async fn absent(
     misses: u32,
     before: Timestamp,
     limit: i64,
-) -> Result<Vec<Known>, Error> {
+) -> Result<Vec<StoredDocument>, Error> {
     let (workspace, source, listing) = (Text(ended.workspace), Text(ended.source), Text(ended.listing));
     let spared = json_list(ended.spared);
     read(fetch!(all, db, ABSENT, workspace, source, listing, spared, i64::from(misses), before, limit)?)
 }
 
 /// Some of the documents that the listing lacks, however often they were missing.
-pub(crate) async fn unseen(db: &Db, ended: Ended<'_>, limit: i64) -> Result<Vec<Known>, Error> {
+pub(crate) async fn unseen(db: &Db, ended: Ended<'_>, limit: i64) -> Result<Vec<StoredDocument>, Error> {
     let (workspace, source, listing) = (Text(ended.workspace), Text(ended.source), Text(ended.listing));
     read(fetch!(all, db, UNSEEN, workspace, source, listing, json_list(ended.spared), limit)?)
 }
@@ -351,12 +351,12 @@ pub(crate) async fn some(
     workspace: WorkspaceId,
     source: SourceId,
     limit: i64,
-) -> Result<Vec<Known>, Error> {
+) -> Result<Vec<StoredDocument>, Error> {
     read(fetch!(all, tx, SOME, Text(workspace), Text(source), limit)?)
 }
 
 /// Keeps of a source's documents their metadata alone; answers the hashes that they had.
-pub(crate) async fn forget_texts(
+pub(crate) async fn remove_texts(
     tx: &mut Tx,
     workspace: WorkspaceId,
     source: SourceId,
@@ -380,6 +380,6 @@ pub(crate) async fn hidden_texts(
 }
 
 /// Takes the text away from a document that is hidden.
-pub(crate) async fn forget_text(tx: &mut Tx, workspace: WorkspaceId, id: DocumentId) -> Result<(), Error> {
+pub(crate) async fn remove_text(tx: &mut Tx, workspace: WorkspaceId, id: DocumentId) -> Result<(), Error> {
     execute!(tx, FORGET_TEXT, Text(workspace), Text(id)).map(drop)
 }

@@ -64,7 +64,7 @@ statements! {
     const RENEW: &str = "UPDATE source_runs SET lease_until = $5 \
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2 AND holder = $4";
 
-    const WANTED: &str = "SELECT cancel_asked FROM source_runs \
+    const IS_CANCEL_REQUESTED: &str = "SELECT cancel_asked FROM source_runs \
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2 AND holder = $4";
 
     /// Of a worker that holds it. Operations are counted where they are reserved.
@@ -81,7 +81,7 @@ statements! {
     const CANCEL_IDLE: &str = "UPDATE source_runs SET state = 7, waiting_until = NULL, finished_at = $4 \
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state IN (1, 3)";
 
-    const ASK_TO_CANCEL: &str = "UPDATE source_runs SET cancel_asked = TRUE \
+    const REQUEST_CANCEL: &str = "UPDATE source_runs SET cancel_asked = TRUE \
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2";
 
     /// Whoever works on it finds that it is no longer its own.
@@ -89,12 +89,12 @@ statements! {
          WHERE workspace_id = $1 AND source_id = $2 AND state < 4";
 
     /// After a restart of the only process on the storage nobody holds anything.
-    const FREE_ALL: &str = "UPDATE source_runs SET lease_until = $1 WHERE state = 2";
+    const EXPIRE_ALL_LEASES: &str = "UPDATE source_runs SET lease_until = $1 WHERE state = 2";
 
     const REMOVE_OF: &str = "DELETE FROM source_runs WHERE workspace_id = $1 AND source_id = $2";
 
     /// All but the newest $3.
-    const FORGET: &str = "DELETE FROM source_runs WHERE workspace_id = $1 AND source_id = $2 AND state >= 4 AND id < \
+    const PRUNE: &str = "DELETE FROM source_runs WHERE workspace_id = $1 AND source_id = $2 AND state >= 4 AND id < \
          (SELECT MIN(id) FROM (SELECT id FROM source_runs WHERE workspace_id = $1 AND source_id = $2 \
          ORDER BY id DESC LIMIT $3) AS kept)";
 }
@@ -216,7 +216,7 @@ pub(crate) async fn last(db: &Db, workspace: WorkspaceId, source: SourceId) -> R
 }
 
 /// The same of a source that the transaction holds.
-pub(crate) async fn last_held(tx: &mut Tx, source: &Source) -> Result<Option<Run>, Error> {
+pub(crate) async fn last_in(tx: &mut Tx, source: &Source) -> Result<Option<Run>, Error> {
     read_one(fetch!(optional, tx, LAST, Text(source.workspace), Text(source.id))?)
 }
 
@@ -290,9 +290,9 @@ pub(crate) async fn renew(db: &Db, run: &Run, holder: &str, until: Timestamp) ->
 }
 
 /// Whether somebody wants a run cancelled; `None` when the holder does not have it any more.
-pub(crate) async fn wanted(db: &Db, run: &Run, holder: &str) -> Result<Option<bool>, Error> {
+pub(crate) async fn is_cancel_requested(db: &Db, run: &Run, holder: &str) -> Result<Option<bool>, Error> {
     let (workspace, source, id) = (Text(run.workspace), Text(run.source), Text(run.id));
-    fetch!(optional_scalar, db, WANTED, workspace, source, id, holder)
+    fetch!(optional_scalar, db, IS_CANCEL_REQUESTED, workspace, source, id, holder)
 }
 
 /// Writes how a run stands, if the holder still has it: whether somebody wants it cancelled.
@@ -351,7 +351,7 @@ pub(crate) async fn count_operation(
 pub(crate) async fn cancel(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
     let (workspace, source, id) = (Text(run.workspace), Text(run.source), Text(run.id));
     if execute!(tx, CANCEL_IDLE, workspace, source, id, now)? == 0 {
-        execute!(tx, ASK_TO_CANCEL, workspace, source, id)?;
+        execute!(tx, REQUEST_CANCEL, workspace, source, id)?;
     }
     Ok(())
 }
@@ -367,8 +367,8 @@ pub(crate) async fn end_open(
 }
 
 /// Frees what nobody can hold any more.
-pub(crate) async fn free_all(db: &Db, now: Timestamp) -> Result<(), Error> {
-    execute!(db.writer(), FREE_ALL, now).map(drop)
+pub(crate) async fn expire_all_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
+    execute!(db.writer(), EXPIRE_ALL_LEASES, now).map(drop)
 }
 
 /// Removes the runs of a source.
@@ -377,11 +377,11 @@ pub(crate) async fn remove_of(tx: &mut Tx, workspace: WorkspaceId, source: Sourc
 }
 
 /// Removes all but the newest runs of a source.
-pub(crate) async fn forget(
+pub(crate) async fn prune(
     tx: &mut Tx,
     workspace: WorkspaceId,
     source: SourceId,
     kept: i64,
 ) -> Result<(), Error> {
-    execute!(tx, FORGET, Text(workspace), Text(source), kept).map(drop)
+    execute!(tx, PRUNE, Text(workspace), Text(source), kept).map(drop)
 }

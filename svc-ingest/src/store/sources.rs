@@ -198,7 +198,11 @@ pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: SourceId) -> Result
 }
 
 /// The same, kept as it is until the transaction ends.
-pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: SourceId) -> Result<Option<Source>, Error> {
+pub(crate) async fn get_for_update(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: SourceId,
+) -> Result<Option<Source>, Error> {
     if let Engine::Postgres(connection) = tx.engine() {
         sqlx::query(HOLD.0).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
     }
@@ -233,10 +237,7 @@ pub(crate) async fn credentials(
 }
 
 /// The same of a source that the transaction holds.
-pub(crate) async fn held_credentials(
-    tx: &mut Tx,
-    source: &Source,
-) -> Result<Option<SealedCredentials>, Error> {
+pub(crate) async fn credentials_in(tx: &mut Tx, source: &Source) -> Result<Option<SealedCredentials>, Error> {
     let (workspace, id) = (Text(source.workspace), Text(source.id));
     let row: Option<(Vec<u8>, String)> = fetch!(optional, tx, CREDENTIALS, workspace, id)?;
     Ok(row.map(|(envelope, sealing)| SealedCredentials { envelope, sealing }))
@@ -322,7 +323,7 @@ pub(crate) async fn set_account(db: &Db, source: &Source, account: &str) -> Resu
 }
 
 /// Has the whole connection keep still until then.
-pub(crate) async fn hold_until(
+pub(crate) async fn set_rest_until(
     db: &Db,
     workspace: WorkspaceId,
     id: SourceId,

@@ -44,7 +44,7 @@ enum Next {
 }
 
 /// An identity, and until when it is used.
-type Kept = Option<(Delegated, Timestamp)>;
+type CachedIdentity = Option<(Delegated, Timestamp)>;
 
 /// What the feeds told after the positions of a webhook.
 struct Read {
@@ -82,7 +82,7 @@ impl Deliverer {
         Ok(store::webhooks::release(&self.context.db, &webhook, &self.holder, rest).await?)
     }
 
-    async fn round(&self, held: &Webhook, identity: &mut Kept) -> Result<Next, Error> {
+    async fn round(&self, held: &Webhook, identity: &mut CachedIdentity) -> Result<Next, Error> {
         // As it is now: somebody may have changed it meanwhile.
         let found = store::webhooks::get(&self.context.db, held.workspace, held.id).await?;
         let Some(webhook) = found.filter(|webhook| webhook.enabled) else { return Ok(Next::Over) };
@@ -119,7 +119,11 @@ impl Deliverer {
     }
 
     /// The identity to go on with, or how it goes on without.
-    async fn identity(&self, webhook: &Webhook, kept: &mut Kept) -> Result<Result<Delegated, Next>, Error> {
+    async fn identity(
+        &self,
+        webhook: &Webhook,
+        kept: &mut CachedIdentity,
+    ) -> Result<Result<Delegated, Next>, Error> {
         let now = self.now();
         if let Some((identity, _)) = kept.as_ref().filter(|(_, until)| now < *until) {
             return Ok(Ok(identity.clone()));
