@@ -1,7 +1,7 @@
-//! Questions to providers while somebody waits: searches of live sources, and bodies that are kept nowhere.
+//! Live reads: searches of live sources, and bodies of documents that are not stored.
 //!
-//! `read` is the one way to a body; `fetch` reads one document, `ask` asks many sources at once, `cache` keeps what was read
-//! for a minute in memory. No question is spawned: a caller that gives up drops the future, and all of it stops.
+//! All bodies go through `read`; `fetch` reads one document, `ask` fans out to many sources, `cache` holds bodies in memory for a minute.
+//! Nothing is spawned, so dropping the future of a question cancels all of its requests.
 
 mod ask;
 mod cache;
@@ -26,24 +26,24 @@ use crate::model::Source;
 use crate::runs::{BudgetQueue, Charge, Failure, Runner};
 use crate::{Error, store};
 
-/// Sources that this process asks at once, for all callers together; three quarters are the share of one workspace.
-const SOURCES_AT_ONCE: usize = 128;
-/// The same of bodies that are read for searches, of 1 MiB each.
-const BODIES_AT_ONCE: usize = 32;
-/// The same of documents that are fetched by themselves, which may be large.
-const FETCHES_AT_ONCE: usize = 8;
-/// Of one workspace: a few questions of all that it may name.
+/// Concurrent questions to sources in this process; one workspace may have three quarters of them.
+const MAX_CONCURRENT_SOURCES: usize = 128;
+/// Concurrent reads of bodies for searches, of up to 1 MiB each.
+const MAX_CONCURRENT_BODIES: usize = 32;
+/// Concurrent fetches of single documents, which may be large.
+const MAX_CONCURRENT_FETCHES: usize = 8;
+/// Waiters of one workspace: a few questions with as many sources as allowed.
 const MOST_WAITING: usize = 512;
-/// Longer than anybody has.
+/// Longer than any caller's deadline.
 const MOST_WAIT: Duration = Duration::from_secs(30);
-/// How often what is too old goes from memory, whoever asks or not.
+/// How often expired entries are evicted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Asks providers; clones share their memory and their bounds.
+/// Reads from providers; clones share caches and limits.
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
     runner: Runner,
-    /// Has children of its own: whoever waits does not stand behind a run's files.
+    /// A pool of its own, so that questions do not queue behind the files of runs.
     extractor: Extractor,
     cache: Cache,
     connections: Connections,
@@ -58,34 +58,34 @@ struct Semaphores {
     fetches: FairSemaphore,
 }
 
-/// A source that is asked.
+/// A connected source.
 #[derive(Debug)]
 struct Connection<'a> {
     source: &'a Source,
     provider: Arc<dyn Provider>,
-    /// On the account of the source's questions.
+    /// Charged to the daily budget of the source.
     call: Call,
 }
 
 impl Live {
     pub(crate) fn new(runner: Runner, extractor: Extractor, most_bytes: u64) -> Self {
         let semaphores = Semaphores {
-            sources: semaphore(SOURCES_AT_ONCE),
-            bodies: semaphore(BODIES_AT_ONCE),
-            fetches: semaphore(FETCHES_AT_ONCE),
+            sources: semaphore(MAX_CONCURRENT_SOURCES),
+            bodies: semaphore(MAX_CONCURRENT_BODIES),
+            fetches: semaphore(MAX_CONCURRENT_FETCHES),
         };
         let (cache, connections) = (Cache::new(most_bytes), Connections::new());
         let budget_queue = BudgetQueue::new(runner.context.db.clone(), Arc::clone(&runner.context.clock));
         Self { runner, extractor, cache, connections, semaphores: Arc::new(semaphores), budget_queue }
     }
 
-    /// Forgets what was read of a source: it is disconnected, or somebody changed it.
+    /// Invalidates the caches of a source that was changed or disconnected.
     pub(crate) fn invalidate(&self, source: SourceId) {
         self.cache.invalidate(source);
         self.connections.invalidate(source);
     }
 
-    /// Takes what is too old from memory until the shutdown.
+    /// Evicts expired entries until the shutdown.
     pub(crate) async fn run(&self, shutdown: &CancellationToken) {
         while !shutdown.is_cancelled() {
             tokio::select! {
@@ -98,7 +98,7 @@ impl Live {
         }
     }
 
-    /// What is kept in memory, in bytes.
+    /// The weight of the cache in bytes.
     #[cfg(test)]
     pub(crate) fn cached_bytes(&self) -> u64 {
         self.cache.weight()
@@ -120,11 +120,10 @@ impl Live {
         Ok(Connection { source, provider, call })
     }
 
-    /// What follows from a fault for those who ask next. That a provider does not take the credentials, everybody gets to
-    /// know as from a run.
+    /// Draws the consequences of a fault: a broken connection is dropped, and refused credentials are recorded as a run would.
     async fn record_fault(&self, source: &Source, fault: &Fault) {
         if !matches!(fault, Fault::Waiting { .. } | Fault::Budget) {
-            // Whatever it was: the next connection begins anew.
+            // The next question connects anew.
             self.connections.invalidate(source.id);
         }
         if *fault != Fault::Credentials {
@@ -138,12 +137,12 @@ impl Live {
     }
 }
 
-/// Whoever waits there does so within a time of its own.
+/// A semaphore whose waiters have deadlines of their own.
 fn semaphore(at_once: usize) -> FairSemaphore {
     FairSemaphore::new(Share { waiting: MOST_WAITING, max_wait: MOST_WAIT, ..Share::of(at_once) })
 }
 
-/// Why a source is not asked, whatever for.
+/// Why a source cannot be read now, if so.
 fn unavailable_reason(source: &Source) -> Option<&'static str> {
     if source.paused {
         Some("it is paused")

@@ -1,4 +1,4 @@
-//! Many sources at once, each within its own time.
+//! Questions to many sources concurrently, each with its own deadline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,62 +18,62 @@ use crate::runs::{Unread, next};
 use crate::scope::Caller;
 use crate::{Error, store};
 
-/// Each provider has so long, whatever is wanted of it.
+/// The deadline of each provider.
 const MOST_TIME: Duration = Duration::from_secs(2);
 /// Bodies that are read of one live source.
 const MOST_BODIES: usize = 3;
 const MOST_BODY_BYTES: usize = 1024 * 1024;
-/// Of one answer of a provider, to its own search or for a document.
+/// Bytes of one response of a provider.
 const MOST_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Texts of one answer, in bytes.
 const MOST_TEXT_BYTES: usize = 16 * 1024 * 1024;
-/// Live sources are not for tokens of folders.
+/// What tokens that are bound to folders cannot use.
 const SOURCES: &str = "connected sources";
-/// What ids of live documents are derived with.
+/// Domain separation of the ids of live documents.
 const LIVE: &[u8] = b"cairn document of live source ";
 
-/// What a question was answered.
+/// The answer to a question.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) documents: Vec<LiveHit>,
     pub(crate) sources: Vec<SourceReport>,
 }
 
-/// A document as its provider had it a moment ago.
+/// A document as its provider just returned it.
 #[derive(Debug)]
 pub(crate) struct LiveHit {
     pub(crate) id: DocumentId,
     pub(crate) source: SourceId,
     pub(crate) source_name: String,
-    /// The word of the provider.
+    /// The name of the provider.
     pub(crate) provider: &'static str,
     pub(crate) external_id: ExternalId,
-    /// From `/sources` on.
+    /// Starting with `/sources`.
     pub(crate) path: String,
     pub(crate) text: Arc<LiveText>,
 }
 
-/// How it went with one source.
+/// The result of one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SourceReport {
     pub(crate) source: SourceId,
     pub(crate) outcome: Outcome,
     /// Bodies that were not read.
     pub(crate) not_read: u32,
-    /// Requests that this took.
+    /// Requests made.
     pub(crate) used: u32,
     /// Requests that are left today.
     pub(crate) remaining: u32,
 }
 
-/// What became of a question to one source; of several documents, the worst.
+/// The outcome of one source; the worst of several documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     /// The provider answered.
     Answered,
-    /// It did not, or not in time, or is not asked now.
+    /// It failed, timed out, or was not asked.
     Unavailable,
-    /// The day's budget is used up.
+    /// The daily budget is used up.
     BudgetExhausted,
 }
 
@@ -90,7 +90,7 @@ impl Outcome {
         if matches!(fault, Fault::Budget) { Self::BudgetExhausted } else { Self::Unavailable }
     }
 
-    /// That a document is not to be had, or has no text, is an answer.
+    /// A document that is gone or has no text counts as answered.
     fn of_unread(why: &Unread) -> Self {
         match why {
             Unread::Gone => Self::Answered,
@@ -101,33 +101,34 @@ impl Outcome {
     }
 }
 
-/// What is asked for, and within which bounds, for all sources of a question.
+/// The query, the deadline and the byte budget that all sources of a question share.
 struct QueryContext<'a> {
     query: &'a str,
     until: Instant,
-    /// Bytes that are left for texts.
-    room: AtomicUsize,
+    /// Remaining bytes for texts.
+    bytes_left: AtomicUsize,
 }
 
 impl QueryContext<'_> {
-    /// Takes room for a text; whether there was enough.
+    /// Reserves bytes for a text; `false` if too few are left.
     fn take(&self, bytes: usize) -> bool {
-        let taken =
-            self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        let taken = self
+            .bytes_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
         taken.is_ok()
     }
 }
 
-/// A document whose body is wanted.
+/// A document whose body is requested.
 struct BodyRequest<'a> {
     id: DocumentId,
-    /// From `/sources` on; absent before the body says what it is called.
+    /// Starting with `/sources`; absent if it depends on the title in the body.
     path: Option<&'a str>,
     entry: &'a Entry,
 }
 
 impl Live {
-    /// Searches live sources and reads entries of catalogs, all at once. A source that does not answer is an outcome.
+    /// Searches live sources and reads catalog entries concurrently. The failure of a source is an outcome, not an error.
     pub(crate) async fn ask(
         &self,
         caller: &Caller,
@@ -140,7 +141,7 @@ impl Live {
         let question = Question::check(query, sources, documents)?;
         let targets = self.targets(caller.workspace, &question).await?;
         let query_context =
-            QueryContext { query: &question.query, until, room: AtomicUsize::new(MOST_TEXT_BYTES) };
+            QueryContext { query: &question.query, until, bytes_left: AtomicUsize::new(MOST_TEXT_BYTES) };
         let answered = join_all(targets.iter().map(|target| self.ask_one(target, &query_context))).await;
         let (day, db) = (next::day(self.runner.context.clock.now()), &self.runner.context.db);
         let used = store::provider_operations::used_of_all(db, caller.workspace, day, Spending::Live).await?;
@@ -177,7 +178,7 @@ impl Live {
         {
             match self.connect(source).await {
                 Ok(connection) => {
-                    found = self.hear(target, &connection, query_context, &mut report).await;
+                    found = self.query_source(target, &connection, query_context, &mut report).await;
                     report.used = connection.call.sent();
                 }
                 Err(error) => tracing::warn!(source = %source.id, %error, "a source cannot be asked"),
@@ -192,8 +193,8 @@ impl Live {
         (found, report)
     }
 
-    /// What a source that is connected has to say.
-    async fn hear(
+    /// Queries a connected source.
+    async fn query_source(
         &self,
         target: &Target,
         connection: &Connection<'_>,
@@ -240,7 +241,7 @@ impl Live {
         found
     }
 
-    /// The bodies of some documents, all at once.
+    /// Reads the bodies of documents concurrently.
     async fn bodies<'a>(
         &self,
         connection: &Connection<'_>,
@@ -271,7 +272,7 @@ impl Live {
         found
     }
 
-    /// One of them: from memory, else from the provider.
+    /// Reads one body, from the cache or the provider.
     async fn body(
         &self,
         connection: &Connection<'_>,
@@ -316,12 +317,12 @@ impl Live {
     }
 }
 
-/// Where a document of a live source would stand.
+/// The path of a document of a live source.
 pub(crate) fn live_path(source: &Source, text: &LiveText) -> String {
     format!("/sources/{}/{}", source.folder, text.metadata.path)
 }
 
-/// The id of a document that a live source found: the same each time, and none that is given out otherwise.
+/// The id of a live document: deterministic, and of a UUID version that stored documents never have.
 fn live_id(source: SourceId, id: &ExternalId) -> DocumentId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(LIVE).update(source.0.as_bytes()).update(id.as_str().as_bytes());

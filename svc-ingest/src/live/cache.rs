@@ -1,4 +1,4 @@
-//! Bodies that were read a moment ago. In memory alone: what a catalog or a live source has is kept nowhere.
+//! A cache of recently read bodies. In memory only: content of catalogs and live sources must not be stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +10,22 @@ use quick_cache::Weighter;
 
 use crate::model::{LiveText, Source};
 
-/// A body is used again for so long.
+/// Time to live of a body.
 const TTL: Duration = Duration::from_secs(60);
 const EXPECTED: usize = 32;
-/// What an entry weighs besides its texts.
+/// The overhead of an entry in bytes.
 const ENTRY_BYTES: usize = 512;
 
-/// The bodies that this process read last.
+/// The cache; clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Cache(Arc<quick_cache::sync::Cache<Key, CachedBody, Bytes>>);
 
-/// What a body is of: a document in one version, of a source as it was set up then.
+/// The cache key: one version of a document, with one configuration of its source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     workspace: WorkspaceId,
     source: SourceId,
-    /// When people changed the source last: other settings or credentials may not reach the document.
+    /// When the source was changed last: other settings or credentials may not give access to the document.
     changed_at: Timestamp,
     id: ExternalId,
     version: Version,
@@ -48,7 +48,7 @@ impl Weighter<Key, CachedBody> for Bytes {
 }
 
 impl Key {
-    /// Absent where nobody knows the version before the document is read.
+    /// The key of an entry; `None` if its version is unknown before it is read.
     pub(super) fn of(source: &Source, entry: &Entry) -> Option<Self> {
         entry.version.is_known().then(|| Self {
             workspace: source.workspace,
@@ -61,27 +61,27 @@ impl Key {
 }
 
 impl Cache {
-    /// One of so many bytes at most.
+    /// A cache of at most that many bytes.
     pub(super) fn new(most_bytes: u64) -> Self {
         Self(Arc::new(quick_cache::sync::Cache::with_weighter(EXPECTED, most_bytes, Bytes)))
     }
 
-    /// What was read under the key, if it is young enough.
+    /// The body of a key, if it has not expired.
     pub(super) fn get(&self, key: &Key, now: Timestamp) -> Option<Arc<LiveText>> {
         self.0.get(key).filter(|cached| cached.is_fresh(now)).map(|cached| cached.text)
     }
 
-    /// Keeps what was read.
+    /// Inserts a body.
     pub(super) fn insert(&self, key: Key, text: Arc<LiveText>, now: Timestamp) {
         self.0.insert(key, CachedBody { text, read_at: now });
     }
 
-    /// Drops what is too old.
+    /// Evicts expired bodies.
     pub(super) fn sweep(&self, now: Timestamp) {
         self.0.retain(|_, cached| cached.is_fresh(now));
     }
 
-    /// Drops what was read of a source.
+    /// Invalidates all bodies of a source.
     pub(super) fn invalidate(&self, source: SourceId) {
         self.0.retain(|key, _| key.source != source);
     }

@@ -1,4 +1,4 @@
-//! Connections that begin with a greeting or a token: whoever asks next does not pay for that again, in requests nor in time.
+//! A cache of connections whose setup costs a handshake or a token, so that not every question pays for that in requests and latency.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use quick_cache::sync::Cache;
 
 use crate::model::Source;
 
-/// A connection is used again for so long.
+/// Time to live of a connection.
 const TTL: Duration = Duration::from_secs(60);
 const MAX_PROVIDERS: usize = 256;
 
-/// The connections of this process, each as its source was set up when it was made.
+/// The cached connections of this process; each is valid for one configuration of its source.
 #[derive(Debug, Clone)]
 pub(super) struct Connections(Arc<Cache<SourceId, CachedProvider>>);
 
 #[derive(Debug, Clone)]
 struct CachedProvider {
     provider: Arc<dyn Provider>,
-    /// When people had changed the source last.
+    /// When the source was changed last.
     changed_at: Timestamp,
     at: Timestamp,
 }
@@ -37,7 +37,7 @@ impl Connections {
     }
 
     pub(super) fn insert(&self, source: &Source, provider: &Arc<dyn Provider>, now: Timestamp) {
-        // What others keep is what they have listed, which may be much and is no longer so.
+        // Other providers hold listings, which may be large and outdated.
         if !matches!(source.provider, ProviderKind::Mcp | ProviderKind::GoogleDrive) {
             return;
         }

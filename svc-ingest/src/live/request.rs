@@ -1,4 +1,4 @@
-//! What a question asks for, and of whom.
+//! Validates questions, and resolves their sources and documents.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -16,10 +16,10 @@ use crate::{Error, store};
 
 const MOST_QUERY_CHARS: usize = 10_000;
 const MOST_SOURCES: usize = 50;
-/// Bodies of catalogs in one question (spec 4.4: a few).
+/// Catalog documents of one question (spec 4.4: a few).
 const MOST_DOCUMENTS: usize = 3;
 
-/// What is looked for, and where.
+/// A validated question.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) query: String,
@@ -34,23 +34,23 @@ pub(super) struct Target {
     pub(super) selection: Selection,
 }
 
-/// What is wanted of a source.
+/// What a question reads from a source.
 #[derive(Debug)]
 pub(super) enum Selection {
-    /// What its own search finds.
+    /// The hits of its own search.
     Search,
     /// These entries of its catalog.
     Entries(Vec<CatalogEntry>),
 }
 
-/// An entry of a catalog whose body is wanted.
+/// A catalog entry whose body is requested.
 #[derive(Debug)]
 pub(super) struct CatalogEntry {
     pub(super) id: DocumentId,
-    /// From `/sources` on.
+    /// Starting with `/sources`.
     pub(super) path: String,
     pub(super) entry: Entry,
-    /// In the order of the question.
+    /// The index in the question.
     place: usize,
 }
 
@@ -69,7 +69,7 @@ impl Question {
     }
 }
 
-/// Ids, each once.
+/// Parses ids, without duplicates.
 fn ids<T: FromStr + PartialEq>(checks: &mut Checks, path: &str, texts: &[String], most: usize) -> Vec<T> {
     if texts.len() > most {
         checks.violation(path, "too_many", wording::at_most(most, Unit::Entries));
@@ -86,8 +86,8 @@ fn ids<T: FromStr + PartialEq>(checks: &mut Checks, path: &str, texts: &[String]
 }
 
 impl Live {
-    /// The sources that a question is about: first those of entries, then live ones, in the question's order. What is gone,
-    /// or of another mode by now, is left out.
+    /// The targets of a question: first the sources of catalog entries, then live ones, in the question's order. Sources that are gone or
+    /// have another mode by now are left out.
     pub(super) async fn targets(
         &self,
         workspace: WorkspaceId,
@@ -109,7 +109,7 @@ impl Live {
         Ok(targets)
     }
 
-    /// The entries that are asked for, by source: documents of which nothing but metadata is kept.
+    /// The requested catalog entries by source: documents of which only metadata is stored.
     async fn catalog_entries(
         &self,
         workspace: WorkspaceId,
@@ -140,7 +140,7 @@ impl Live {
 }
 
 impl Selection {
-    /// Where the best of its entries stands in the question.
+    /// The index of its first entry in the question.
     fn place(&self) -> usize {
         match self {
             Self::Search => usize::MAX,

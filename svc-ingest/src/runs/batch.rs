@@ -69,7 +69,7 @@ impl Batch {
         for Write { before, step, body } in self.writes {
             let mut one = Self::default();
             one.add(before, step, body);
-            rest.counters.take_away(one.counters);
+            rest.counters.subtract(one.counters);
             each.push(one);
         }
         // Warnings about a document go with its batch.
