@@ -16,7 +16,7 @@ use super::tables::refusal;
 use super::{ContentSession, problem};
 
 /// Deadline of an upload: enough for the largest attachment on a slow disk.
-const PATIENCE: Duration = Duration::from_secs(600);
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The metadata of an attachment.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl ContentSession {
         let parts = futures::stream::iter([part(draft)])
             .chain(bytes.map(move |bytes| part(Part::Bytes(bytes))))
             .chain(futures::stream::iter([part(end)]));
-        let request = Call::within(PATIENCE).with_identity(&self.identity).request(parts);
+        let request = Call::within(UPLOAD_TIMEOUT).with_identity(&self.identity).request(parts);
         let mut client = AssetServiceClient::new(self.channel.clone());
         match client.upload_asset(request).await.map_err(problem) {
             Ok(_) => Ok(Ok(())),

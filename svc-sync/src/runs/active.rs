@@ -440,9 +440,9 @@ impl<'a> ActiveRun<'a> {
                 tx.rollback().await?;
                 Err(Halt::LeaseLost)
             }
-            Some(is_unwanted) => {
+            Some(is_cancelled) => {
                 tx.commit().await?;
-                if is_unwanted && self.run.phase == Phase::Sync { Err(Halt::Cancelled) } else { Ok(()) }
+                if is_cancelled && self.run.phase == Phase::Sync { Err(Halt::Cancelled) } else { Ok(()) }
             }
         }
     }
