@@ -1,4 +1,4 @@
-//! Puts the service together.
+//! Wires up the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,18 +55,18 @@ pub const ACCESS: Access = Access {
     large: &["/cairn.ingest.v1.IngestService/IngestDocument", "/cairn.ingest.v1.IngestService/IngestFile"],
 };
 
-/// What the service is told at its opening.
+/// The configuration of the service.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where its tables are.
     pub storage: sql::Config,
-    /// How much each plan may keep, and send at once.
+    /// The limits of each plan.
     pub limits: PlanLimits,
-    /// What sources may be of: addresses, and folders of this machine.
+    /// What sources may connect to: addresses, and folders of this machine.
     pub reach: Reach,
-    /// What credentials of sources are sealed with; without it none can be kept.
+    /// The keyring that seals credentials of sources; without it none can be stored.
     pub keyring: Option<Arc<Keyring>>,
-    /// Bytes at most for documents of sources that were read a moment ago.
+    /// The size of the cache of live documents in bytes.
     pub provider_bodies: u64,
     /// How long to wait between the tries of a delivery to a webhook, one after the other; empty: what is usual, a day in
     /// all.
@@ -135,7 +135,7 @@ impl Service {
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 
-    /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.
+    /// The server through which svc-auth suspends and removes workspaces; each service has one.
     pub fn lifecycle(&self) -> Routes {
         let suspensions = self.context.suspensions.clone();
         let rows = Arc::new(store::removal::rows(self.context.db.clone()));
@@ -146,7 +146,7 @@ impl Service {
     /// Closing the storage is [`close`](Self::close), after the drain.
     pub async fn run(&self, shutdown: CancellationToken) {
         let following = self.context.suspensions.run(shutdown.clone());
-        // Runs are given back before the storage is closed.
+        // Runs go back into the queue before the storage is closed.
         let runs = self.runner.run(shutdown.clone());
         let deliveries = Box::pin(self.deliverer.run(&shutdown));
         let compaction = Compaction::new(self.context.feed.clone(), &self.context.ids);
@@ -157,7 +157,7 @@ impl Service {
         self.context.feed.close();
     }
 
-    /// Closes the storage, when nothing is served any more.
+    /// Closes the storage, after the last request.
     pub async fn close(&self) {
         self.context.db.close().await;
     }

@@ -22,7 +22,7 @@ use crate::usage::Accounts;
 use crate::work::Work;
 use crate::{Error, credentials, store};
 
-/// What is about sources is not for tokens of folders.
+/// What tokens that are bound to folders cannot use.
 const SOURCES: &str = "connected sources";
 /// The folder of ingested documents, beside those of sources.
 const INGESTED: &str = "ingested";
@@ -39,7 +39,7 @@ impl Sources {
         Self { runner, live }
     }
 
-    /// The sources of the caller's workspace in the order of their names, each with how it stands.
+    /// The sources of the caller's workspace with their status, sorted by name.
     pub(crate) async fn list(&self, caller: &Caller) -> Result<Vec<Shown>, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let (db, workspace) = (self.db(), caller.workspace);
@@ -60,7 +60,7 @@ impl Sources {
         Ok(shown.collect())
     }
 
-    /// One of them.
+    /// A source.
     pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
         let source = self.find(caller, id).await?;
         self.show(source).await
@@ -120,7 +120,7 @@ impl Sources {
         self.show(self.again(&source).await?).await
     }
 
-    /// Changes what a patch names.
+    /// Applies a patch.
     pub(crate) async fn update(&self, caller: &Caller, id: &str, patch: Patch) -> Result<Shown, Error> {
         let before = self.find(caller, id).await?;
         let change = self.checked(&before, patch).await?;
@@ -157,7 +157,7 @@ impl Sources {
         }
         let is_new = is_other || source.mode != old_mode;
         if is_new {
-            // Where the last run stopped was a place of what it read before.
+            // The position belongs to the previous settings.
             source.position = None;
             source.full_next = true;
             source.error = None;
@@ -166,7 +166,7 @@ impl Sources {
         let now = source.updated_at;
         let wants_run = runs && (is_new || goes_on || change.is_reconnected);
         if is_new || wants_run {
-            // What is under way reads what the source was; the run that is queued goes on where it stopped.
+            // The current run uses the previous settings; the queued one continues where it stopped.
             store::source_runs::end_open(work.tx(), source.workspace, source.id, now).await?;
         } else if stops {
             self.cancel_open(&mut work, &source).await?;
@@ -197,8 +197,7 @@ impl Sources {
         self.show(self.again(&source).await?).await
     }
 
-    /// Ends what a source does and hides all that is kept of it at once; it is removed soon after. Answers the position of
-    /// the feed then.
+    /// Disconnects a source: ends its run and hides its documents at once; a background task removes them. Returns the feed position.
     pub(crate) async fn disconnect(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
         let source = self.find(caller, id).await?;
         let mut work = Work::without_limits(&self.runner.context, caller.workspace).await?;
@@ -213,7 +212,7 @@ impl Sources {
         Ok(position)
     }
 
-    /// Runs have no caller who could say which plan the workspace has.
+    /// Stores the plan for runs, which have no caller.
     async fn learn_plan(&self, caller: &Caller) -> Result<(), Error> {
         Accounts::new(self.runner.context.clone()).learn_plan(caller).await
     }
@@ -252,7 +251,7 @@ impl Sources {
         Ok(())
     }
 
-    /// A patch, read against what the source is.
+    /// Validates a patch against the current source.
     async fn checked(&self, source: &Source, patch: Patch) -> Result<Change, Error> {
         let mut checks = Checks::default();
         for unknown in &patch.unknown_fields {
@@ -310,12 +309,12 @@ impl Sources {
     }
 }
 
-/// What a patch comes to.
+/// A validated patch.
 struct Change {
     name: Option<String>,
     mode: Option<SourceMode>,
     settings: Option<serde_json::Value>,
-    /// Sealed, with their hint; the inner absence takes them away.
+    /// Sealed, with their hint; the inner `None` removes them.
     credentials: Option<(Option<crate::model::SealedCredentials>, Option<String>)>,
     every: Option<std::time::Duration>,
     daily_budget: Option<u32>,
@@ -328,7 +327,7 @@ fn parse_id<T: std::str::FromStr>(text: &str) -> Result<T, Error> {
     text.parse().map_err(|_| Error::invalid("sourceId", "invalid_id", message))
 }
 
-/// Names of one workspace are given one after the other.
+/// Serializes the assignment of names in a workspace.
 async fn lock_names(work: &mut Work) -> Result<(), Error> {
     let workspace: WorkspaceId = work.workspace();
     Ok(work.tx().lock_name(&format!("ingest-sources-{workspace}")).await?)
