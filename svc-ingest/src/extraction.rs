@@ -1,7 +1,8 @@
-//! Extracts the text of documents in the background. Workspaces are served round-robin, so that a large backlog delays only its own workspace.
+//! Extracts the text of documents in the background. Workspaces are served round-robin, so that a large backlog delays only its own
+//! workspace.
 //!
-//! The process that claims a document holds a lease and renews it; when it dies, the lease expires and another process claims the document. The
-//! text, the completion of the work and the feed entry are one transaction.
+//! The process that claims a document holds a lease and renews it; when it dies, the lease expires and another process claims the
+//! document. The text, the completion of the work and the feed entry are one transaction.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

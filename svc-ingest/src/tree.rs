@@ -1,7 +1,7 @@
 //! The tree below `/sources`, for services of the mesh that replicate a workspace's tree.
 //!
-//! A replica first reads a snapshot in pages, while the workspace changes, and catches up with the changes since the first page. Changes name
-//! documents, and are returned with their current state.
+//! A replica first reads a snapshot in pages, while the workspace changes, and catches up with the changes since the first page. Changes
+//! name documents, and are returned with their current state.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,7 +1,7 @@
 //! The rules of webhooks: addresses to which the change feed of a workspace is sent, signed (ADR 98).
 //!
-//! `input` validates requests, `secret` signs, `message` builds the payloads, `schedule` decides on retries. `deliverer` claims webhooks that are
-//! due, and watches which feeds move; `round` serves one of them; `upstream` has the clients of other services.
+//! `input` validates requests, `secret` signs, `message` builds the payloads, `schedule` decides on retries. `deliverer` claims webhooks
+//! that are due, and watches which feeds move; `round` serves one of them; `upstream` has the clients of other services.
 
 mod deliverer;
 mod input;

@@ -1,8 +1,8 @@
 //! Extracts text from files.
 //!
-//! Everything but plain text is parsed in a child process: a malicious HTML, PDF or Office file can make its parser overflow the stack, loop,
-//! or allocate all memory, and nothing inside a process contains that. An [`Extractor`] is a pool of children of the same binary, each with
-//! limits of memory, CPU time, open files and wall time. A crash fails only the document that the child was reading.
+//! Everything but plain text is parsed in a child process: a malicious HTML, PDF or Office file can make its parser overflow the stack,
+//! loop, or allocate all memory, and nothing inside a process contains that. An [`Extractor`] is a pool of children of the same binary,
+//! each with limits of memory, CPU time, open files and wall time. A crash fails only the document that the child was reading.
 //!
 //! The text is what is stored and cited: HTML and files become Markdown, and plain text is unchanged.
 

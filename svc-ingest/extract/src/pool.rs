@@ -100,8 +100,8 @@ impl Extractor {
         Self { inside: Inside::ThisProcess }
     }
 
-    /// Extracts the text of a document. Plain text is decoded in this process; anything else waits for a child. Dropping the future kills the
-    /// child.
+    /// Extracts the text of a document. Plain text is decoded in this process; anything else waits for a child. Dropping the future kills
+    /// the child.
     ///
     /// # Errors
     /// [`Failure`], with a message for people, when the file is invalid, has no text, or exceeds the limits. Only

@@ -23,8 +23,8 @@ use crate::{Fault, Ledger};
 /// Deadline of one request, from DNS lookup to the last byte of the response.
 const MOST_TIME: Duration = Duration::from_secs(60);
 
-/// The requests of one run or one question. Each is first reserved in the [`Ledger`], passes the guard, and is bounded in time and size. Clones
-/// share their count.
+/// The requests of one run or one question. Each is first reserved in the [`Ledger`], passes the guard, and is bounded in time and size.
+/// Clones share their count.
 #[derive(Clone)]
 pub struct Call {
     guard: Guard,

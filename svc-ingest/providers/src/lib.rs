@@ -1,8 +1,9 @@
 //! Reads what connected sources hold: folders, repositories, object stores, sites and services.
 //!
 //! A [`Provider`] lists documents, reports changes, and fetches bodies. Any state that it holds between calls is only a cache: the caller
-//! stores the [`Position`] of a listing. Every request goes through a [`Call`], which counts it in the owner's [`Ledger`], passes the guard of
-//! outbound addresses, and honors rate limits. [`connect`] creates a provider from its settings, and is the only list of providers.
+//! stores the [`Position`] of a listing. Every request goes through a [`Call`], which counts it in the owner's [`Ledger`], passes the
+//! guard of outbound addresses, and honors rate limits. [`connect`] creates a provider from its settings, and is the only list of
+//! providers.
 //!
 //! Nothing here knows a database or an RPC. Bodies are bytes with a media type; their text is extracted elsewhere.
 

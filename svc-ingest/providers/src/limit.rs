@@ -25,8 +25,8 @@ const USUAL: Limit = Limit { remaining: "x-ratelimit-remaining", reset: "x-ratel
 
 /// Until when a response asks to wait; `None` when it does not.
 ///
-/// 429 and 529 always do; 403 and 503 if a header says so. The wait is that of `Retry-After`, else until the reset of an exhausted limit, else
-/// a minute; clamped to between a second and an hour.
+/// 429 and 529 always do; 403 and 503 if a header says so. The wait is that of `Retry-After`, else until the reset of an exhausted limit,
+/// else a minute; clamped to between a second and an hour.
 pub(crate) fn asked_until(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Timestamp> {
     let always = status == StatusCode::TOO_MANY_REQUESTS || status.as_u16() == OVERLOADED;
     let sometimes = status == StatusCode::FORBIDDEN || status == StatusCode::SERVICE_UNAVAILABLE;

@@ -1,5 +1,5 @@
-//! The round of a claimed webhook. A delivery is stored in one transaction with the feed positions, then sent until it succeeds or is given up;
-//! then the feeds are read on. An interrupted round resumes from the stored state.
+//! The round of a claimed webhook. A delivery is stored in one transaction with the feed positions, then sent until it succeeds or is
+//! given up; then the feeds are read on. An interrupted round resumes from the stored state.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Untrusted ZIP files: validated as a whole before anything is decompressed, and bounded while it is.
 //!
 //! The `zip` crate reads the format. This module enforces the limits of the import's contract: the number of entries, their declared size
-//! relative to the archive, no overlapping entries, and no entry larger than declared. An archive that violates one is refused; an unreadable
-//! entry only fails itself.
+//! relative to the archive, no overlapping entries, and no entry larger than declared. An archive that violates one is refused; an
+//! unreadable entry only fails itself.
 
 mod names;
 mod tree;

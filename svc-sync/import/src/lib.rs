@@ -1,8 +1,8 @@
 //! Reads archives of other tools within limits, and plans the workspace content that they become.
 //!
-//! [`Archive`] reads an untrusted ZIP file. [`obsidian`] and [`notion`] make a [`Plan`] of it: items in an order in which they can be created,
-//! and the contents of the report. Once all items have ids, [`Plan::content`] reads a file again and [`Content::fill`] fills in its links.
-//! The crate knows no service, no database and no network, and writes no file.
+//! [`Archive`] reads an untrusted ZIP file. [`obsidian`] and [`notion`] make a [`Plan`] of it: items in an order in which they can be
+//! created, and the contents of the report. Once all items have ids, [`Plan::content`] reads a file again and [`Content::fill`] fills in
+//! its links. The crate knows no service, no database and no network, and writes no file.
 
 mod address;
 mod archive;

@@ -1,5 +1,5 @@
-//! Finds the code and the link targets in Markdown. `pulldown-cmark` parses the text; this module adds the ranges of the targets within links,
-//! which it does not report.
+//! Finds the code and the link targets in Markdown. `pulldown-cmark` parses the text; this module adds the ranges of the targets within
+//! links, which it does not report.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Plans imports of Obsidian vaults.
 //!
-//! The first pass reads every entry once, leaves out unreadable ones, and collects aliases. The second reads the notes again and resolves their
-//! links. No texts are held in memory between the two.
+//! The first pass reads every entry once, leaves out unreadable ones, and collects aliases. The second reads the notes again and resolves
+//! their links. No texts are held in memory between the two.
 
 mod front_matter;
 mod resolve;

@@ -182,8 +182,8 @@ impl Plan {
         file.map_or_else(|| self.path(item), |file| file.path.clone())
     }
 
-    /// The identity of an item across imports, unique among those of its kind in the same folder of the same workspace: its id if the tool has
-    /// ids, else its path.
+    /// The identity of an item across imports, unique among those of its kind in the same folder of the same workspace: its id if the
+    /// tool has ids, else its path.
     #[must_use]
     pub fn identity(&self, item: usize) -> String {
         self.items.get(item).and_then(|item| item.id.clone()).unwrap_or_else(|| self.path(item))

@@ -1,4 +1,4 @@
-//! Workers that are lost while a batch of theirs is open: noted, and not settled.
+//! Workers that are lost with an open batch: one that is logged and not settled.
 
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::domain::ImportProvider;
@@ -11,10 +11,9 @@ use super::{Working, stop};
 use crate::model::{Kind, Phase};
 use crate::runs::MOST_TRIES;
 
-/// Calls that the first worker of a sync makes before it sends its batch, each counted before it has an effect and after: it gets an
-/// identity to plan with, and one to write with.
+/// Passes through the gate before the first worker of a sync sends its batch: an identity for planning, and one for writing.
 const BEFORE_FIRST_WRITE: u64 = 2;
-/// The same of a later worker, which reads the states of the open batch in between.
+/// The same of a later worker, which reads the states of the open batch in between: a call passes before its effect and after it.
 const BEFORE_LATER_WRITE: u64 = 4;
 
 #[tokio::test]
@@ -79,14 +78,14 @@ async fn an_edit_of_a_record_is_not_taken_for_the_write_of_a_lost_worker() {
         let previewed = bench.preview_import(draft(), &scores(2)).await.unwrap();
         let id = previewed.run.id;
         bench.imports.start(&bench.caller, &id.to_string()).await.unwrap();
-        // Noted, and never sent.
+        // Logged, and never sent.
         let (mut lost, gate) = bench.worker().await;
         while !bench.has_open_record(id).await {
             go_on(&mut lost, &gate, 1).await;
         }
         drop(lost);
         bench.expire_leases().await;
-        // It takes up the open batch, and is cancelled before it plans the rest: an identity, and the states of that batch.
+        // It resumes from the open batch, and is cancelled before it plans the rest: an identity, and the states of that batch.
         let (mut next, gate) = bench.worker().await;
         go_on(&mut next, &gate, 2).await;
         bench.imports.cancel(&bench.caller, &id.to_string()).await.unwrap();
@@ -130,7 +129,7 @@ impl Bench {
         store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
     }
 
-    /// Whether a run has noted a write of a record and not settled it.
+    /// Whether a run has an open batch with a write of a record.
     async fn has_open_record(&self, run: SyncRunId) -> bool {
         let db = &self.service.context().db;
         let batches = store::batches::list(db, workspace(), run, Phase::Sync).await.unwrap();
