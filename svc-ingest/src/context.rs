@@ -1,4 +1,4 @@
-//! What every rule stands on.
+//! The dependencies that all rules share.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::Db;
 use tokio::sync::Notify;
 
-/// What every rule stands on; cheap to clone.
+/// The dependencies that all rules share; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) db: Db,
@@ -20,8 +20,8 @@ pub(crate) struct Context {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: IdSource,
     pub(crate) limits: Arc<PlanLimits>,
-    /// What svc-content keeps counts, too.
+    /// The storage usage, shared with svc-content.
     pub(crate) storage: SharedStorage,
-    /// Woken when there is something to read.
+    /// Notified when an extraction is queued.
     pub(crate) arrivals: Arc<Notify>,
 }

@@ -1,4 +1,4 @@
-//! Credentials of sources: sealed when they come, opened when a provider needs them, and in no answer.
+//! Credentials of sources: sealed on receipt, opened only for a provider, and never returned.
 
 use cairn_chassis::entropy::Entropy;
 use cairn_chassis::sealing::columns::SealedColumn;
@@ -10,17 +10,17 @@ use zeroize::Zeroizing;
 use crate::model::SealedCredentials;
 use crate::{Error, store};
 
-/// Where credentials stand.
+/// The column of sealed credentials.
 pub(crate) const COLUMN: SealedColumn = SealedColumn {
     name: "sources.credentials",
     list: store::sources::LIST_SEALED,
     update: store::sources::RESEAL,
 };
 
-/// Fields that name somebody and open nothing.
+/// Fields that are identifiers and not secrets.
 const NAMES: [&str; 5] = ["username", "email", "subject", "accessKeyId", "client_email"];
 const HINT_CHARS: usize = 4;
-/// A shorter secret would be told by its end.
+/// The hint of a shorter secret would reveal too much of it.
 const LEAST_HINTED: usize = 12;
 
 /// Seals the credentials of a source.
@@ -50,11 +50,11 @@ pub(crate) fn open(
     }
     let opened = ring.open(&sealed.envelope, &COLUMN.place(&source.to_string()));
     let opened = opened.map_err(|error| Error::Sealed(error.to_string()))?;
-    // The parser's own words would quote what it read.
+    // The parser's message would quote the secret.
     serde_json::from_slice(&opened).map_err(|_| Error::Sealed("its credentials are no JSON".to_owned()))
 }
 
-/// The end of the secret, so that people can tell two apart.
+/// The hint: the end of the secret, to tell secrets apart.
 pub(crate) fn hint(credentials: &Value) -> Option<String> {
     let fields = credentials.as_object()?;
     let secrets = fields.iter().filter(|(name, _)| !NAMES.contains(&name.as_str()));

@@ -1,5 +1,4 @@
-//! What retrieval needs of the documents of this service: reading them to index, and confirming them before a result
-//! leaves.
+//! Documents for retrieval: reading them for indexing, and confirming hits before they are returned.
 
 use std::collections::HashMap;
 
@@ -17,26 +16,26 @@ use crate::{Error, store};
 
 const MAX_READ: usize = 100;
 const MAX_CONFIRMED: usize = 1_000;
-/// Contents in one answer; one document more than that is always answered, so that a reader gets on.
+/// Bytes of contents in one answer. At least one document is always returned, so that the reader makes progress.
 const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Documents as they are to be indexed.
+/// Documents for indexing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReadDocuments {
-    /// Those that there are, in the order asked for.
+    /// The existing ones, in the requested order.
     pub(crate) documents: Vec<(Document, String)>,
-    /// How many references, from the first on, were looked at.
+    /// How many references were processed, from the first on.
     pub(crate) read: usize,
 }
 
-/// What a search is narrowed to.
+/// The filter of a search.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Narrowing {
-    /// Whether folders or tags are asked for, which nothing here has.
+    /// Whether it requires folders or tags, which no document here has.
     pub(crate) names_place: bool,
-    /// None: of any kind.
+    /// Empty: any kind.
     pub(crate) kinds: Vec<Kind>,
-    /// None: of any source, and of none.
+    /// Empty: any source, or none.
     pub(crate) source_ids: Vec<String>,
     pub(crate) updated_after: Option<Timestamp>,
     pub(crate) updated_before: Option<Timestamp>,
@@ -68,7 +67,7 @@ impl Documents {
                 break;
             }
             read += 1;
-            // Removed, so that a document that is named twice is answered once.
+            // Removed from the map, so that duplicates are returned once.
             if let Some(document) = reference.key().and_then(|key| live.remove(&key)) {
                 bytes += document.size_bytes;
                 found.push(document);
@@ -91,7 +90,7 @@ impl Documents {
         Ok(refs.iter().filter_map(|reference| live.remove(&reference.key()?)).collect())
     }
 
-    /// The documents that the caller may see and that meet all of a narrowing.
+    /// The documents that the caller may see and that match a filter.
     pub(crate) async fn select(
         &self,
         caller: &Caller,
@@ -109,7 +108,7 @@ impl Documents {
             found.extend(store::ingest::select(db, caller.workspace, after, before).await?);
         }
         if wants(Kind::SourceDocument) {
-            // What is no id names no source, and so nothing.
+            // An invalid id matches no source.
             let sources: Vec<SourceId> =
                 narrowing.source_ids.iter().filter_map(|id| id.parse().ok()).collect();
             if sources.is_empty() == narrowing.source_ids.is_empty() {
@@ -166,7 +165,7 @@ impl Documents {
         Ok(live.into_iter().map(|document| (document.key(), document)).collect())
     }
 
-    /// Texts never change under their hash, so this second look cannot disagree with the first.
+    /// Texts are immutable under their hash, so this second read is consistent with the first.
     async fn with_content(
         &self,
         workspace: WorkspaceId,
@@ -187,7 +186,7 @@ impl Documents {
                 continue;
             }
             let text = texts.get(&document.content_hash).cloned();
-            // It may have been removed between the two looks: then it is gone, as the feed will tell.
+            // Removed between the two reads, as the feed will report.
             let Some(text) = text else {
                 if self.live(workspace, &[reference(&document)]).await?.is_empty() {
                     continue;

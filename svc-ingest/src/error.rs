@@ -1,4 +1,4 @@
-//! What can go wrong, and what the caller gets of it.
+//! The errors of this service, and what callers see of them.
 
 use std::time::Duration;
 

@@ -1,17 +1,17 @@
-//! The reading of documents, counted and timed for whoever watches.
+//! Extraction with metrics.
 
 use std::time::Instant;
 
 use cairn_extract::{Extractor, Failure, FailureKind, Raw, Text};
 
-/// Why a document is read.
+/// Why a document is extracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occasion {
-    /// Somebody sent it.
+    /// It was ingested.
     Upload,
     /// A run of a source fetched it.
     Run,
-    /// Somebody waits for it.
+    /// A live question waits for it.
     Question,
 }
 
@@ -25,7 +25,7 @@ impl Occasion {
     }
 }
 
-/// The text of a document; the time includes that of waiting for a child.
+/// Extracts the text of a document. The measured time includes the wait for a child.
 pub(crate) async fn extract(extractor: &Extractor, raw: Raw, occasion: Occasion) -> Result<Text, Failure> {
     let started = Instant::now();
     let text = extractor.extract(raw).await;

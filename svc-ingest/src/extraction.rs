@@ -1,9 +1,8 @@
-//! Takes the text out of documents, one after the other, beside the requests. Workspaces take turns, so that whoever sends
-//! much waits for itself.
+//! Extracts the text of documents in the background. Workspaces are served round-robin, so that a large backlog delays only its own
+//! workspace.
 //!
-//! Of the processes on one storage, the one that claimed a document reads it, and says again and again that it still does;
-//! when it dies, another one takes the document over. The text, the end of the work and what the feed is told are one
-//! transaction.
+//! The process that claims a document holds a lease and renews it; when it dies, the lease expires and another process claims the
+//! document. The text, the completion of the work and the feed entry are one transaction.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,34 +22,34 @@ use crate::model::{Body, Extraction, FileType, Growth, Ingested, Pieces, Place, 
 use crate::work::Work;
 use crate::{Error, store};
 
-/// Documents that this process reads at once: as many as there are children to do it.
-const AT_ONCE: usize = 2;
-/// A document whose reader's process died is taken over after this.
-const TERM: Duration = Duration::from_secs(20);
-/// How often its reader says that it still reads.
-const RENEWAL: Duration = Duration::from_secs(5);
-/// How often the length of the queue is told.
-const MEASURE: Duration = Duration::from_secs(15);
-/// How often somebody looks for what other processes took in, or left.
-const POLL: Duration = Duration::from_secs(2);
-/// A document that was begun so often and never ended keeps its readers from others.
+/// Concurrent extractions of this process: one per child.
+const MAX_CONCURRENT: usize = 2;
+/// How long a claim lasts unless it is renewed.
+const LEASE: Duration = Duration::from_secs(20);
+/// How often a lease is renewed.
+const RENEW_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the queue length metric is updated.
+const METRICS_INTERVAL: Duration = Duration::from_secs(15);
+/// How often this process polls for work that other processes queued or abandoned.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Attempts without a result, after which a document fails, so that it does not block others.
 const MAX_ATTEMPTS: u32 = 4;
 const GAVE_UP: &str = "The file could not be read: each try ended before it was done.";
-/// Before the next try, when it was not the document's fault.
-const PAUSE: Duration = Duration::from_secs(5);
-/// Before somebody looks again at what a deleted workspace left.
-const SUSPENDED_PAUSE: Duration = Duration::from_secs(300);
-/// An upload that began longer ago was cut.
-const UPLOAD_LIMIT: Duration = Duration::from_secs(60 * 60);
+/// Backoff after a failure that is not the document's fault.
+const RETRY_DELAY: Duration = Duration::from_secs(5);
+/// Backoff for documents of a suspended workspace.
+const SUSPENDED_DELAY: Duration = Duration::from_secs(300);
+/// An upload that began earlier than this was interrupted.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// Takes texts out of documents.
+/// Extracts texts in the background.
 #[derive(Debug, Clone)]
 pub(crate) struct Extractions {
     context: Context,
     extractor: Extractor,
-    /// This process.
+    /// The lease holder id of this process.
     holder: Arc<str>,
-    /// The workspace whose turn it was last.
+    /// The workspace that was served last.
     last: Arc<Mutex<Option<WorkspaceId>>>,
 }
 
@@ -60,9 +59,9 @@ impl Extractions {
         Self { context, extractor, holder, last: Arc::default() }
     }
 
-    /// Works until the shutdown. What is begun then is given back.
+    /// Works until the shutdown, and then releases its claims.
     pub(crate) async fn run(&self, shutdown: &CancellationToken) {
-        let workers: [_; AT_ONCE] = std::array::from_fn(|_| self.work(shutdown));
+        let workers: [_; MAX_CONCURRENT] = std::array::from_fn(|_| self.work(shutdown));
         let workers = futures::future::join_all(workers);
         tokio::join!(workers, self.sweep_uploads(shutdown), self.measure(shutdown));
     }
@@ -89,11 +88,11 @@ impl Extractions {
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = self.context.arrivals.notified() => {}
-            () = sleep(POLL) => {}
+            () = sleep(POLL_INTERVAL) => {}
         }
     }
 
-    /// Says how much there is to do.
+    /// Updates the queue length metric.
     async fn measure(&self, shutdown: &CancellationToken) {
         while !shutdown.is_cancelled() {
             match store::extractions::count(&self.context.db).await {
@@ -104,40 +103,40 @@ impl Extractions {
             }
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = sleep(MEASURE) => {}
+                () = sleep(METRICS_INTERVAL) => {}
             }
         }
     }
 
-    /// Takes the work that has waited longest of the workspace whose turn it is, if there is any.
+    /// Claims the oldest document of the next workspace, if there is any.
     pub(crate) async fn claim(&self) -> Result<Option<Extraction>, Error> {
         let (db, now) = (&self.context.db, self.context.clock.now());
         if !store::extractions::is_any_due(db, now).await? {
             return Ok(None);
         }
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let claimed = store::extractions::claim(db, &self.holder, now.plus(TERM), now, last).await?;
+        let claimed = store::extractions::claim(db, &self.holder, now.plus(LEASE), now, last).await?;
         if let Some(job) = &claimed {
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(job.place.workspace);
-            // Whoever else waits may find more.
+            // Wake another waiter, as there may be more work.
             self.context.arrivals.notify_one();
             store::ingest::begin(db, job.place, now).await?;
         }
         Ok(claimed)
     }
 
-    /// Reads a document that was claimed, to its end. What fails here is tried again when the claim has ended.
+    /// Processes a claimed document. After an error, it is retried when the lease expires.
     pub(crate) async fn take(&self, job: &Extraction) {
         if self.context.suspensions.is_suspended(job.place.workspace) {
-            return self.give_back(job.place, SUSPENDED_PAUSE).await;
+            return self.give_back(job.place, SUSPENDED_DELAY).await;
         }
         let done = match self.read(job).await {
             Ok(Some((document, Ok(text)))) => self.keep(job, &document, text).await,
             Ok(Some((_, Err(failure)))) if failure.may_pass() && job.attempts < MAX_ATTEMPTS => {
-                return self.give_back(job.place, PAUSE * job.attempts).await;
+                return self.give_back(job.place, RETRY_DELAY * job.attempts).await;
             }
             Ok(Some((_, Err(failure)))) => self.fail(job, &failure.message).await,
-            // It was removed, or somebody else reads it.
+            // It was removed, or the lease was lost.
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
@@ -146,7 +145,7 @@ impl Extractions {
         }
     }
 
-    /// The document with its text, or why it has none; `None` when it is no longer ours.
+    /// The document with its text, or the failure; `None` when the lease was lost.
     async fn read(&self, job: &Extraction) -> Result<Option<(Ingested, Result<Text, Failure>)>, Error> {
         let Place { workspace, document } = job.place;
         let Some(document) = store::ingest::get(&self.context.db, workspace, document).await? else {
@@ -159,13 +158,13 @@ impl Extractions {
         let raw = Raw { base_url: document.url.clone(), ..self.raw(job).await? };
         let extraction = extract(&self.extractor, raw, Occasion::Upload);
         tokio::pin!(extraction);
-        let mut renewals = interval(RENEWAL);
+        let mut renewals = interval(RENEW_INTERVAL);
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 text = &mut extraction => return Ok(Some((document, text))),
                 _ = renewals.tick() => {
-                    let until = self.context.clock.now().plus(TERM);
+                    let until = self.context.clock.now().plus(LEASE);
                     if !store::extractions::renew(&self.context.db, job.place, &self.holder, until).await? {
                         return Ok(None);
                     }
@@ -208,7 +207,7 @@ impl Extractions {
         }
     }
 
-    /// Keeps the text under a name, or where that is taken, under another one.
+    /// Stores the text under a name, or under another one if that is taken.
     async fn keep_as(
         &self,
         job: &Extraction,
@@ -244,7 +243,7 @@ impl Extractions {
         work.commit().await.map(drop)
     }
 
-    /// Lets somebody have the work after a while.
+    /// Releases the claim, so that the work is due again after a delay.
     async fn give_back(&self, place: Place, pause: Duration) {
         let at = self.context.clock.now().plus(pause);
         if let Err(error) = store::extractions::renew(&self.context.db, place, &self.holder, at).await {
@@ -252,9 +251,9 @@ impl Extractions {
         }
     }
 
-    /// Forgets, at the start and every hour, what is left of uploads that were cut.
+    /// Removes the pieces of interrupted uploads, at startup and every hour.
     async fn sweep_uploads(&self, shutdown: &CancellationToken) {
-        let mut rounds = Rounds::every(UPLOAD_LIMIT);
+        let mut rounds = Rounds::every(UPLOAD_TIMEOUT);
         while rounds.next(shutdown).await {
             if let Err(error) = self.sweep_once().await {
                 tracing::warn!(%error, "what uploads left is not removed yet; the next try is in an hour");
@@ -264,8 +263,8 @@ impl Extractions {
 
     async fn sweep_once(&self) -> Result<u64, Error> {
         let ago = self.context.clock.now().as_micros() / 1_000
-            - i64::try_from(UPLOAD_LIMIT.as_millis()).unwrap_or(i64::MAX);
-        // Ids begin with the milliseconds of their making.
+            - i64::try_from(UPLOAD_TIMEOUT.as_millis()).unwrap_or(i64::MAX);
+        // Ids begin with the milliseconds of their creation (UUIDv7).
         let before = Uuid::from_u128(u128::from(u64::try_from(ago).unwrap_or(0)) << 80);
         Ok(store::extractions::sweep_pieces(&self.context.db, before.into()).await?)
     }

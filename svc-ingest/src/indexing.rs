@@ -1,4 +1,4 @@
-//! What retrieval tells of documents: that they are in the index, or why not.
+//! Indexing results from retrieval.
 
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::WorkspaceId;
@@ -8,7 +8,7 @@ use crate::model::Outcome;
 use crate::{Error, store};
 
 const MAX_OUTCOMES: usize = 1_000;
-/// Of a reason for people.
+/// Characters of a failure message.
 const MAX_FAILURE_CHARS: usize = 500;
 
 /// The rules, on a storage.
@@ -22,8 +22,8 @@ impl Indexing {
         Self { context }
     }
 
-    /// Notes what became of ingested documents in the index. It may be told twice, and too late: what is about another
-    /// text than the document has by now says nothing of it.
+    /// Stores the indexing results of ingested documents. Results may be duplicated or stale: those of another text than the current one are
+    /// ignored.
     pub(crate) async fn acknowledge(&self, workspace: &str, outcomes: Vec<Outcome>) -> Result<(), Error> {
         let workspace = checked(workspace, &outcomes)?;
         if outcomes.is_empty() {
@@ -50,7 +50,7 @@ impl Indexing {
         let mut tx = self.context.db.begin_write().await?;
         let now = self.context.clock.now();
         let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(bounded).collect();
-        // Rows are locked in one order, whoever tells of them.
+        // Lock order: by id.
         outcomes.sort_unstable_by_key(|outcome| outcome.id);
         for outcome in outcomes {
             let Outcome { id, content_hash, chunks, failure } = outcome;

@@ -1,8 +1,8 @@
-//! Read-only outside knowledge: ingested documents and connected sources; and webhooks, which tell others what changes.
+//! Read-only outside knowledge: ingested documents and connected sources; and webhooks, which notify others of changes.
 //!
-//! A request finds its way by one word: `rpc/ingest.rs` decodes and authorizes, `ingest.rs` has the rules, `store/ingest.rs`
-//! the SQL, `model/ingested.rs` what they are about. Rules know no SQL and no tonic; the store knows no rules, only the
-//! model. A test (`tests/layers.rs`) holds the modules to that order.
+//! The layers share names: `rpc/ingest.rs` decodes and authorizes, `ingest.rs` has the rules, `store/ingest.rs` the SQL,
+//! `model/ingested.rs` the types. Rules know no SQL and no tonic; the store knows no rules, only the model. A test (`tests/layers.rs`)
+//! enforces that order.
 
 mod checks;
 mod context;
@@ -35,7 +35,7 @@ pub use self::error::Error;
 pub use self::operator::{SourceSummary, Wished, check_source, reseal, sources, sync_source};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
-/// The tables of this service, for whoever asks how they stand in a database.
+/// The tables of this service, for tools that inspect a database.
 pub const TABLES: cairn_chassis::sql::Tables =
     cairn_chassis::sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
 

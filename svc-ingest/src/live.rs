@@ -1,7 +1,7 @@
-//! Questions to providers while somebody waits: searches of live sources, and bodies that are kept nowhere.
+//! Live reads: searches of live sources, and bodies of documents that are not stored.
 //!
-//! `read` is the one way to a body; `fetch` reads one document, `ask` asks many sources at once, `cache` keeps what was read
-//! for a minute in memory. No question is spawned: a caller that gives up drops the future, and all of it stops.
+//! All bodies go through `read`; `fetch` reads one document, `ask` fans out to many sources, `cache` holds bodies in memory for a minute.
+//! Nothing is spawned, so dropping the future of a question cancels all of its requests.
 
 mod ask;
 mod cache;
@@ -19,131 +19,131 @@ use cairn_proto::ids::SourceId;
 use cairn_providers::{Call, Fault, Provider};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::ask::{Answers, Asked, Found, Outcome, live_path};
+pub(crate) use self::ask::{Answers, LiveHit, Outcome, SourceReport, live_path};
 use self::cache::Cache;
 use self::connections::Connections;
 use crate::model::Source;
-use crate::runs::{Failure, Machine, Purse, Till};
+use crate::runs::{BudgetQueue, Charge, Failure, Runner};
 use crate::{Error, store};
 
-/// Sources that this process asks at once, for all callers together; three quarters are the share of one workspace.
-const SOURCES_AT_ONCE: usize = 128;
-/// The same of bodies that are read for searches, of 1 MiB each.
-const BODIES_AT_ONCE: usize = 32;
-/// The same of documents that are fetched by themselves, which may be large.
-const FETCHES_AT_ONCE: usize = 8;
-/// Of one workspace: a few questions of all that it may name.
+/// Concurrent questions to sources in this process; one workspace may have three quarters of them.
+const MAX_CONCURRENT_SOURCES: usize = 128;
+/// Concurrent reads of bodies for searches, of up to 1 MiB each.
+const MAX_CONCURRENT_BODIES: usize = 32;
+/// Concurrent fetches of single documents, which may be large.
+const MAX_CONCURRENT_FETCHES: usize = 8;
+/// Waiters of one workspace: a few questions with as many sources as allowed.
 const MOST_WAITING: usize = 512;
-/// Longer than anybody has.
+/// Longer than any caller's deadline.
 const MOST_WAIT: Duration = Duration::from_secs(30);
-/// How often what is too old goes from memory, whoever asks or not.
-const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// How often expired entries are evicted.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Asks providers; clones share their memory and their bounds.
+/// Reads from providers; clones share caches and limits.
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
-    machine: Machine,
-    /// Has children of its own: whoever waits does not stand behind a run's files.
+    runner: Runner,
+    /// A pool of its own, so that questions do not queue behind the files of runs.
     extractor: Extractor,
     cache: Cache,
     connections: Connections,
-    gates: Arc<Gates>,
-    till: Till,
+    semaphores: Arc<Semaphores>,
+    budget_queue: BudgetQueue,
 }
 
 #[derive(Debug)]
-struct Gates {
+struct Semaphores {
     sources: FairSemaphore,
     bodies: FairSemaphore,
     fetches: FairSemaphore,
 }
 
-/// A source that is asked.
+/// A connected source.
 #[derive(Debug)]
 struct Connection<'a> {
     source: &'a Source,
     provider: Arc<dyn Provider>,
-    /// On the account of the source's questions.
+    /// Charged to the daily budget of the source.
     call: Call,
 }
 
 impl Live {
-    pub(crate) fn new(machine: Machine, extractor: Extractor, most_bytes: u64) -> Self {
-        let gates = Gates {
-            sources: gate(SOURCES_AT_ONCE),
-            bodies: gate(BODIES_AT_ONCE),
-            fetches: gate(FETCHES_AT_ONCE),
+    pub(crate) fn new(runner: Runner, extractor: Extractor, most_bytes: u64) -> Self {
+        let semaphores = Semaphores {
+            sources: semaphore(MAX_CONCURRENT_SOURCES),
+            bodies: semaphore(MAX_CONCURRENT_BODIES),
+            fetches: semaphore(MAX_CONCURRENT_FETCHES),
         };
         let (cache, connections) = (Cache::new(most_bytes), Connections::new());
-        let till = Till::new(machine.context.db.clone(), Arc::clone(&machine.context.clock));
-        Self { machine, extractor, cache, connections, gates: Arc::new(gates), till }
+        let budget_queue = BudgetQueue::new(runner.context.db.clone(), Arc::clone(&runner.context.clock));
+        Self { runner, extractor, cache, connections, semaphores: Arc::new(semaphores), budget_queue }
     }
 
-    /// Forgets what was read of a source: it is disconnected, or somebody changed it.
-    pub(crate) fn forget(&self, source: SourceId) {
-        self.cache.forget(source);
-        self.connections.forget(source);
+    /// Invalidates the caches of a source that was changed or disconnected.
+    pub(crate) fn invalidate(&self, source: SourceId) {
+        self.cache.invalidate(source);
+        self.connections.invalidate(source);
     }
 
-    /// Takes what is too old from memory until the shutdown.
+    /// Evicts expired entries until the shutdown.
     pub(crate) async fn run(&self, shutdown: &CancellationToken) {
         while !shutdown.is_cancelled() {
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = tokio::time::sleep(SWEEP_EVERY) => {}
+                () = tokio::time::sleep(SWEEP_INTERVAL) => {}
             }
-            let now = self.machine.context.clock.now();
+            let now = self.runner.context.clock.now();
             self.cache.sweep(now);
             self.connections.sweep(now);
         }
     }
 
-    /// What is kept in memory, in bytes.
+    /// The weight of the cache in bytes.
     #[cfg(test)]
-    pub(crate) fn kept_bytes(&self) -> u64 {
+    pub(crate) fn cached_bytes(&self) -> u64 {
         self.cache.weight()
     }
 
     async fn connect<'a>(&self, source: &'a Source) -> Result<Connection<'a>, Error> {
-        let now = self.machine.context.clock.now();
+        let now = self.runner.context.clock.now();
         let provider = match self.connections.get(source, now) {
             Some(provider) => provider,
             None => {
-                let made: Arc<dyn Provider> = Arc::from(self.machine.provider(source).await?);
-                self.connections.put(source, &made, now);
+                let made: Arc<dyn Provider> = Arc::from(self.runner.provider(source).await?);
+                self.connections.insert(source, &made, now);
                 made
             }
         };
-        let purse = Purse::Question { budget: source.daily_budget, till: self.till.clone() };
-        let call = self.machine.call(source, purse);
+        let charge =
+            Charge::Question { budget: source.daily_budget, budget_queue: self.budget_queue.clone() };
+        let call = self.runner.call(source, charge);
         Ok(Connection { source, provider, call })
     }
 
-    /// What follows from a fault for those who ask next. That a provider does not take the credentials, everybody gets to
-    /// know as from a run.
-    async fn note(&self, source: &Source, fault: &Fault) {
+    /// Draws the consequences of a fault: a broken connection is dropped, and refused credentials are recorded as a run would.
+    async fn record_fault(&self, source: &Source, fault: &Fault) {
         if !matches!(fault, Fault::Waiting { .. } | Fault::Budget) {
-            // Whatever it was: the next connection begins anew.
-            self.connections.forget(source.id);
+            // The next question connects anew.
+            self.connections.invalidate(source.id);
         }
         if *fault != Fault::Credentials {
             return;
         }
         let message = Failure::Credentials.message();
-        let noted = store::sources::refuse_credentials(&self.machine.context.db, source, &message).await;
+        let noted = store::sources::refuse_credentials(&self.runner.context.db, source, &message).await;
         if let Err(error) = noted {
             tracing::warn!(%error, source = %source.id, "that credentials are refused is not noted");
         }
     }
 }
 
-/// Whoever waits there does so within a time of its own.
-fn gate(at_once: usize) -> FairSemaphore {
+/// A semaphore whose waiters have deadlines of their own.
+fn semaphore(at_once: usize) -> FairSemaphore {
     FairSemaphore::new(Share { waiting: MOST_WAITING, max_wait: MOST_WAIT, ..Share::of(at_once) })
 }
 
-/// Why a source is not asked, whatever for.
-fn rests(source: &Source) -> Option<&'static str> {
+/// Why a source cannot be read now, if so.
+fn unavailable_reason(source: &Source) -> Option<&'static str> {
     if source.paused {
         Some("it is paused")
     } else if source.needs_credentials {

@@ -26,7 +26,8 @@ pub(crate) use self::run::{Absent, Counters, Missing, Run, Stage, Warning};
 pub(crate) use self::source::Status as SourceStatus;
 pub(crate) use self::source::{SealedCredentials, Shown, Source, Spending};
 pub(crate) use self::source_document::{
-    DocumentStatus, Fault, Kept, Known, ListedDocument, LiveText, Metadata, RetainedText, SourceView,
+    DocumentStatus, Fault, ListedDocument, LiveText, Metadata, RetainedText, Retention, SourceView,
+    StoredDocument,
 };
 pub(crate) use self::usage::{Growth, Usage};
 pub(crate) use self::webhook::{Contents, Delivery, Last, Positions, ShownWebhook, Webhook};

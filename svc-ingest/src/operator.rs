@@ -1,4 +1,4 @@
-//! Sources as whoever operates the deployment sees them: over all workspaces, from a storage that a Cairn may be running on.
+//! Sources for operators: of all workspaces, from the storage of a deployment that may be running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::model::{Shown, Source};
 use crate::runs::{Check, Connect as _};
 use crate::{Error, credentials, store, webhooks};
 
-/// A check of an operator takes no longer.
+/// Deadline of an operator's check.
 const MOST_TIME: Duration = Duration::from_secs(30);
 
-/// A source, for one line.
+/// A source, as one line of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceSummary {
     /// Whose.
@@ -32,7 +32,7 @@ pub struct SourceSummary {
     pub name: String,
     /// Whose interface it is of, such as `github`.
     pub provider: &'static str,
-    /// How it stands: the words of the API.
+    /// Its status, as in the API.
     pub status: &'static str,
     /// Documents that searches find.
     pub documents: u64,
@@ -69,18 +69,18 @@ pub async fn sources(storage: &sql::Config, now: Timestamp) -> Result<Option<Vec
     Ok(Some(summaries))
 }
 
-/// What becomes of a source that is to be read.
+/// The result of a request to sync a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wished {
     /// The storage has no such source.
     Absent,
-    /// It is live: nothing of it is kept, so there is nothing to read.
+    /// It is live: nothing is stored, so there is nothing to sync.
     Live,
     /// It is due.
     Due,
 }
 
-/// Has the Cairn that runs on a storage, now or next, read a source; `full`: all of it.
+/// Makes a source due, for the deployment that runs on the storage; `full` requests a full run.
 ///
 /// # Errors
 /// When the storage cannot be written.
@@ -93,7 +93,7 @@ pub async fn sync_source(
     let Some(db) = open(storage).await? else { return Ok(Wished::Absent) };
     let Some(found) = find(&db, id).await? else { return Ok(Wished::Absent) };
     let mut tx = db.begin_write().await?;
-    let wished = match store::sources::hold(&mut tx, found.workspace, id).await? {
+    let wished = match store::sources::get_for_update(&mut tx, found.workspace, id).await? {
         None => Wished::Absent,
         Some(source) if source.mode == SourceMode::Live => Wished::Live,
         Some(mut source) => {
@@ -108,7 +108,7 @@ pub async fn sync_source(
     Ok(wished)
 }
 
-/// What a provider says to what is stored of a source, in a sentence; `None` when the source is not in the storage.
+/// Checks the stored settings and credentials of a source with its provider; returns a message, or `None` when there is no such source.
 ///
 /// # Errors
 /// When the storage cannot be read, or its credentials do not open.
@@ -138,7 +138,7 @@ pub async fn check_source(
     }))
 }
 
-/// Brings every credential under the ring's first key; `None` when the storage holds none of this service's tables.
+/// Reseals all credentials with the keyring's first key; `None` when the storage has none of this service's tables.
 ///
 /// # Errors
 /// At the first credential that does not open, or when the storage fails.

@@ -1,4 +1,4 @@
-//! Puts the service together.
+//! Wires up the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::indexing::Indexing;
 use crate::ingest::Ingests;
 use crate::live::Live;
 use crate::locations::Locations;
-use crate::runs::{Connect, Machine};
+use crate::runs::{Connect, Runner};
 use crate::sources::Sources;
 use crate::tree::Trees;
 use crate::usage::Accounts;
@@ -55,18 +55,18 @@ pub const ACCESS: Access = Access {
     large: &["/cairn.ingest.v1.IngestService/IngestDocument", "/cairn.ingest.v1.IngestService/IngestFile"],
 };
 
-/// What the service is told at its opening.
+/// The configuration of the service.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where its tables are.
     pub storage: sql::Config,
-    /// How much each plan may keep, and send at once.
+    /// The limits of each plan.
     pub limits: PlanLimits,
-    /// What sources may be of: addresses, and folders of this machine.
+    /// What sources may connect to: addresses, and folders of this machine.
     pub reach: Reach,
-    /// What credentials of sources are sealed with; without it none can be kept.
+    /// The keyring that seals credentials of sources; without it none can be stored.
     pub keyring: Option<Arc<Keyring>>,
-    /// Bytes at most for documents of sources that were read a moment ago.
+    /// The size of the cache of live documents in bytes.
     pub provider_bodies: u64,
     /// How long to wait between the tries of a delivery to a webhook, one after the other; empty: what is usual, a day in
     /// all.
@@ -78,7 +78,7 @@ pub struct Config {
 pub struct Service {
     context: Context,
     extractions: Extractions,
-    machine: Machine,
+    runner: Runner,
     live: Live,
     deliverer: Deliverer,
     verifier: Verifier,
@@ -103,10 +103,10 @@ impl Service {
         let entropy = Arc::clone(&ambient.entropy);
         let (ring, chance) = (keyring.clone(), Arc::clone(&entropy));
         let deliverer = Deliverer::new(context.clone(), guard, ring, chance, waits);
-        let machine = Machine::new(context.clone(), connect, extractor, keyring, entropy);
-        let live = Live::new(machine.clone(), Extractor::start(of_questions()), bodies);
+        let runner = Runner::new(context.clone(), connect, extractor, keyring, entropy);
+        let live = Live::new(runner.clone(), Extractor::start(of_questions()), bodies);
         let verifier = ambient.verifier.refusing(context.suspensions.clone());
-        Ok(Self { context, extractions, machine, live, deliverer, verifier })
+        Ok(Self { context, extractions, runner, live, deliverer, verifier })
     }
 
     /// Learns where svc-auth and svc-content are; `identity` is this service's own. Until then what svc-content keeps counts
@@ -121,7 +121,7 @@ impl Service {
         let verifier = || self.verifier.clone();
         let context = || self.context.clone();
         let (ingests, accounts) = (Ingests::new(context()), Accounts::new(context()));
-        let sources = Sources::new(self.machine.clone(), self.live.clone());
+        let sources = Sources::new(self.runner.clone(), self.live.clone());
         Routes::new(rpc::ingest::server(ingests, accounts, verifier()))
             .add_service(rpc::documents::server(Documents::new(context()), verifier()))
             .add_service(rpc::indexing::server(Indexing::new(context()), verifier()))
@@ -135,19 +135,19 @@ impl Service {
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 
-    /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.
+    /// The server through which svc-auth suspends and removes workspaces; each service has one.
     pub fn lifecycle(&self) -> Routes {
         let suspensions = self.context.suspensions.clone();
         let rows = Arc::new(store::removal::rows(self.context.db.clone()));
         Routes::new(lifecycle::Rpc::server(suspensions, rows, self.verifier.clone()))
     }
 
-    /// Reads what was sent and follows what becomes of workspaces until the shutdown, then ends the open feed streams so that the server can drain.
-    /// Closing the storage is [`close`](Self::close), after the drain.
+    /// Reads what was sent and follows what becomes of workspaces until the shutdown, then ends the open feed streams so that the server
+    /// can drain. Closing the storage is [`close`](Self::close), after the drain.
     pub async fn run(&self, shutdown: CancellationToken) {
         let following = self.context.suspensions.run(shutdown.clone());
-        // Runs are given back before the storage is closed.
-        let runs = self.machine.run(shutdown.clone());
+        // Runs go back into the queue before the storage is closed.
+        let runs = self.runner.run(shutdown.clone());
         let deliveries = Box::pin(self.deliverer.run(&shutdown));
         let compaction = Compaction::new(self.context.feed.clone(), &self.context.ids);
         let compacting = Box::pin(compaction.run(&shutdown));
@@ -157,7 +157,7 @@ impl Service {
         self.context.feed.close();
     }
 
-    /// Closes the storage, when nothing is served any more.
+    /// Closes the storage, after the last request.
     pub async fn close(&self) {
         self.context.db.close().await;
     }

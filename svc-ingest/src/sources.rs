@@ -16,13 +16,13 @@ pub(crate) use self::input::{Draft, Patch, Secret, shown_every};
 use crate::checks::Checks;
 use crate::live::Live;
 use crate::model::{Run, Shown, Source, Spending};
-use crate::runs::{Machine, next, removal, segment};
+use crate::runs::{Runner, next, removal, segment};
 use crate::scope::Caller;
 use crate::usage::Accounts;
 use crate::work::Work;
 use crate::{Error, credentials, store};
 
-/// What is about sources is not for tokens of folders.
+/// What tokens that are bound to folders cannot use.
 const SOURCES: &str = "connected sources";
 /// The folder of ingested documents, beside those of sources.
 const INGESTED: &str = "ingested";
@@ -30,16 +30,16 @@ const INGESTED: &str = "ingested";
 /// The rules, on a storage.
 #[derive(Debug, Clone)]
 pub(crate) struct Sources {
-    machine: Machine,
+    runner: Runner,
     live: Live,
 }
 
 impl Sources {
-    pub(crate) const fn new(machine: Machine, live: Live) -> Self {
-        Self { machine, live }
+    pub(crate) const fn new(runner: Runner, live: Live) -> Self {
+        Self { runner, live }
     }
 
-    /// The sources of the caller's workspace in the order of their names, each with how it stands.
+    /// The sources of the caller's workspace with their status, sorted by name.
     pub(crate) async fn list(&self, caller: &Caller) -> Result<Vec<Shown>, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let (db, workspace) = (self.db(), caller.workspace);
@@ -60,7 +60,7 @@ impl Sources {
         Ok(shown.collect())
     }
 
-    /// One of them.
+    /// A source.
     pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
         let source = self.find(caller, id).await?;
         self.show(source).await
@@ -69,11 +69,11 @@ impl Sources {
     /// Connects a source, and queues its first run.
     pub(crate) async fn connect(&self, caller: &Caller, draft: Draft) -> Result<Shown, Error> {
         caller.require_whole_workspace(SOURCES)?;
-        let checked = input::check(draft, self.machine.connect.as_ref(), true)?;
+        let checked = input::check(draft, self.runner.connect.as_ref(), true)?;
         self.learn_plan(caller).await?;
-        let (id, now) = (self.machine.context.ids.next(), self.now());
-        let ring = self.machine.keyring.as_deref();
-        let entropy = self.machine.entropy.as_ref();
+        let (id, now) = (self.runner.context.ids.next(), self.now());
+        let ring = self.runner.keyring.as_deref();
+        let entropy = self.runner.entropy.as_ref();
         let sealed = checked.credentials.as_ref().map(|given| credentials::seal(ring, id, given, entropy));
         let sealed = sealed.transpose()?;
         let mut source = Source {
@@ -102,7 +102,7 @@ impl Sources {
             created_at: now,
             updated_at: now,
         };
-        let mut work = Work::without_limits(&self.machine.context, caller.workspace).await?;
+        let mut work = Work::without_limits(&self.runner.context, caller.workspace).await?;
         lock_names(&mut work).await?;
         if store::sources::count(work.tx(), caller.workspace).await? >= input::MOST_SOURCES {
             return Err(input::too_many());
@@ -114,20 +114,20 @@ impl Sources {
         store::sources::insert(work.tx(), &source, sealed.as_ref()).await?;
         work.commit().await?;
         if source.next_run_at.is_some() {
-            self.machine.queue_now(&source, true).await?;
+            self.runner.queue_now(&source, true).await?;
         }
-        self.machine.wake();
+        self.runner.wake();
         self.show(self.again(&source).await?).await
     }
 
-    /// Changes what a patch names.
+    /// Applies a patch.
     pub(crate) async fn update(&self, caller: &Caller, id: &str, patch: Patch) -> Result<Shown, Error> {
         let before = self.find(caller, id).await?;
         let change = self.checked(&before, patch).await?;
         self.learn_plan(caller).await?;
-        let mut work = Work::without_limits(&self.machine.context, caller.workspace).await?;
+        let mut work = Work::without_limits(&self.runner.context, caller.workspace).await?;
         lock_names(&mut work).await?;
-        let held = store::sources::hold(work.tx(), caller.workspace, before.id).await?;
+        let held = store::sources::get_for_update(work.tx(), caller.workspace, before.id).await?;
         let mut source = held.ok_or_else(|| Error::NoSource(id.to_owned()))?;
         let renamed = change.name.as_ref().is_some_and(|name| *name != source.name);
         source.name = change.name.unwrap_or(source.name);
@@ -157,7 +157,7 @@ impl Sources {
         }
         let is_new = is_other || source.mode != old_mode;
         if is_new {
-            // Where the last run stopped was a place of what it read before.
+            // The position belongs to the previous settings.
             source.position = None;
             source.full_next = true;
             source.error = None;
@@ -166,7 +166,7 @@ impl Sources {
         let now = source.updated_at;
         let wants_run = runs && (is_new || goes_on || change.is_reconnected);
         if is_new || wants_run {
-            // What is under way reads what the source was; the run that is queued goes on where it stopped.
+            // The current run uses the previous settings; the queued one continues where it stopped.
             store::source_runs::end_open(work.tx(), source.workspace, source.id, now).await?;
         } else if stops {
             self.cancel_open(&mut work, &source).await?;
@@ -175,47 +175,46 @@ impl Sources {
             (false, _) => None,
             (true, true) => Some(now),
             (true, false) if change.every.is_some() => {
-                Some(self.machine.next_at(&source, source.last_synced_at.unwrap_or(now)).max(now))
+                Some(self.runner.next_at(&source, source.last_synced_at.unwrap_or(now)).max(now))
             }
             (true, false) => source.next_run_at,
         };
         store::sources::change(work.tx(), &source).await?;
         if old_mode == SourceMode::Indexed && source.mode == SourceMode::Catalog {
             let hashes =
-                store::source_documents::forget_texts(work.tx(), source.workspace, source.id, now).await?;
+                store::source_documents::remove_texts(work.tx(), source.workspace, source.id, now).await?;
             work.sweep_texts(&hashes).await?;
         }
         if renamed || (source.mode != old_mode && source.mode == SourceMode::Catalog) {
             removal::publish_all(&mut work, source.id, Op::Upsert).await?;
         }
         work.commit().await?;
-        self.live.forget(source.id);
+        self.live.invalidate(source.id);
         if wants_run {
-            self.machine.queue_now(&source, is_new).await?;
+            self.runner.queue_now(&source, is_new).await?;
         }
-        self.machine.wake();
+        self.runner.wake();
         self.show(self.again(&source).await?).await
     }
 
-    /// Ends what a source does and hides all that is kept of it at once; it is removed soon after. Answers the position of
-    /// the feed then.
+    /// Disconnects a source: ends its run and hides its documents at once; a background task removes them. Returns the feed position.
     pub(crate) async fn disconnect(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
         let source = self.find(caller, id).await?;
-        let mut work = Work::without_limits(&self.machine.context, caller.workspace).await?;
-        let held = store::sources::hold(work.tx(), source.workspace, source.id).await?;
+        let mut work = Work::without_limits(&self.runner.context, caller.workspace).await?;
+        let held = store::sources::get_for_update(work.tx(), source.workspace, source.id).await?;
         held.ok_or_else(|| Error::NoSource(id.to_owned()))?;
         let now = work.now();
         store::source_runs::end_open(work.tx(), source.workspace, source.id, now).await?;
         store::sources::disconnect(work.tx(), source.workspace, source.id, now).await?;
         let position = work.commit().await?.last;
-        self.live.forget(source.id);
-        self.machine.wake();
+        self.live.invalidate(source.id);
+        self.runner.wake();
         Ok(position)
     }
 
-    /// Runs have no caller who could say which plan the workspace has.
+    /// Stores the plan for runs, which have no caller.
     async fn learn_plan(&self, caller: &Caller) -> Result<(), Error> {
-        Accounts::new(self.machine.context.clone()).learn_plan(caller).await
+        Accounts::new(self.runner.context.clone()).learn_plan(caller).await
     }
 
     async fn find(&self, caller: &Caller, id: &str) -> Result<Source, Error> {
@@ -252,7 +251,7 @@ impl Sources {
         Ok(())
     }
 
-    /// A patch, read against what the source is.
+    /// Validates a patch against the current source.
     async fn checked(&self, source: &Source, patch: Patch) -> Result<Change, Error> {
         let mut checks = Checks::default();
         for unknown in &patch.unknown_fields {
@@ -269,14 +268,14 @@ impl Sources {
         let daily_budget = patch.daily_budget.map(|given| input::budget(&mut checks, given));
         let settings = patch.settings.and_then(|text| input::object(&mut checks, "settings", &text, true));
         let given = patch.credentials.map(|text| input::object(&mut checks, "credentials", &text.0, false));
-        let connect = self.machine.connect.as_ref();
+        let connect = self.runner.connect.as_ref();
         let mode =
             patch.mode.and_then(|mode| mode.or_else(|| connect.modes(source.provider).first().copied()));
         let is_reconnected = settings.is_some() || given.is_some() || mode.is_some();
         if is_reconnected {
             let stored = match &given {
                 Some(given) => given.clone(),
-                None => self.machine.opened(source).await?,
+                None => self.runner.opened(source).await?,
             };
             let settings = settings.as_ref().unwrap_or(&source.settings);
             let mode = Some(mode.unwrap_or(source.mode));
@@ -284,14 +283,14 @@ impl Sources {
         }
         checks.finish()?;
         let every = match resets_every {
-            true => Some(self.machine.provider(source).await?.traits().every),
+            true => Some(self.runner.provider(source).await?.traits().every),
             false => every,
         };
         let credentials = match given {
             None => None,
             Some(None) => Some((None, None)),
             Some(Some(given)) => {
-                let (ring, entropy) = (self.machine.keyring.as_deref(), self.machine.entropy.as_ref());
+                let (ring, entropy) = (self.runner.keyring.as_deref(), self.runner.entropy.as_ref());
                 let sealed = credentials::seal(ring, source.id, &given, entropy)?;
                 Some((Some(sealed), credentials::hint(&given)))
             }
@@ -302,20 +301,20 @@ impl Sources {
     }
 
     fn db(&self) -> &cairn_chassis::sql::Db {
-        &self.machine.context.db
+        &self.runner.context.db
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.machine.context.clock.now()
+        self.runner.context.clock.now()
     }
 }
 
-/// What a patch comes to.
+/// A validated patch.
 struct Change {
     name: Option<String>,
     mode: Option<SourceMode>,
     settings: Option<serde_json::Value>,
-    /// Sealed, with their hint; the inner absence takes them away.
+    /// Sealed, with their hint; the inner `None` removes them.
     credentials: Option<(Option<crate::model::SealedCredentials>, Option<String>)>,
     every: Option<std::time::Duration>,
     daily_budget: Option<u32>,
@@ -328,7 +327,7 @@ fn parse_id<T: std::str::FromStr>(text: &str) -> Result<T, Error> {
     text.parse().map_err(|_| Error::invalid("sourceId", "invalid_id", message))
 }
 
-/// Names of one workspace are given one after the other.
+/// Serializes the assignment of names in a workspace.
 async fn lock_names(work: &mut Work) -> Result<(), Error> {
     let workspace: WorkspaceId = work.workspace();
     Ok(work.tx().lock_name(&format!("ingest-sources-{workspace}")).await?)

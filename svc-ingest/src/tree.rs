@@ -1,8 +1,7 @@
-//! What stands below `/sources`, for the services of the mesh that draw a workspace's tree up elsewhere.
+//! The tree below `/sources`, for services of the mesh that replicate a workspace's tree.
 //!
-//! A copy begins with pages of everything, which are read one after the other while the workspace changes, and is made
-//! exact by the changes since the first page; from then on each change names documents, and what is told of one is how it
-//! stands now.
+//! A replica first reads a snapshot in pages, while the workspace changes, and catches up with the changes since the first page. Changes
+//! name documents, and are returned with their current state.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,25 +15,25 @@ use crate::model::{Document, Key};
 use crate::{Error, store};
 
 const PAGE: i64 = 2_000;
-/// Begins the tokens of pages of documents of sources.
+/// The prefix of page tokens for documents of sources.
 const OF_SOURCES: char = 's';
 const MAX_TEXTS: usize = 1_000;
-/// Texts in one answer; one more than that is always answered, so that a reader gets on.
+/// Bytes of texts in one answer. At least one text is always returned, so that the reader makes progress.
 const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
-/// Texts that are read from the storage at once: at most 5 MiB each.
+/// Texts per query, of at most 5 MiB each.
 const TEXTS_AT_ONCE: usize = 4;
 
-/// A page of everything.
+/// A page of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreePage {
     pub(crate) documents: Vec<Document>,
     /// Empty after the last page.
     pub(crate) next: String,
-    /// The position of the feed that the page shows at least.
+    /// A feed position whose changes the page includes.
     pub(crate) position: u64,
 }
 
-/// What changed.
+/// A page of changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TreeChanges {
     /// Up to here.
@@ -44,11 +43,11 @@ pub(crate) struct TreeChanges {
     pub(crate) gone: Vec<Key>,
 }
 
-/// Texts by the places of the hashes that they were asked by.
+/// Texts, by the index of their hash in the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Texts {
     pub(crate) found: Vec<(usize, String)>,
-    /// How many hashes, from the first on, were looked at.
+    /// How many hashes were processed, from the first on.
     pub(crate) read: usize,
 }
 
@@ -63,7 +62,7 @@ impl Trees {
         Self { context }
     }
 
-    /// A page of everything, each page of one moment.
+    /// A page of the snapshot. Each page is consistent by itself.
     pub(crate) async fn list(&self, workspace: &str, token: &str) -> Result<TreePage, Error> {
         let workspace = parse(workspace)?;
         let (is_of_sources, after) = read_token(token)?;
@@ -92,7 +91,7 @@ impl Trees {
         Ok(TreePage { documents, next, position })
     }
 
-    /// What changed after a position, as it stands now.
+    /// The documents that changed after a position, in their current state.
     pub(crate) async fn changes(&self, workspace: &str, after: u64) -> Result<TreeChanges, Error> {
         let workspace = parse(workspace)?;
         let page = self.context.feed.read(workspace, after, feed::MAX_READ).await?;

@@ -1,8 +1,7 @@
 //! The rules of webhooks: addresses to which the change feed of a workspace is sent, signed (ADR 98).
 //!
-//! `input` reads what people say, `secret` signs, `message` writes what is sent, `schedule` decides when it is tried again.
-//! `deliverer` finds webhooks that are due, holds them while it sends, and hears which feeds move; `round` is what it does
-//! for one of them; `upstream` is the way to the services that it asks.
+//! `input` validates requests, `secret` signs, `message` builds the payloads, `schedule` decides on retries. `deliverer` claims webhooks
+//! that are due, and watches which feeds move; `round` serves one of them; `upstream` has the clients of other services.
 
 mod deliverer;
 mod input;
@@ -33,12 +32,12 @@ use crate::checks::Checks;
 use crate::model::{Delivery, Last, Page, PageRequest, Positions, ShownWebhook, Webhook};
 use crate::{Error, store};
 
-/// For so long the secret before signs as well.
+/// How long the previous secret stays valid after a rotation.
 const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 /// Greater than every id.
 const AFTER_ALL: &str = "~";
 
-/// An owner or admin who asks.
+/// The caller: an owner or admin.
 #[derive(Debug, Clone)]
 pub(crate) struct Manager {
     pub(crate) workspace: WorkspaceId,
@@ -46,7 +45,7 @@ pub(crate) struct Manager {
     pub(crate) name: String,
 }
 
-/// What came of a ping.
+/// The result of a ping.
 #[derive(Debug)]
 pub(crate) struct Tested {
     pub(crate) outcome: Outcome,
@@ -76,14 +75,14 @@ impl Webhooks {
         Ok(shown.collect())
     }
 
-    /// One of them.
+    /// A webhook.
     pub(crate) async fn get(&self, manager: &Manager, id: &str) -> Result<ShownWebhook, Error> {
         let id = self.find(manager, id).await?.id;
         let listed = self.list(manager).await?;
         listed.into_iter().find(|shown| shown.webhook.id == id).ok_or_else(|| no_webhook(id))
     }
 
-    /// Makes a webhook that is sent what changes from now on, and its secret.
+    /// Creates a webhook for changes from now on; returns its secret, too.
     pub(crate) async fn create(
         &self,
         manager: &Manager,
@@ -125,7 +124,7 @@ impl Webhooks {
         Ok((ShownWebhook { webhook, dead_letters: 0, next_try_at: None }, secret))
     }
 
-    /// Changes what a patch names.
+    /// Applies a patch.
     pub(crate) async fn update(
         &self,
         manager: &Manager,
@@ -144,7 +143,7 @@ impl Webhooks {
         }
         store::webhooks::change(&mut tx, &webhook).await?;
         if webhook.enabled {
-            // What is under way is tried again at once: somebody did something about it.
+            // Retry open deliveries at once: the cause may be fixed.
             store::webhook_deliveries::hasten(&mut tx, (webhook.workspace, webhook.id), now).await?;
         }
         tx.commit().await?;
@@ -197,7 +196,7 @@ impl Webhooks {
     pub(crate) async fn delete(&self, manager: &Manager, id: &str) -> Result<(), Error> {
         let id = parse_id(id)?;
         let mut tx = self.begin(manager.workspace).await?;
-        // A webhook is locked before its deliveries, everywhere: a worker may be about to write one.
+        // Lock order: the webhook before its deliveries.
         if !store::webhooks::remove(&mut tx, manager.workspace, id).await? {
             return Err(no_webhook(id));
         }
@@ -205,7 +204,7 @@ impl Webhooks {
         Ok(tx.commit().await?)
     }
 
-    /// Gives a webhook another secret; the one before signs as well for a day.
+    /// Rotates the secret of a webhook; the previous one stays valid for a day.
     pub(crate) async fn rotate(&self, manager: &Manager, id: &str) -> Result<(ShownWebhook, Secret), Error> {
         let id = parse_id(id)?;
         let workspace = manager.workspace;
@@ -216,7 +215,7 @@ impl Webhooks {
         let now = self.now();
         let (secrets, until) = match Secrets::open(self.deliverer.keyring.as_deref(), id, &sealed) {
             Ok(before) => (before.rotated(secret.clone()), Some(now.plus(OVERLAP))),
-            // What does not open signs nothing; a new one helps.
+            // Secrets that cannot be opened are replaced.
             Err(Error::Sealed(_)) => (Secrets::of(secret.clone()), None),
             Err(error) => return Err(error),
         };
@@ -226,7 +225,7 @@ impl Webhooks {
         Ok((self.get(manager, &id.to_string()).await?, secret))
     }
 
-    /// Sends a ping, and says what came of it.
+    /// Sends a ping; returns the result.
     pub(crate) async fn test(&self, manager: &Manager, id: &str) -> Result<Tested, Error> {
         let webhook = self.find(manager, id).await?;
         let now = self.now();
@@ -237,7 +236,7 @@ impl Webhooks {
         Ok(Tested { outcome, took: began.elapsed() })
     }
 
-    /// What was sent or is to be sent, newest first.
+    /// The deliveries of a webhook, newest first.
     pub(crate) async fn deliveries(
         &self,
         manager: &Manager,
@@ -256,7 +255,7 @@ impl Webhooks {
         Ok(request.page(found, total, |delivery| (String::new(), delivery.id.to_string())))
     }
 
-    /// Has one dead letter tried anew, or all; answers how many.
+    /// Requeues one dead letter, or all; returns how many.
     pub(crate) async fn replay(
         &self,
         manager: &Manager,
@@ -276,7 +275,7 @@ impl Webhooks {
                     Some(WebhookDeliveryState::Dead) => {
                         u64::from(store::webhook_deliveries::replay(&mut tx, of, delivery, now).await?)
                     }
-                    // What arrived, or is under way, is not sent once more.
+                    // Delivered or open deliveries are not sent again.
                     Some(
                         WebhookDeliveryState::Pending
                         | WebhookDeliveryState::Delivered
@@ -318,7 +317,7 @@ impl Webhooks {
         found.ok_or_else(|| no_webhook(id))
     }
 
-    /// Changes of one workspace's webhooks follow each other.
+    /// Serializes changes of one workspace's webhooks.
     async fn begin(&self, workspace: WorkspaceId) -> Result<Tx, Error> {
         let mut tx = self.db().begin_write().await?;
         tx.lock_name(&format!("ingest-webhooks-{workspace}")).await?;

@@ -1,8 +1,6 @@
-//! The unit of work of documents from outside: the transaction, its time, what the workspace keeps more or less, and what
-//! the feed is told.
+//! The unit of work of this service: a transaction with its time, the growth of the workspace's usage, and the feed entries.
 //!
-//! Every write ends alike, and in the order in which locks are taken everywhere: the rows of documents and bodies, the row of
-//! the workspace's usage, the head of its feed.
+//! Every write takes its locks in the same order: the rows of documents and bodies, the row of the workspace's usage, the head of its feed.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Entry, Kind, Positions, Reserved, UnitOfWork};
@@ -16,36 +14,36 @@ use crate::model::{Body, Growth, Usage};
 use crate::scope::Caller;
 use crate::{Error, store};
 
-/// A write of one workspace. Dropped without [`commit`](Self::commit), it changes nothing.
+/// A write to one workspace. Rolls back when dropped without [`commit`](Self::commit).
 #[derive(Debug)]
 pub(crate) struct Work {
     work: UnitOfWork,
-    /// What the workspace may keep; absent when that is not asked.
+    /// The limits to enforce, if any.
     allowance: Option<Allowance>,
-    /// Bytes that another service keeps of it.
+    /// Bytes that svc-content stores for the workspace.
     elsewhere: u64,
     growth: Growth,
 }
 
 impl Work {
-    /// Begins a write that is refused when the plan of the caller's workspace has no room for it.
+    /// Begins a write that is refused beyond the limits of the caller's plan.
     pub(crate) async fn begin(context: &Context, caller: &Caller) -> Result<Self, Error> {
         let allowance = context.limits.of(caller.plan.as_deref());
         Self::within(context, caller.workspace, Some(allowance)).await
     }
 
-    /// Begins a write that takes away, or whose room was asked for before.
+    /// Begins a write without limits, for removals and for writes that were checked before.
     pub(crate) async fn without_limits(context: &Context, workspace: WorkspaceId) -> Result<Self, Error> {
         Self::within(context, workspace, None).await
     }
 
-    /// Begins a write that is refused when it goes beyond what is allowed; absent: nothing is asked.
+    /// Begins a write that is refused beyond these limits, if any.
     pub(crate) async fn within(
         context: &Context,
         workspace: WorkspaceId,
         allowance: Option<Allowance>,
     ) -> Result<Self, Error> {
-        // Before the transaction: nobody is asked in the midst of one.
+        // Before the transaction, which must not wait for a call.
         let elsewhere = match allowance.and_then(|allowance| allowance.stored_bytes) {
             Some(_) => context.storage.elsewhere(workspace).await,
             None => 0,
@@ -63,30 +61,30 @@ impl Work {
         self.work.workspace()
     }
 
-    /// The time of the write; to be asked for when the locks are held.
+    /// The time of the write. Read it after taking the locks.
     pub(crate) fn now(&mut self) -> Timestamp {
         self.work.now()
     }
 
-    /// Has the workspace keep more, or less.
+    /// Adds to the usage of the workspace.
     pub(crate) const fn grow(&mut self, growth: Growth) {
         self.growth.add(growth);
     }
 
-    /// Has the workspace keep more documents, or fewer.
+    /// Adds to the document count of the workspace.
     pub(crate) const fn grow_documents(&mut self, documents: i64) {
         self.grow(Growth { documents, bytes: 0 });
     }
 
-    /// Takes positions of the feed for entries that the caller inserts itself, with their time. Other writers of the
-    /// workspace wait from then on. What the workspace keeps is counted before, as in every write: the feed is locked last.
+    /// Reserves feed positions for entries that the caller inserts itself; returns their time, too. Locks the feed of the workspace, so the
+    /// usage is counted first: the lock order has the feed last.
     pub(crate) async fn reserve(&mut self, count: u64) -> Result<(Reserved, Timestamp), Error> {
         self.count_growth().await?;
         let reserved = self.work.reserve(count).await?;
         Ok((reserved, self.work.now()))
     }
 
-    /// Keeps a text, which whatever refers to it is written after.
+    /// Stores a text. Call it before writing what refers to it.
     pub(crate) async fn keep_text(&mut self, body: &Body) -> Result<(), Error> {
         let workspace = self.workspace();
         let bytes = store::bodies::put(self.tx(), workspace, body).await?;
@@ -94,7 +92,7 @@ impl Work {
         Ok(())
     }
 
-    /// Lets go of texts that nothing refers to any more.
+    /// Removes those of these texts that nothing refers to any more.
     pub(crate) async fn sweep_texts(&mut self, hashes: &[String]) -> Result<(), Error> {
         let workspace = self.workspace();
         let bytes = store::texts::sweep(self.tx(), workspace, hashes).await?;
@@ -102,28 +100,28 @@ impl Work {
         Ok(())
     }
 
-    /// Tells the feed that a document is new or has changed.
+    /// Publishes that a document was created or updated.
     pub(crate) fn publish_upsert(&mut self, kind: Kind, id: impl ToString) {
         self.work.publish(Entry::upsert(kind, id));
     }
 
-    /// Tells the feed that a document is gone.
+    /// Publishes that a document was deleted.
     pub(crate) fn publish_delete(&mut self, kind: Kind, id: impl ToString) {
         self.work.publish(Entry::delete(kind, id));
     }
 
-    /// Ends the write; answers the positions that it has in the feed, and the feed's head when it told nothing.
+    /// Commits; returns the feed positions of the write, or the feed's head if it published nothing.
     pub(crate) async fn commit(mut self) -> Result<Positions, Error> {
         self.count_growth().await?;
         Ok(self.work.commit().await?)
     }
 
-    /// Takes everything back.
+    /// Rolls back.
     pub(crate) async fn rollback(self) -> Result<(), Error> {
         Ok(self.work.rollback().await?)
     }
 
-    /// Counts what is kept more or less, and refuses what the plan has no room for.
+    /// Updates the usage, and refuses a write beyond the limits.
     async fn count_growth(&mut self) -> Result<(), Error> {
         let (growth, workspace) = (self.growth, self.workspace());
         if growth == Growth::default() {

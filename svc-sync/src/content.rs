@@ -1,5 +1,5 @@
-//! svc-content, which owns what a sync writes: asked and written to through its own API, in the name of this service, on
-//! behalf of whoever asked for the run.
+//! The client of svc-content, which owns what a sync writes: all access goes through its API, with this service's identity and on behalf
+//! of the run's requester.
 
 mod assets;
 mod tables;
@@ -27,46 +27,46 @@ use uuid::Uuid;
 
 pub(crate) use self::assets::Attachment;
 use crate::delegation::Delegates;
-use crate::model::{Asker, Kind, Step, Write};
+use crate::model::{Kind, Requester, Step, Write};
 use crate::plan::{State, States};
 
-/// How long one call may take: a batch of 8 MiB on a slow disk.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Items whose states are asked for at once.
-const STATES_AT_ONCE: usize = 10_000;
+/// Deadline of one call: enough for a batch of 8 MiB on a slow disk.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Items of one request for states.
+const STATES_PER_CALL: usize = 10_000;
 
-/// What is used of a limit, and the limit where there is one.
+/// The usage of a resource, and its limit if there is one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct Quota {
     pub(crate) used: u64,
     pub(crate) limit: Option<u64>,
 }
 
-/// The way to svc-content; cheap to clone.
+/// Opens sessions with svc-content; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Content {
     pub(crate) channel: ServiceChannel,
     pub(crate) delegates: Arc<dyn Delegates>,
 }
 
-/// What a step writes, beside what it says itself.
+/// The content that a step writes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Payload {
-    /// Nothing: a folder, or what is taken away.
+    /// None: a folder, or a removal.
     #[default]
     None,
     /// The text of a file, whose tags stay.
     Text(String),
     /// The text of a file, and its tags.
     Note { text: String, tags: Vec<String> },
-    /// Properties of a database, of which those that are missing are added.
+    /// Properties of a database: missing ones are added.
     Schema(Vec<Property>),
     /// Values of a record, as a JSON object keyed by the names of properties, and its body.
     Record { values: String, body: Option<Uuid> },
 }
 
 impl Payload {
-    /// Of texts.
+    /// Bytes of text.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::None | Self::Schema(_) => 0,
@@ -90,46 +90,46 @@ pub(crate) struct Property {
 /// A step, and what it writes.
 pub(crate) type Work = (Step, Payload);
 
-/// What a batch came to.
+/// The outcome of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Written {
-    /// All of it is done.
-    All,
-    /// These were refused, each by the place of its step, with a code and a sentence. Of the tree, nothing is done then; of
-    /// the rest, the others are.
+pub(crate) enum BatchOutcome {
+    /// All steps are done.
+    Done,
+    /// These steps were refused: place, code and message. A transaction was rolled back as a whole; of steps that are calls of their own,
+    /// the others are done.
     Refused(Vec<(usize, String, String)>),
 }
 
 impl Content {
-    /// Opens the workspace for whoever asked, who must still be allowed that there.
+    /// Opens a session on behalf of a requester, who must still have the needed permission.
     pub(crate) async fn open(
         &self,
         workspace: WorkspaceId,
-        asker: &Asker,
+        requester: &Requester,
         needed: Permission,
-    ) -> Result<Opened, Problem> {
-        let delegated = self.delegates.delegate(workspace, asker).await?;
+    ) -> Result<ContentSession, Problem> {
+        let delegated = self.delegates.delegate(workspace, requester).await?;
         if !delegated.permissions.contains(needed) {
             return Err(Problem::forbidden(format!(
                 "whoever asked for this no longer has the permission '{}' in the workspace",
                 needed.as_str()
             )));
         }
-        Ok(Opened { channel: self.channel.clone(), identity: delegated.identity })
+        Ok(ContentSession { channel: self.channel.clone(), identity: delegated.identity })
     }
 }
 
-/// A workspace that this service may read and write for some minutes.
-pub(crate) struct Opened {
+/// Access to one workspace, until its delegated identity expires after some minutes.
+pub(crate) struct ContentSession {
     channel: ServiceChannel,
     identity: String,
 }
 
-cairn_chassis::debug_fields!(Opened);
+cairn_chassis::debug_fields!(ContentSession);
 
-impl Opened {
+impl ContentSession {
     fn request<T>(&self, message: T) -> tonic::Request<T> {
-        Call::within(PATIENCE).with_identity(&self.identity).request(message)
+        Call::within(CALL_TIMEOUT).with_identity(&self.identity).request(message)
     }
 
     fn batches(&self) -> BatchServiceClient<ServiceChannel> {
@@ -142,14 +142,14 @@ impl Opened {
         FolderServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 
-    /// How these stand, each item that is there, in trash or not.
+    /// The states of those of these items that exist, in trash or not.
     pub(crate) async fn states(
         &self,
         items: impl IntoIterator<Item = (Kind, Uuid)>,
     ) -> Result<States, Problem> {
         let items: Vec<_> = items.into_iter().collect();
         let mut states = States::with_capacity(items.len());
-        for some in items.chunks(STATES_AT_ONCE) {
+        for some in items.chunks(STATES_PER_CALL) {
             let ids = |kind| {
                 some.iter().filter(move |item| item.0 == kind).map(|item| item.1.to_string()).collect()
             };
@@ -170,7 +170,7 @@ impl Opened {
         Ok(states)
     }
 
-    /// How deep a folder stands: 1 in the root.
+    /// The depth of a folder: 1 in the root.
     pub(crate) async fn depth(&self, id: FolderId) -> Result<usize, Problem> {
         let request = self.request(proto::GetFolderRequest { folder_id: id.to_string() });
         let found = self.folders().get_folder(request).await.map_err(problem)?.into_inner();
@@ -190,7 +190,7 @@ impl Opened {
             });
             let page = self.folders().list_folders(request).await.map_err(problem)?.into_inner();
             let named = page.folders.iter().filter(|folder| folder.name == name);
-            // Ids sort by the time of their making.
+            // Ids sort by creation time.
             found = found.into_iter().chain(named.filter_map(|folder| folder.id.parse().ok())).min();
             let is_past = page.folders.last().is_some_and(|last| last.name.as_str() > name);
             if page.next_page_token.is_empty() || is_past {
@@ -223,20 +223,20 @@ impl Opened {
         }
     }
 
-    /// What the workspace uses of its files, and of its bytes.
-    pub(crate) async fn room(&self) -> Result<(Room, Room), Problem> {
+    /// The quotas of files and of storage bytes.
+    pub(crate) async fn quotas(&self) -> Result<(Quota, Quota), Problem> {
         let mut usage = UsageServiceClient::new(self.channel.clone());
         let told =
             usage.get_usage(self.request(proto::GetUsageRequest {})).await.map_err(problem)?.into_inner();
-        let room = |measure: Option<proto::Measure>| {
-            measure.map(|measure| Room { used: measure.used, limit: measure.limit }).unwrap_or_default()
+        let quota = |measure: Option<proto::Measure>| {
+            measure.map(|measure| Quota { used: measure.used, limit: measure.limit }).unwrap_or_default()
         };
-        Ok((room(told.files), room(told.storage_bytes)))
+        Ok((quota(told.files), quota(told.storage_bytes)))
     }
 
-    /// Carries out steps: files, folders and records in one transaction, all of them or none; others one by one, of which
-    /// those that are refused are named and the others done. What versions the workspace gives is written into the steps.
-    pub(crate) async fn write(&self, work: &mut [Work]) -> Result<Written, Problem> {
+    /// Executes steps: files, folders and records in one transaction, the others by a call each. The versions that the workspace assigns
+    /// are stored in the steps.
+    pub(crate) async fn write(&self, work: &mut [Work]) -> Result<BatchOutcome, Problem> {
         if work.iter().all(|(step, _)| step.kind.is_in_batches()) {
             self.write_batch(work).await
         } else {
@@ -244,7 +244,7 @@ impl Opened {
         }
     }
 
-    async fn write_batch(&self, work: &mut [Work]) -> Result<Written, Problem> {
+    async fn write_batch(&self, work: &mut [Work]) -> Result<BatchOutcome, Problem> {
         let changed =
             |(step, _): &&Work| step.kind == Kind::Record && !matches!(step.write, Write::Create { .. });
         let records: Vec<_> = work.iter().filter(changed).map(|(step, _)| (step.kind, step.id)).collect();
@@ -256,7 +256,7 @@ impl Opened {
             } else if let Some(write) = record_item(step, payload, there.get(&step.id)) {
                 writes.push(write);
             } else {
-                // What is not there any more need not be taken away.
+                // A record that no longer exists needs no removal.
                 if step.write != Write::Trash {
                     let message = "the record is not there any more".to_owned();
                     missing.push((place, "not_found".to_owned(), message));
@@ -266,10 +266,10 @@ impl Opened {
             places.push(place);
         }
         if !missing.is_empty() {
-            return Ok(Written::Refused(missing));
+            return Ok(BatchOutcome::Refused(missing));
         }
         if writes.is_empty() {
-            return Ok(Written::All);
+            return Ok(BatchOutcome::Done);
         }
         match self.batches().batch_write(self.request(BatchWriteRequest { writes })).await {
             Ok(done) => {
@@ -278,7 +278,7 @@ impl Opened {
                         step.after = version_of(&result).or(step.after);
                     }
                 }
-                Ok(Written::All)
+                Ok(BatchOutcome::Done)
             }
             Err(status) => {
                 let problem = problem(status);
@@ -287,13 +287,13 @@ impl Opened {
                     Some((*places.get(write)?, code, message))
                 };
                 let refused: Vec<_> = problem.violations.iter().filter_map(named).collect();
-                if refused.is_empty() { Err(problem) } else { Ok(Written::Refused(refused)) }
+                if refused.is_empty() { Err(problem) } else { Ok(BatchOutcome::Refused(refused)) }
             }
         }
     }
 }
 
-/// The version that a write left.
+/// The version after a write.
 fn version_of(result: &proto::BatchResult) -> Option<u64> {
     match &result.item {
         Some(proto::batch_result::Item::File(file)) => Some(file.version),
@@ -302,7 +302,7 @@ fn version_of(result: &proto::BatchResult) -> Option<u64> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
+#[expect(clippy::needless_pass_by_value, reason = "used with map_err")]
 fn problem(status: Status) -> Problem {
     Problem::from_status(&status)
 }
@@ -428,7 +428,7 @@ fn item(step: &Step, payload: Payload) -> BatchItem {
     BatchItem { write: Some(write), new_id, if_version, if_empty, tags: tags_too }
 }
 
-/// A write of a record; `None` when it is not there, and that matters.
+/// The write of a record; `None` when the record does not exist.
 fn record_item(step: &Step, payload: &Payload, state: Option<&State>) -> Option<BatchItem> {
     let (values_json, body) = match payload {
         Payload::Record { values, body } => (values.clone(), body.map(|id| id.to_string())),

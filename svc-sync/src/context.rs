@@ -1,4 +1,4 @@
-//! What every rule stands on.
+//! The dependencies that all rules share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use crate::content::Content;
 use crate::reading::Reader;
 
-/// What every rule stands on; cheap to clone.
+/// The dependencies that all rules share; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) db: Db,
@@ -22,10 +22,10 @@ pub(crate) struct Context {
     pub(crate) ids: IdSource,
     pub(crate) limits: Arc<PlanLimits>,
     pub(crate) content: Content,
-    /// Of archives.
+    /// Reads archives.
     pub(crate) reader: Reader,
-    /// Where archives stand while they are read.
+    /// The folder for archives while they are read.
     pub(crate) scratch: PathBuf,
-    /// Woken when a run is queued.
-    pub(crate) arrivals: Arc<Notify>,
+    /// Notified when a run is queued.
+    pub(crate) wakeup: Arc<Notify>,
 }

@@ -1,50 +1,50 @@
-//! What an import does with each object of its archive (import.md, "Import runs"): decided from the plan of the archive, from
-//! what earlier imports remember, and from how that stands in the workspace now. Nothing is touched here.
+//! Decides what an import does with each object of its archive (import.md, "Import runs"), from the plan of the archive, the baseline of
+//! earlier imports, and the current state of the workspace. Pure: nothing is written here.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::SyncRunId;
 use uuid::{Builder, Uuid};
 
-use crate::model::{ConflictPolicy, Counters, Entry, Kind, Memory, Run};
+use crate::model::{Baseline, ConflictPolicy, Counters, Entry, Kind, Run};
 use crate::plan::States;
 use crate::reading::Item;
 
 const MICROS_PER_MILLI: i64 = 1_000;
-/// Of an id, after its time: the place in the plan before the rest, so that ids sort as the plan does.
+/// Bits of an id after its time: the place in the plan comes before the random part, so that ids sort in the plan's order.
 const PLACE_SHIFT: u32 = 54;
 const LOW_BITS: u32 = 62;
 
-/// What becomes of an object.
+/// What the run does with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Create,
-    /// Anew, beside the one that is there.
+    /// Creates a second version beside the existing one.
     Beside,
     Update,
     Skip,
-    /// With a code and a sentence.
+    /// Leaves it alone, with a code and a message.
     Conflict(&'static str, &'static str),
-    /// This run has done it already.
+    /// An earlier worker of this run has done it.
     Done,
 }
 
-/// What becomes of an object, and what it is in the workspace.
+/// The verdict on an object, and the object's id in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decided {
+pub(crate) struct Decision {
     pub(crate) verdict: Verdict,
-    /// The id that it has, or gets.
+    /// Its existing id, or the new one.
     pub(crate) id: Uuid,
-    /// What is remembered of it.
+    /// Its entry in the baseline.
     pub(crate) entry: Option<Entry>,
-    /// Whether it is there when the run is through, as far as the run is concerned.
+    /// Whether it exists after the run, unless somebody removes it meanwhile.
     pub(crate) is_live: bool,
 }
 
-/// What becomes of the import's own folder and of each item.
+/// The decisions on the import's own folder and on each item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decisions {
-    pub(crate) root: Decided,
-    pub(crate) items: Vec<Decided>,
+    pub(crate) root: Decision,
+    pub(crate) items: Vec<Decision>,
 }
 
 const EDITED: (&str, &str) =
@@ -53,8 +53,8 @@ const IN_TRASH: (&str, &str) = ("deleted_in_service", "it was deleted in the wor
 const NO_DATABASE: (&str, &str) =
     ("database_deleted", "its database was deleted in the workspace since: restore that first");
 
-/// The id that an object gets from a run: the same each time that the run is taken up, so that links are written once, before
-/// anything is there, and what was made is known again.
+/// The id that a run assigns to an object. It is a function of the run and the object, so a resumed run assigns the same ids: texts can link
+/// to objects that do not exist yet, and objects that an earlier worker created are recognized.
 pub(crate) fn id_of(run: SyncRunId, begun: Timestamp, place: usize, kind: Kind, identity: &str) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(run.0.as_bytes());
@@ -74,15 +74,15 @@ pub(crate) fn id_of(run: SyncRunId, begun: Timestamp, place: usize, kind: Kind, 
     Builder::from_unix_timestamp_millis(millis, &bytes).into_uuid()
 }
 
-/// Decides for all items; the memory and the states are those of the run's import.
-pub(crate) fn decide(run: &Run, items: &[Item], memory: &Memory, states: &States) -> Decisions {
-    let rules = Rules { run, memory, states };
+/// Decides for all items, from the baseline of the run's import and the states of its entries.
+pub(crate) fn decide(run: &Run, items: &[Item], baseline: &Baseline, states: &States) -> Decisions {
+    let rules = Rules { run, baseline, states };
     let root = rules.root();
     let is_new = root.verdict == Verdict::Create;
-    let mut decided: Vec<Decided> = Vec::with_capacity(items.len());
+    let mut decided: Vec<Decision> = Vec::with_capacity(items.len());
     for (place, item) in items.iter().enumerate() {
         let mut one = rules.item(place, item, is_new);
-        if let crate::reading::Made::Record { database, .. } = item.made {
+        if let crate::reading::ItemDetails::Record { database, .. } = item.made {
             // A record follows its database in the plan.
             let is_lost = decided.get(database).is_some_and(|database| !database.is_live);
             if is_lost && !matches!(one.verdict, Verdict::Skip | Verdict::Done) {
@@ -97,81 +97,83 @@ pub(crate) fn decide(run: &Run, items: &[Item], memory: &Memory, states: &States
 
 struct Rules<'a> {
     run: &'a Run,
-    memory: &'a Memory,
+    baseline: &'a Baseline,
     states: &'a States,
 }
 
 impl Rules<'_> {
-    fn root(&self) -> Decided {
+    fn root(&self) -> Decision {
         let new = id_of(self.run.id, self.run.created_at, 0, Kind::Folder, "");
-        self.folder(self.memory.get(Kind::Folder, ""), new)
+        self.folder(self.baseline.get(Kind::Folder, ""), new)
     }
 
     fn is_gone(&self, id: &Uuid) -> bool {
         self.states.get(id).is_none_or(|state| state.in_trash)
     }
 
-    /// A folder that is not there is made, for what goes into it.
-    fn folder(&self, entry: Option<&Entry>, new: Uuid) -> Decided {
+    /// A missing folder is created again, for its contents.
+    fn folder(&self, entry: Option<&Entry>, new: Uuid) -> Decision {
         match entry {
-            Some(entry) if entry.run == self.run.id => self.decided(Verdict::Done, entry.id, Some(entry)),
-            Some(entry) if !self.is_gone(&entry.id) => self.decided(Verdict::Skip, entry.id, Some(entry)),
-            entry => self.decided(Verdict::Create, new, entry),
+            Some(entry) if entry.run == self.run.id => self.decision(Verdict::Done, entry.id, Some(entry)),
+            Some(entry) if !self.is_gone(&entry.id) => self.decision(Verdict::Skip, entry.id, Some(entry)),
+            entry => self.decision(Verdict::Create, new, entry),
         }
     }
 
-    fn decided(&self, verdict: Verdict, id: Uuid, entry: Option<&Entry>) -> Decided {
+    fn decision(&self, verdict: Verdict, id: Uuid, entry: Option<&Entry>) -> Decision {
         let is_live = match verdict {
             Verdict::Create | Verdict::Beside | Verdict::Update => true,
             Verdict::Skip | Verdict::Conflict(..) | Verdict::Done => !self.is_gone(&id),
         };
-        Decided { verdict, id, entry: entry.cloned(), is_live }
+        Decision { verdict, id, entry: entry.cloned(), is_live }
     }
 
-    fn item(&self, place: usize, item: &Item, is_new: bool) -> Decided {
+    fn item(&self, place: usize, item: &Item, is_new: bool) -> Decision {
         let new = id_of(self.run.id, self.run.created_at, place + 1, item.kind, &item.identity);
-        let entry = self.memory.get(item.kind, &item.identity);
+        let entry = self.baseline.get(item.kind, &item.identity);
         if item.kind == Kind::Folder {
             return self.folder(entry, new);
         }
-        let Some(entry) = entry else { return self.decided(Verdict::Create, new, None) };
+        let Some(entry) = entry else { return self.decision(Verdict::Create, new, None) };
         if entry.run == self.run.id {
-            return self.decided(Verdict::Done, entry.id, Some(entry));
+            return self.decision(Verdict::Done, entry.id, Some(entry));
         }
         let is_gone = self.is_gone(&entry.id);
-        // Whoever deleted the whole import and imports again wants it back.
+        // The whole import was deleted, so importing it again restores it.
         if is_gone && is_new {
-            return self.decided(Verdict::Create, new, Some(entry));
+            return self.decision(Verdict::Create, new, Some(entry));
         }
         if entry.hash == item.hash || self.run.policy == ConflictPolicy::Skip {
-            return self.decided(Verdict::Skip, entry.id, Some(entry));
+            return self.decision(Verdict::Skip, entry.id, Some(entry));
         }
         let is_edited = self.states.get(&entry.id).is_some_and(|state| state.version != entry.version);
         let is_beside = self.run.policy == ConflictPolicy::Duplicate;
         match item.kind {
-            _ if is_gone => self.decided(Verdict::Conflict(IN_TRASH.0, IN_TRASH.1), entry.id, Some(entry)),
-            // Nobody edits an asset; the new one takes its place.
-            Kind::Asset => self.decided(Verdict::Update, new, Some(entry)),
-            // Properties are added, and none is taken away.
-            Kind::Database if is_beside || !is_edited => self.decided(Verdict::Update, entry.id, Some(entry)),
-            _ if is_beside => self.decided(Verdict::Beside, new, Some(entry)),
-            _ if is_edited => self.decided(Verdict::Conflict(EDITED.0, EDITED.1), entry.id, Some(entry)),
+            _ if is_gone => self.decision(Verdict::Conflict(IN_TRASH.0, IN_TRASH.1), entry.id, Some(entry)),
+            // Assets are immutable: a new one replaces the old one.
+            Kind::Asset => self.decision(Verdict::Update, new, Some(entry)),
+            // Properties are only added, never removed.
+            Kind::Database if is_beside || !is_edited => {
+                self.decision(Verdict::Update, entry.id, Some(entry))
+            }
+            _ if is_beside => self.decision(Verdict::Beside, new, Some(entry)),
+            _ if is_edited => self.decision(Verdict::Conflict(EDITED.0, EDITED.1), entry.id, Some(entry)),
             Kind::File | Kind::Folder | Kind::Database | Kind::Record => {
-                self.decided(Verdict::Update, entry.id, Some(entry))
+                self.decision(Verdict::Update, entry.id, Some(entry))
             }
         }
     }
 }
 
 impl Decisions {
-    /// What would be done; folders are not counted.
+    /// Counters for a preview; folders are not counted.
     pub(crate) fn would(&self, items: &[Item]) -> Counters {
         let mut would = Counters::default();
-        for (item, decided) in items.iter().zip(&self.items) {
+        for (item, decision) in items.iter().zip(&self.items) {
             if item.kind == Kind::Folder {
                 continue;
             }
-            match decided.verdict {
+            match decision.verdict {
                 Verdict::Create | Verdict::Beside => would.created += 1,
                 Verdict::Update => would.updated += 1,
                 Verdict::Skip | Verdict::Done => would.skipped += 1,
@@ -181,19 +183,19 @@ impl Decisions {
         would
     }
 
-    /// How many files would be made, and how many bytes of files and attachments written.
-    pub(crate) fn room(&self, items: &[Item]) -> (u64, u64) {
-        let mut room = (0, 0);
-        for (item, decided) in items.iter().zip(&self.items) {
-            let is_new = matches!(decided.verdict, Verdict::Create | Verdict::Beside);
+    /// How many files would be created, and how many bytes of files and attachments written.
+    pub(crate) fn usage(&self, items: &[Item]) -> (u64, u64) {
+        let mut usage = (0, 0);
+        for (item, decision) in items.iter().zip(&self.items) {
+            let is_new = matches!(decision.verdict, Verdict::Create | Verdict::Beside);
             if is_new && item.kind == Kind::File {
-                room.0 += 1;
+                usage.0 += 1;
             }
-            if is_new || decided.verdict == Verdict::Update {
-                room.1 += item.bytes;
+            if is_new || decision.verdict == Verdict::Update {
+                usage.1 += item.bytes;
             }
         }
-        room
+        usage
     }
 }
 

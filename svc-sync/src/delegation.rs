@@ -1,5 +1,5 @@
-//! Identities for what goes on after the call that asked for it is over: svc-auth says each time whether whoever asked
-//! could still ask (ADR 58).
+//! Delegated identities for work that outlives the call that requested it: svc-auth checks each time what the requester may still do
+//! (ADR 58).
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -12,27 +12,27 @@ use cairn_proto::auth::v1::IssueDelegatedIdentityRequest;
 use cairn_proto::auth::v1::delegation_service_client::DelegationServiceClient;
 use cairn_proto::ids::WorkspaceId;
 
-use crate::model::Asker;
+use crate::model::Requester;
 
-/// How long svc-auth may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Deadline of a call to svc-auth.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What this service may go on with.
+/// A delegated identity.
 #[derive(Clone)]
 pub(crate) struct Delegated {
     /// Signed, with every permission in the workspace.
     pub(crate) identity: String,
-    /// What whoever asked may do there now.
+    /// The current permissions of the requester.
     pub(crate) permissions: PermissionSet,
 }
 
 cairn_chassis::debug_fields!(Delegated { permissions });
 
-/// Who gives them.
+/// Issues delegated identities.
 #[async_trait::async_trait]
 pub(crate) trait Delegates: Debug + Send + Sync {
-    /// An identity of this service in a workspace, for whoever asked.
-    async fn delegate(&self, workspace: WorkspaceId, asker: &Asker) -> Result<Delegated, Problem>;
+    /// An identity of this service in a workspace, on behalf of a requester.
+    async fn delegate(&self, workspace: WorkspaceId, requester: &Requester) -> Result<Delegated, Problem>;
 }
 
 /// svc-auth.
@@ -45,12 +45,12 @@ pub(crate) struct RemoteDelegates {
 
 #[async_trait::async_trait]
 impl Delegates for RemoteDelegates {
-    async fn delegate(&self, workspace: WorkspaceId, asker: &Asker) -> Result<Delegated, Problem> {
-        let call = Call::within(PATIENCE).with_identity(&self.identity.identity().await?);
+    async fn delegate(&self, workspace: WorkspaceId, requester: &Requester) -> Result<Delegated, Problem> {
+        let call = Call::within(CALL_TIMEOUT).with_identity(&self.identity.identity().await?);
         let request = call.request(IssueDelegatedIdentityRequest {
             workspace_id: workspace.to_string(),
-            principal_kind: asker.kind.as_str().to_owned(),
-            principal_id: asker.id.clone(),
+            principal_kind: requester.kind.as_str().to_owned(),
+            principal_id: requester.id.clone(),
             ..IssueDelegatedIdentityRequest::default()
         });
         let mut client = DelegationServiceClient::new(self.auth.clone());

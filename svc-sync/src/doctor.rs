@@ -1,4 +1,4 @@
-//! What must always hold of sync runs.
+//! The invariants of sync runs.
 //!
 //! Numbers in the statements: states as in the contract (2 queued, 3 running, 4 and 5 completed, 8 rolled back), phase 2 is a
 //! rollback, kind 1 a file, 2 a folder, 3 an asset, 4 a database
@@ -104,7 +104,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Looks for what is wrong with the runs in a storage; `None` when it holds none. Nothing is written.
+/// Checks the runs in a storage; `None` when it has none. Nothing is written.
 ///
 /// # Errors
 /// When the storage cannot be read.
@@ -117,7 +117,7 @@ pub async fn examine(storage: &sql::Config, progress: Progress<'_>) -> Result<Op
     Ok(Some(findings))
 }
 
-/// As [`examine`], on what is open; all checks see one moment.
+/// Like [`examine`], on an open storage; all checks see one snapshot.
 pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     let mut tx = db.begin_read().await?;
     let findings = doctor::run(&mut tx, CHECKS, progress).await?;
@@ -125,7 +125,7 @@ pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<
     Ok(findings)
 }
 
-/// Mends what is wrong with the runs in a storage, and tells what; `None` when it holds none.
+/// Repairs the runs in a storage, and returns what was wrong; `None` when it has none.
 ///
 /// # Errors
 /// When the storage fails; nothing is changed then.

@@ -1,4 +1,4 @@
-//! The rules of import runs (spec 3.4, 4.10; import.md, "Import runs"): what may be asked of them when.
+//! The rules of import runs (spec 3.4, 4.10; import.md, "Import runs"): which requests are allowed in which state.
 
 mod archive;
 mod entries;
@@ -11,24 +11,24 @@ use cairn_chassis::status::{Reason, Violation};
 use cairn_proto::ids::{FolderId, SyncRunId};
 
 pub(crate) use self::archive::{Planned, fetch, plan};
-pub(crate) use self::entries::{ReportAsked, ReportEntry, ReportPage};
+pub(crate) use self::entries::{ReportEntry, ReportPage, ReportQuery};
 pub(crate) use self::report::{Results, executed, rolled_back};
 pub(crate) use self::upload::{Part, UploadEnd};
-use crate::content::Opened;
+use crate::content::ContentSession;
 use crate::context::Context;
 use crate::decision::decide;
 use crate::manifest::MOST_FOLDERS;
 use crate::model::{
-    ConflictPolicy, Counters, Entry, ImportProvider, Memory, Origin, Phase, Report, Run, RunStatus, Sync,
+    Baseline, ConflictPolicy, Counters, Entry, ImportProvider, Origin, Phase, Report, Run, RunStatus, Sync,
     Warning,
 };
 use crate::reading::{Failure, Scratch, Source};
+use crate::run_state::{self, Page};
 use crate::scope::Caller;
-use crate::standing::{self, Page};
 use crate::syncs::read_folder;
 use crate::{Error, store};
 
-/// What a preview is asked for.
+/// The request of a preview.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) provider: ImportProvider,
@@ -37,15 +37,15 @@ pub(crate) struct Draft {
     pub(crate) folder: Option<String>,
 }
 
-/// A run with what is told of it at once.
+/// A run as callers see it.
 #[derive(Debug, Clone)]
-pub(crate) struct Shown {
+pub(crate) struct RunView {
     pub(crate) run: Run,
-    /// The first of them.
+    /// The first of the report's warnings.
     pub(crate) warnings: Vec<Warning>,
-    /// Of a run that is over, the first of them.
+    /// The first results of a run that has ended.
     pub(crate) results: Results,
-    /// Among the runs of the workspace that wait for their turn, from 1; 0 when it does not wait.
+    /// The position in the queue of the workspace, from 1; 0 when it is not queued.
     pub(crate) place: u64,
 }
 
@@ -60,14 +60,19 @@ impl Imports {
         Self { context }
     }
 
-    /// Plans what an archive comes to, and keeps both. Nothing is written to the workspace.
-    async fn preview_of(&self, caller: &Caller, draft: Draft, mut scratch: Scratch) -> Result<Shown, Error> {
+    /// Plans an archive and stores both. Nothing is written to the workspace.
+    async fn preview_of(
+        &self,
+        caller: &Caller,
+        draft: Draft,
+        mut scratch: Scratch,
+    ) -> Result<RunView, Error> {
         let folder = read_folder(draft.folder.as_deref())?;
-        let opened = self.open(caller, Permission::Write).await?;
+        let session = self.open(caller, Permission::Write).await?;
         let source = Source {
             provider: draft.provider,
             file_name: draft.file_name.clone(),
-            folders: self.folders_below(&opened, folder).await?,
+            folders: self.folders_below(&session, folder).await?,
             asset_bytes: self.context.limits.of(caller.plan.as_deref()).object_bytes,
         };
         let archive_bytes = scratch.length();
@@ -89,7 +94,7 @@ impl Imports {
             prune: false,
             state: RunStatus::Ready,
             phase: Phase::Sync,
-            asker: caller.asker.clone(),
+            requester: caller.requester.clone(),
             counters: Counters::default(),
             total: 0,
             would: Counters::default(),
@@ -104,13 +109,13 @@ impl Imports {
             finished_at: None,
             rollback_until: None,
         };
-        let (memory, states) = self.remembered(&opened, run.sync()).await?;
-        let decisions = decide(&run, &planned.items, &memory, &states);
+        let (baseline, states) = self.baseline(&session, run.sync()).await?;
+        let decisions = decide(&run, &planned.items, &baseline, &states);
         run.would = decisions.would(&planned.items);
         run.total = run.would.created + run.would.updated + run.would.skipped + run.would.conflicts;
-        (run.documents, run.bytes) = decisions.room(&planned.items);
+        (run.documents, run.bytes) = decisions.usage(&planned.items);
         let mut report = report::dry_run(&run, &planned, &decisions);
-        let full = self.no_room(&run, &opened).await?;
+        let full = self.exceeded_limits(&run, &session).await?;
         report.warnings.extend(full.iter().map(|limit| {
             Warning::new(&limit.path, "limit_exceeded", &format!("the plan has no room: {}", limit.message))
         }));
@@ -120,17 +125,17 @@ impl Imports {
         store::runs::insert(&mut tx, &run).await?;
         store::details::insert(&mut tx, run.workspace, run.id, &report, &[]).await?;
         tx.commit().await?;
-        Ok(Shown::of(run, report))
+        Ok(RunView::of(run, report))
     }
 
-    /// A run, with what became of each object when it is over.
-    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+    /// A run; once it has ended, with the outcome of each object.
+    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<RunView, Error> {
         self.show(self.find(caller, id).await?).await
     }
 
     /// Runs of the workspace, newest first.
     pub(crate) async fn list(&self, caller: &Caller, size: u32, token: &str) -> Result<Page, Error> {
-        standing::list(&self.context, caller, true, "", size, token).await
+        run_state::list(&self.context, caller, true, "", size, token).await
     }
 
     /// The whole report.
@@ -140,63 +145,67 @@ impl Imports {
         found.ok_or_else(|| Error::NoRun(id.to_owned()))
     }
 
-    /// Queues a run, as far as the plan has room for it.
-    pub(crate) async fn start(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+    /// Queues a run, if it fits the limits of the plan.
+    pub(crate) async fn start(&self, caller: &Caller, id: &str) -> Result<RunView, Error> {
         let run = self.find(caller, id).await?;
-        standing::require_startable(&run)?;
+        run_state::require_startable(&run)?;
         if !store::details::has_pieces(&self.context.db, run.workspace, run.id).await? {
             return Err(Error::ArchiveGone);
         }
-        let opened = self.open(caller, Permission::Write).await?;
-        let full = self.no_room(&run, &opened).await?;
+        let session = self.open(caller, Permission::Write).await?;
+        let full = self.exceeded_limits(&run, &session).await?;
         if !full.is_empty() {
             return Err(Error::LimitExceeded(full));
         }
-        let require = standing::require_startable;
-        let queued = standing::queue(&self.context, caller, &run, Phase::Sync, require).await?;
+        let require = run_state::require_startable;
+        let queued = run_state::queue(&self.context, caller, &run, Phase::Sync, require).await?;
         self.show(queued).await
     }
 
-    /// Ends a run that is not over; what it imported so far stays.
-    pub(crate) async fn cancel(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
-        standing::cancel(&self.context, &self.find(caller, id).await?).await?;
+    /// Cancels a run that has not ended; what it imported so far stays.
+    pub(crate) async fn cancel(&self, caller: &Caller, id: &str) -> Result<RunView, Error> {
+        run_state::cancel(&self.context, &self.find(caller, id).await?).await?;
         self.get(caller, id).await
     }
 
     /// Queues the rollback of a run.
-    pub(crate) async fn roll_back(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+    pub(crate) async fn roll_back(&self, caller: &Caller, id: &str) -> Result<RunView, Error> {
         let run = self.find(caller, id).await?;
-        standing::require_revertible(&self.context, &run)?;
+        run_state::require_revertible(&self.context, &run)?;
         self.open(caller, Permission::Delete).await?;
-        let require = |run: &Run| standing::require_revertible(&self.context, run);
-        let queued = standing::queue(&self.context, caller, &run, Phase::Rollback, require).await?;
+        let require = |run: &Run| run_state::require_revertible(&self.context, run);
+        let queued = run_state::queue(&self.context, caller, &run, Phase::Rollback, require).await?;
         self.show(queued).await
     }
 
-    async fn open(&self, caller: &Caller, needed: Permission) -> Result<Opened, Error> {
-        let opened = self.context.content.open(caller.workspace, &caller.asker, needed).await;
-        opened.map_err(Error::Upstream)
+    async fn open(&self, caller: &Caller, needed: Permission) -> Result<ContentSession, Error> {
+        let session = self.context.content.open(caller.workspace, &caller.requester, needed).await;
+        session.map_err(Error::Upstream)
     }
 
     async fn find(&self, caller: &Caller, id: &str) -> Result<Run, Error> {
-        standing::find(&self.context, caller, id, true).await
+        run_state::find(&self.context, caller, id, true).await
     }
 
-    async fn show(&self, run: Run) -> Result<Shown, Error> {
+    async fn show(&self, run: Run) -> Result<RunView, Error> {
         let found: Option<Report> = store::details::get(&self.context.db, run.workspace, run.id).await?;
         match found {
             Some(report) => {
-                let place = standing::place(&self.context, &run).await?;
-                Ok(Shown { place, ..Shown::of(run, report) })
+                let place = run_state::place(&self.context, &run).await?;
+                Ok(RunView { place, ..RunView::of(run, report) })
             }
             None => Err(Error::NoRun(run.id.to_string())),
         }
     }
 
-    /// Folders that may nest below the import's own.
-    async fn folders_below(&self, opened: &Opened, folder: Option<FolderId>) -> Result<usize, Error> {
+    /// How many levels of folders fit below the import's own.
+    async fn folders_below(
+        &self,
+        session: &ContentSession,
+        folder: Option<FolderId>,
+    ) -> Result<usize, Error> {
         let Some(folder) = folder else { return Ok(MOST_FOLDERS - 1) };
-        match opened.depth(folder).await {
+        match session.depth(folder).await {
             Ok(depth) if depth >= MOST_FOLDERS => {
                 let message =
                     format!("no folder fits in it: folders nest at most {MOST_FOLDERS} levels deep");
@@ -210,23 +219,23 @@ impl Imports {
         }
     }
 
-    async fn remembered(
+    async fn baseline(
         &self,
-        opened: &Opened,
+        session: &ContentSession,
         sync: Sync<'_>,
-    ) -> Result<(Memory, crate::plan::States), Error> {
-        let memory = Memory::of(store::entries::list(&self.context.db, sync).await?);
-        let known = memory.0.values().map(|entry: &Entry| (entry.kind, entry.id));
-        let states = opened.states(known).await.map_err(Error::Upstream)?;
-        Ok((memory, states))
+    ) -> Result<(Baseline, crate::plan::States), Error> {
+        let baseline = Baseline::of(store::entries::list(&self.context.db, sync).await?);
+        let known = baseline.0.values().map(|entry: &Entry| (entry.kind, entry.id));
+        let states = session.states(known).await.map_err(Error::Upstream)?;
+        Ok((baseline, states))
     }
 
-    /// The limits that the run would go beyond, as the preview counted.
-    async fn no_room(&self, run: &Run, opened: &Opened) -> Result<Vec<Violation>, Error> {
-        let (files, bytes) = opened.room().await.map_err(Error::Upstream)?;
+    /// The limits that the run would exceed, according to the counts of the preview.
+    async fn exceeded_limits(&self, run: &Run, session: &ContentSession) -> Result<Vec<Violation>, Error> {
+        let (files, bytes) = session.quotas().await.map_err(Error::Upstream)?;
         let grown = |by: u64, used: u64| Grown { by: i64::try_from(by).unwrap_or(i64::MAX), to: used + by };
         let done = run.counters.processed > 0;
-        // Of one that goes on, nobody knows how much of it is there.
+        // It is unknown how much of an interrupted run was written.
         let new = if done { 0 } else { run.documents };
         let more = if done { 0 } else { run.bytes };
         let mut full = Vec::new();
@@ -236,12 +245,12 @@ impl Imports {
     }
 }
 
-/// Under which what an import writes is remembered: the place of its own folder.
+/// The name of an import's baseline: the place of its own folder.
 fn name_of(folder: Option<FolderId>, root: &str) -> String {
     format!("{}/{root}", folder.map(|id| id.to_string()).unwrap_or_default())
 }
 
-/// Why an archive is not taken.
+/// The error for an archive that is refused.
 fn refused(failure: Failure) -> Error {
     match failure {
         Failure::Refused(code, message) => Error::invalid("archive", &code, message),

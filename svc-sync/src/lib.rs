@@ -1,9 +1,8 @@
 //! Outside trees that become workspace content: directory sync, and imports of archives.
 //!
-//! A request finds its way by one word: `rpc/syncs.rs` decodes and authorizes, `syncs.rs` has the rules, `store/` the SQL,
-//! `model/` what they are about. `plan` (of a directory), `decision` (of an archive, which `reading` has a child read) and
-//! `reversal` decide what a run writes and touch nothing; `runs/` carries it out, in batches that it notes before and settles
-//! after, through content's own API (`content`).
+//! The layers share names: `rpc/syncs.rs` decodes and authorizes, `syncs.rs` has the rules, `store/` the SQL, `model/` the types. `plan`
+//! (of a directory), `decision` (of an archive, which a child process reads: `reading`) and `reversal` are pure and decide what a run
+//! writes; `runs/` executes it through svc-content's API (`content`), in batches that are logged before and settled after they are sent.
 
 mod content;
 mod context;
@@ -19,10 +18,10 @@ mod plan;
 mod reading;
 mod reversal;
 mod rpc;
+mod run_state;
 mod runs;
 mod scope;
 mod service;
-mod standing;
 mod store;
 mod syncs;
 
@@ -31,7 +30,7 @@ pub use self::error::Error;
 pub use self::reading::{IMPORT_COMMAND, import_child_main};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service, Upstreams};
 
-/// The tables of this service, for whoever asks how they stand in a database.
+/// The tables of this service, for tools that inspect a database.
 pub const TABLES: cairn_chassis::sql::Tables =
     cairn_chassis::sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
 

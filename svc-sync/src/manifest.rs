@@ -1,4 +1,4 @@
-//! Manifests: what is refused of them, what is odd about them, and how their texts are kept.
+//! Manifests: validation, warnings, and how their texts are stored.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,15 @@ use serde::de::IgnoredAny;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::Error;
-use crate::model::{Document, FileType, Kind, Memory, TextPlace, Warning};
+use crate::model::{Baseline, Document, FileType, Kind, TextPlace, Warning};
 
-/// Of one run (spec, section 8).
+/// Documents of one run (spec, section 8).
 pub(crate) const MOST_DOCUMENTS: usize = 5_000;
 pub(crate) const MOST_BYTES: usize = 24 * 1024 * 1024;
 const NAME_OF_SYNC_CHARS: usize = 100;
-/// Folders nest so deep in a workspace.
+/// Nesting depth of folders in a workspace.
 pub(crate) const MOST_FOLDERS: usize = 100;
-/// Nobody reads more of them.
+/// Warnings beyond these are dropped.
 const MOST_VIOLATIONS: usize = 51;
 /// Texts of about this many bytes are compressed together.
 const PIECE_BYTES: usize = 1024 * 1024;
@@ -29,30 +29,30 @@ const HASH_DIGITS: usize = 64;
 pub(crate) struct Sent {
     pub(crate) path: String,
     pub(crate) content: String,
-    /// Instead of the content: of what the last run of the sync left under the path.
+    /// Instead of the content: its hash, which the baseline must have under the path.
     pub(crate) hash: Option<String>,
-    /// By the extension when absent.
+    /// Derived from the extension when absent.
     pub(crate) file_type: Option<FileType>,
 }
 
-/// A manifest that obeys the rules, by path.
+/// A valid manifest, sorted by path.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     /// Of the sync, in normal form C.
     pub(crate) name: String,
-    /// Without places of texts.
+    /// Their text places are not assigned yet.
     pub(crate) documents: Vec<Document>,
     /// In the same order.
     pub(crate) texts: Vec<String>,
     pub(crate) notes: Vec<Warning>,
-    /// Documents of which the hash alone was sent.
+    /// Documents of which only the hash was sent.
     pub(crate) unsent: Vec<Unsent>,
 }
 
-/// A document of which the hash alone was sent.
+/// A document of which only the hash was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unsent {
-    /// In the manifest as it was sent.
+    /// The index in the manifest as it was sent.
     place: usize,
     path: String,
     hash: String,
@@ -69,7 +69,7 @@ impl Violations {
     }
 }
 
-/// Checks a manifest and hashes its documents, which takes a moment; says all that is wrong with it.
+/// Validates a manifest and hashes its documents (CPU-bound). Reports all violations at once.
 pub(crate) fn check(name: &str, sent: Vec<Sent>) -> Result<Checked, Error> {
     let mut wrong = Violations::default();
     let name: String = name.nfc().collect();
@@ -110,11 +110,11 @@ pub(crate) fn check(name: &str, sent: Vec<Sent>) -> Result<Checked, Error> {
     Ok(Checked { unsent, ..describe(name, found) })
 }
 
-/// Refuses hashes that stand for nothing that the sync remembers, all at once: of those the content is needed.
-pub(crate) fn require_known(unsent: &[Unsent], memory: &Memory) -> Result<(), Error> {
+/// Refuses hashes that the baseline does not have, all at once: those documents have to be sent with content.
+pub(crate) fn require_known(unsent: &[Unsent], baseline: &Baseline) -> Result<(), Error> {
     let mut wrong = Violations::default();
     let is_known =
-        |one: &&Unsent| memory.get(Kind::File, &one.path).is_some_and(|entry| entry.hash == one.hash);
+        |one: &&Unsent| baseline.get(Kind::File, &one.path).is_some_and(|entry| entry.hash == one.hash);
     for one in unsent.iter().filter(|one| !is_known(one)) {
         let message = "the last run of this sync left other content under this path, or none: send it";
         wrong.add(format!("documents[{}].content", one.place), "required", message);
@@ -196,7 +196,7 @@ fn describe(name: String, found: Vec<(String, Sent)>) -> Checked {
             checked.notes.push(Warning::new(&path, "case_clash", &message));
         }
         let file_type = sent.file_type.unwrap_or_else(|| type_of(&path));
-        // What is odd about a content is told when it is sent.
+        // Warnings about content were given when it was sent.
         if sent.hash.is_none() {
             checked.notes.extend(unparsed(&path, file_type, &sent.content));
         }
@@ -212,7 +212,7 @@ fn describe(name: String, found: Vec<(String, Sent)>) -> Checked {
     checked
 }
 
-/// By the extension (contract, "Sync preview body").
+/// The file type by extension (contract, "Sync preview body").
 fn type_of(path: &str) -> FileType {
     let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     match extension.as_deref() {
@@ -223,7 +223,7 @@ fn type_of(path: &str) -> FileType {
     }
 }
 
-/// A document that is not what its type says is kept as it is.
+/// Warns about content that does not match its type; it is stored as it is.
 fn unparsed(path: &str, file_type: FileType, content: &str) -> Option<Warning> {
     let (code, what) = match file_type {
         FileType::Json => {
@@ -241,8 +241,8 @@ fn unparsed(path: &str, file_type: FileType, content: &str) -> Option<Warning> {
     Some(Warning::new(path, code, &format!("this is no {what}; it is kept as it is")))
 }
 
-/// Puts the texts that may have to be written into pieces, and notes in their documents where; equal ones stand once.
-/// Answers the pieces and how many bytes they hold.
+/// Packs the texts that may have to be written into pieces, each distinct text once, and sets the text places of their documents.
+/// Returns the pieces and their size in bytes.
 pub(crate) fn piece_up(
     documents: &mut [Document],
     texts: &[String],

@@ -1,11 +1,11 @@
-//! Compressed blobs: eight bytes for the size of what is in it, and a zstd frame.
+//! Compressed blobs: eight bytes of uncompressed size, then a zstd frame.
 
 use cairn_chassis::sql;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const LEVEL: i32 = 1;
-/// Of any blob, unpacked: a manifest of 5 000 long paths, twice.
+/// Uncompressed size of any blob: twice that of a manifest of 5 000 long paths.
 const MOST_BYTES: usize = 128 * 1024 * 1024;
 const SIZE_BYTES: usize = 8;
 
@@ -18,7 +18,7 @@ pub(crate) fn pack(bytes: &[u8]) -> Result<Vec<u8>, sql::Error> {
     Ok(packed)
 }
 
-/// The bytes of a blob. One that does not have the recorded size is damaged, so a forged frame cannot fill the memory.
+/// Decompresses a blob. A size other than the recorded one is corruption, so that a decompression bomb cannot exhaust memory.
 pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<u8>, sql::Error> {
     let damaged = || sql::Error::corrupt("a blob of a sync run is damaged");
     let (size, frame) = packed.split_first_chunk::<SIZE_BYTES>().ok_or_else(damaged)?;
@@ -28,13 +28,13 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<u8>, sql::Error> {
     if bytes.len() == size { Ok(bytes) } else { Err(damaged()) }
 }
 
-/// A value as compressed JSON.
+/// Serializes a value as compressed JSON.
 pub(crate) fn pack_json<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, sql::Error> {
     let json = serde_json::to_vec(value).map_err(|_| sql::Error::corrupt("a value cannot be written"))?;
     pack(&json)
 }
 
-/// The value of compressed JSON.
+/// Deserializes a value from compressed JSON.
 pub(crate) fn unpack_json<T: DeserializeOwned>(packed: &[u8]) -> Result<T, sql::Error> {
     let json = unpack(packed)?;
     serde_json::from_slice(&json)

@@ -1,5 +1,5 @@
-//! What a run does to each document (import.md, "Directory sync"): decided from the manifest, from what the sync remembers,
-//! and from how that stands in the workspace now. Nothing is touched here.
+//! Plans what a run does with each document (import.md, "Directory sync"): a three-way comparison of the manifest, the baseline of the sync,
+//! and the current state of the workspace. Pure: nothing is written here.
 
 mod folders;
 mod steps;
@@ -9,17 +9,17 @@ use std::collections::{BTreeSet, HashMap};
 use cairn_proto::ids::SyncRunId;
 use uuid::Uuid;
 
-pub(crate) use self::folders::{Needed, Tree};
+pub(crate) use self::folders::{FolderRef, Tree};
 pub(crate) use self::steps::{beside, steps};
 use crate::model::{
-    ConflictPolicy, Counters, Details, Document, Entry, Kind, Memory, Prunable, Still, SyncAction,
+    Baseline, ConflictPolicy, Counters, Details, Document, Entry, Kind, Prunable, SyncAction, Unwritten,
 };
 
-/// How an item stands in the workspace.
+/// The state of an item in the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) in_trash: bool,
-    /// What holds it: a folder, absent in the root; of a record, its database.
+    /// Its folder, absent in the root; of a record, its database.
     pub(crate) parent: Option<Uuid>,
     pub(crate) name: String,
     /// 0 for folders and assets, which have none.
@@ -28,14 +28,14 @@ pub(crate) struct State {
     pub(crate) hash: String,
     /// Of a file.
     pub(crate) tags: Vec<String>,
-    /// Of a folder: how much lives in it directly; of a database: its live records.
+    /// Of a folder: its live direct children; of a database: its live records.
     pub(crate) children: u64,
 }
 
-/// What stands where, of that which a sync remembers; what is not here is gone for good.
+/// States by id; an item without one was permanently deleted.
 pub(crate) type States = HashMap<Uuid, State>;
 
-/// What a run goes by.
+/// The options of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) run: SyncRunId,
@@ -43,50 +43,55 @@ pub(crate) struct Rules {
     pub(crate) prune: bool,
 }
 
-/// What there is to do.
+/// The plan of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan<'a> {
-    /// New documents, and those whose new version stands beside the old one: with what was remembered.
+    /// New documents, and those that get a second version beside the old file: with its baseline entry.
     pub(crate) creates: Vec<(&'a Document, Option<&'a Entry>)>,
     pub(crate) updates: Vec<(&'a Document, &'a Entry)>,
-    /// Files, then folders, the deepest first. Only done when the run prunes.
+    /// Files, then folders, the deepest first. Executed only when the run prunes.
     pub(crate) prunes: Vec<&'a Entry>,
-    pub(crate) stills: Vec<Still>,
-    /// What is remembered anew: both sides came to the same content.
+    pub(crate) unwritten: Vec<Unwritten>,
+    /// Updated baseline entries: both sides made the same change.
     pub(crate) adopts: Vec<Entry>,
-    /// What there is nothing left of to remember.
+    /// Baseline entries whose item no longer exists.
     pub(crate) forgets: Vec<(Kind, String)>,
 }
 
-/// How the file of a document stands, compared with what this sync wrote.
+/// The file of a document, compared with the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum FileState {
     AsWritten,
     Edited,
     InTrash,
 }
 
-fn standing(entry: &Entry, states: &States) -> Standing {
+fn file_state(entry: &Entry, states: &States) -> FileState {
     match states.get(&entry.id) {
-        None => Standing::InTrash,
-        Some(state) if state.in_trash => Standing::InTrash,
-        // Content, name, place, tags: each raises it.
-        Some(state) if state.version != entry.version => Standing::Edited,
-        Some(_) => Standing::AsWritten,
+        None => FileState::InTrash,
+        Some(state) if state.in_trash => FileState::InTrash,
+        // A change of content, name, folder or tags raises the version.
+        Some(state) if state.version != entry.version => FileState::Edited,
+        Some(_) => FileState::AsWritten,
     }
 }
 
 /// Plans a run.
-pub(crate) fn plan<'a>(rules: Rules, details: &'a Details, memory: &'a Memory, states: &States) -> Plan<'a> {
+pub(crate) fn plan<'a>(
+    rules: Rules,
+    details: &'a Details,
+    baseline: &'a Baseline,
+    states: &States,
+) -> Plan<'a> {
     let mut plan = Plan::default();
     for document in &details.documents {
-        match memory.get(Kind::File, &document.path) {
-            None if document.text.is_none() => plan.stills.push(outdated(document, None)),
+        match baseline.get(Kind::File, &document.path) {
+            None if document.text.is_none() => plan.unwritten.push(outdated(document, None)),
             None => plan.creates.push((document, None)),
             Some(entry) => plan.judge(rules, document, entry, states),
         }
     }
-    plan.judge_absent(rules, details, memory, states);
+    plan.judge_absent(rules, details, baseline, states);
     plan
 }
 
@@ -94,11 +99,11 @@ impl<'a> Plan<'a> {
     fn judge(&mut self, rules: Rules, document: &'a Document, entry: &'a Entry, states: &States) {
         let is_changed = document.hash != entry.hash;
         if !is_changed && entry.run == rules.run {
-            // Written before this run was cut short: that is settled.
+            // An earlier worker of this run has written it.
             return;
         }
-        let standing = standing(entry, states);
-        let still = |action, why: Option<(&str, &str)>| Still {
+        let state = file_state(entry, states);
+        let unwritten = |action, why: Option<(&str, &str)>| Unwritten {
             path: document.path.clone(),
             kind: Kind::File,
             action,
@@ -106,54 +111,54 @@ impl<'a> Plan<'a> {
             why: why.map(|(code, why)| (code.to_owned(), why.to_owned())),
         };
         if !is_changed || rules.policy == ConflictPolicy::Skip {
-            return self.stills.push(still(SyncAction::Skipped, None));
+            return self.unwritten.push(unwritten(SyncAction::Skipped, None));
         }
-        match (standing, rules.policy) {
-            (Standing::InTrash, _) => self.stills.push(still(SyncAction::Conflict, Some(IN_TRASH))),
-            (Standing::Edited, ConflictPolicy::Update) => match states.get(&entry.id) {
-                // The same on both sides: there is nothing to overwrite.
+        match (state, rules.policy) {
+            (FileState::InTrash, _) => self.unwritten.push(unwritten(SyncAction::Conflict, Some(IN_TRASH))),
+            (FileState::Edited, ConflictPolicy::Update) => match states.get(&entry.id) {
+                // Both sides have the same content.
                 Some(state) if state.hash == document.hash => {
                     let (version, hash) = (state.version, state.hash.clone());
                     self.adopts.push(Entry { version, hash, ..entry.clone() });
-                    self.stills.push(still(SyncAction::Skipped, None));
+                    self.unwritten.push(unwritten(SyncAction::Skipped, None));
                 }
-                _ => self.stills.push(still(SyncAction::Conflict, Some(EDITED))),
+                _ => self.unwritten.push(unwritten(SyncAction::Conflict, Some(EDITED))),
             },
-            (Standing::AsWritten | Standing::Edited, _) if document.text.is_none() => {
-                self.stills.push(outdated(document, Some(entry.id)));
+            (FileState::AsWritten | FileState::Edited, _) if document.text.is_none() => {
+                self.unwritten.push(outdated(document, Some(entry.id)));
             }
             (_, ConflictPolicy::Duplicate) => self.creates.push((document, Some(entry))),
             (_, ConflictPolicy::Update | ConflictPolicy::Skip) => self.updates.push((document, entry)),
         }
     }
 
-    /// What earlier runs wrote and the manifest does not have.
-    fn judge_absent(&mut self, rules: Rules, details: &Details, memory: &'a Memory, states: &States) {
+    /// Judges files and folders of the baseline that the manifest lacks.
+    fn judge_absent(&mut self, rules: Rules, details: &Details, baseline: &'a Baseline, states: &States) {
         let paths: BTreeSet<&str> = details.documents.iter().map(|document| document.path.as_str()).collect();
-        // How much of each folder goes with this run.
+        // How many children of each folder are pruned.
         let mut going: HashMap<Uuid, u64> = HashMap::new();
-        for entry in memory.of_kind(Kind::File).filter(|entry| !paths.contains(entry.path.as_str())) {
-            match standing(entry, states) {
-                Standing::AsWritten => {
+        for entry in baseline.of_kind(Kind::File).filter(|entry| !paths.contains(entry.path.as_str())) {
+            match file_state(entry, states) {
+                FileState::AsWritten => {
                     if let Some(parent) = states.get(&entry.id).and_then(|state| state.parent) {
                         *going.entry(parent).or_default() += 1;
                     }
                     self.prunes.push(entry);
                 }
-                Standing::Edited if rules.prune => self.stills.push(Still {
+                FileState::Edited if rules.prune => self.unwritten.push(Unwritten {
                     path: entry.path.clone(),
                     kind: entry.kind,
                     action: SyncAction::Conflict,
                     id: Some(entry.id),
                     why: Some((KEPT.0.to_owned(), KEPT.1.to_owned())),
                 }),
-                Standing::Edited => {}
-                Standing::InTrash => self.forgets.push((Kind::File, entry.path.clone())),
+                FileState::Edited => {}
+                FileState::InTrash => self.forgets.push((Kind::File, entry.path.clone())),
             }
         }
         let needed = folders::above(paths);
         // A path sorts before those below it.
-        for entry in memory.of_kind(Kind::Folder).rev() {
+        for entry in baseline.of_kind(Kind::Folder).rev() {
             if needed.contains(entry.path.as_str()) {
                 continue;
             }
@@ -172,9 +177,10 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// What a preview says of it.
+    /// The counters of a preview.
     pub(crate) fn would(&self) -> Counters {
-        let count = |action| self.stills.iter().filter(|still| still.action == action).count() as u64;
+        let count =
+            |action| self.unwritten.iter().filter(|unwritten| unwritten.action == action).count() as u64;
         Counters {
             created: self.creates.len() as u64,
             updated: self.updates.len() as u64,
@@ -185,18 +191,18 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// What a preview lists.
+    /// What a preview lists as prunable.
     pub(crate) fn prunable(&self) -> Vec<Prunable> {
         let one = |entry: &&Entry| Prunable { kind: entry.kind, id: entry.id, path: entry.path.clone() };
         self.prunes.iter().map(one).collect()
     }
 
-    /// What would be done to each document of which something would, by path.
+    /// The planned action of each document that is not skipped, by path.
     pub(crate) fn changes(&self) -> Vec<(String, SyncAction)> {
         let creates = self.creates.iter().map(|(document, _)| (document.path.clone(), SyncAction::Created));
         let updates = self.updates.iter().map(|(document, _)| (document.path.clone(), SyncAction::Updated));
-        let conflicts = self.stills.iter().filter(|still| still.action == SyncAction::Conflict);
-        let conflicts = conflicts.map(|still| (still.path.clone(), SyncAction::Conflict));
+        let conflicts = self.unwritten.iter().filter(|unwritten| unwritten.action == SyncAction::Conflict);
+        let conflicts = conflicts.map(|unwritten| (unwritten.path.clone(), SyncAction::Conflict));
         let mut changes: Vec<_> = creates.chain(updates).chain(conflicts).collect();
         changes.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         changes
@@ -217,10 +223,10 @@ const KEPT: (&str, &str) = (
     "its file was edited in the workspace: it is not pruned. Delete it there if nobody needs it",
 );
 
-/// What the preview took for unchanged is not any more, so its text was not kept.
-fn outdated(document: &Document, id: Option<Uuid>) -> Still {
+/// A document that was unchanged at the preview, so that its text was not stored, and has changed since.
+fn outdated(document: &Document, id: Option<Uuid>) -> Unwritten {
     let why = "another run of this sync wrote it after this run was previewed: preview the directory again";
-    Still {
+    Unwritten {
         path: document.path.clone(),
         kind: Kind::File,
         action: SyncAction::Conflict,

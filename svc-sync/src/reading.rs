@@ -1,8 +1,8 @@
-//! Archives of strangers, read in a child process (ADR 60): the child inflates and parses, this process writes.
+//! Reads untrusted archives in a child process (ADR 60): the child inflates and parses, this process writes.
 //!
-//! A [`Scratch`] is a file of no name on our disk with the archive, its parts, and at its end the question that a child is asked;
-//! the child gets it as its standard input, and reads it by places. What it tells comes as frames (`wire`): heads in JSON, and
-//! bytes behind them. What a child does not tell in time, or tells in no order, is the failure of the run that asked.
+//! A [`Scratch`] is an unlinked file on the local disk with the archive, its parts, and a question at its end. The child gets it as standard
+//! input, and reads it by offset. It answers in frames (`wire`): a head in JSON, and a body of bytes. A child that times out or breaks the
+//! protocol fails the run.
 
 mod answer;
 mod child;
@@ -15,4 +15,4 @@ pub(crate) mod tests;
 pub(crate) use self::answer::{Answers, Failure, Reader};
 pub use self::child::{IMPORT_COMMAND, import_child_main};
 pub(crate) use self::scratch::{Scratch, Source};
-pub(crate) use self::wire::{Finding, Item, Made, Told, Values, What};
+pub(crate) use self::wire::{Finding, Frame, Item, ItemDetails, Query, Values};

@@ -1,5 +1,5 @@
-//! What a rollback takes back (import.md, "Directory sync" and "Import runs"): what a run did, but for what was changed since. Nothing is
-//! touched here.
+//! Plans a rollback (import.md, "Directory sync" and "Import runs"): the inverse of what a run did, except what was changed since. Pure:
+//! nothing is written here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,22 +8,22 @@ use uuid::Uuid;
 use crate::model::{Entry, Kept, Kind, Origin, Step, Write};
 use crate::plan::States;
 
-/// What there is to take back.
+/// The plan of a rollback.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reversal {
-    /// In the order in which they are carried out.
+    /// In order of execution.
     pub(crate) steps: Vec<Step>,
     pub(crate) kept: Vec<Kept>,
     origin: Option<Origin>,
 }
 
-/// The code of what was changed since a run of that origin.
+/// The warning code for an object that was changed since a run of that origin.
 pub(crate) const fn edited(origin: Origin) -> &'static str {
     if origin.is_import() { "edited_since_import" } else { "edited_since_sync" }
 }
 
-/// Plans a rollback from what the run did, in its order, and from how that stands now; `is_reverted` are the items that an
-/// earlier part of the rollback has dealt with.
+/// Plans a rollback from the steps of the run, in their order, and the current states; `is_reverted` are the items that an earlier worker
+/// of the rollback has handled.
 pub(crate) fn reversal(
     origin: Origin,
     done: &[Step],
@@ -34,11 +34,11 @@ pub(crate) fn reversal(
     let open = || done.iter().rev().filter(|step| !is_reverted.contains(&step.id));
     let created = |step: &&Step| matches!(step.write, Write::Create { .. });
     let made: HashSet<Uuid> = done.iter().filter(created).map(|step| step.id).collect();
-    // As the run left each item: what it made it may have completed.
+    // The version that the run's last step on each item left.
     let left: HashMap<Uuid, u64> = done.iter().map(|step| (step.id, step.version_after())).collect();
     let is_as_left =
         |id: &Uuid| states.get(id).is_none_or(|state| left.get(id).is_none_or(|left| state.version == *left));
-    // What was pruned last comes back first: folders before what stood in them.
+    // In reverse order, so that folders are restored before their contents.
     for step in open().filter(|step| step.write == Write::Trash) {
         if states.get(&step.id).is_some_and(|state| state.in_trash) {
             reversal.push(step, Write::Restore, step.version);
@@ -48,7 +48,7 @@ pub(crate) fn reversal(
     }
     for step in open().filter(|step| step.write == Write::Update && !made.contains(&step.id)) {
         match states.get(&step.id) {
-            // Properties hold what others may have written into them by now.
+            // Others may have written values of the added properties since.
             _ if step.kind == Kind::Database => {
                 reversal.keep(step, "properties_kept", "the properties that were added to it stay");
             }
@@ -59,13 +59,13 @@ pub(crate) fn reversal(
             _ => reversal.keep_edited(step),
         }
     }
-    // How much of each folder and database goes with this.
+    // How many children of each folder and database are removed.
     let mut going: HashMap<Uuid, u64> = HashMap::new();
-    // Of records that stay.
+    // Bodies of records that stay.
     let mut bodies: HashSet<Uuid> = HashSet::new();
     for kind in [Kind::Record, Kind::File, Kind::Asset, Kind::Database] {
         for step in open().filter(created).filter(|step| step.kind == kind) {
-            // What is in trash already needs nothing.
+            // Trashed items need no removal.
             let Some(state) = states.get(&step.id).filter(|state| !state.in_trash) else { continue };
             let is_whole = (kind == Kind::Asset || is_as_left(&step.id))
                 && step.body.is_none_or(|body| is_as_left(&body));
@@ -84,7 +84,7 @@ pub(crate) fn reversal(
             reversal.push(step, Write::Trash, state.version);
         }
     }
-    // Made before what stands in them, so they go after it.
+    // Folders are created before their contents, so they are removed after them.
     for step in open().filter(created).filter(|step| step.kind == Kind::Folder) {
         let Some(state) = states.get(&step.id).filter(|state| !state.in_trash) else { continue };
         if state.children > going.get(&step.id).copied().unwrap_or(0) {
@@ -101,7 +101,7 @@ pub(crate) fn reversal(
 
 impl Reversal {
     fn push(&mut self, step: &Step, write: Write, version: u64) {
-        // What an import remembers is the hash of what the archive had.
+        // In the baseline of an import, hashes are of the archive's entries.
         let of_content = step.before.as_ref().filter(|_| !self.origin.is_some_and(Origin::is_import));
         let hash = of_content.map_or_else(String::new, |before| before.hash.clone());
         let is_revert = matches!(write, Write::Revert { .. });
@@ -128,7 +128,7 @@ impl Reversal {
     }
 }
 
-/// What is remembered under the path of a step of a rollback that is done: `Some(None)` forgets it, `None` leaves it.
+/// The baseline entry after a completed rollback step: `Some(None)` removes the entry, `None` leaves it as it is.
 pub(crate) fn remembered(step: &Step, now: Option<&Entry>) -> Option<Option<Entry>> {
     let is_ours = now.is_none_or(|now| now.id == step.id);
     match &step.write {

@@ -5,10 +5,10 @@ pub(crate) mod syncs;
 
 use cairn_proto::content::v1::Author;
 
-use crate::model::Asker;
+use crate::model::Requester;
 
-/// Who asked for what a run does; `None` where nobody noted how they were called.
-fn author(asker: Asker) -> Option<Author> {
-    let author = Author { kind: asker.kind.as_str().to_owned(), id: asker.id, name: asker.name };
+/// The requester of a run; `None` where its name was not recorded.
+fn author(requester: Requester) -> Option<Author> {
+    let author = Author { kind: requester.kind.as_str().to_owned(), id: requester.id, name: requester.name };
     Some(author).filter(|author| !author.name.is_empty())
 }

@@ -1,15 +1,17 @@
-//! What carries runs out.
+//! Executes runs.
 //!
-//! `machine` finds runs that are due, holds them while they are worked on, and ends them. `sync` and `import` plan, and write in
-//! batches: each is noted before it is written and settled after (`held`, `settle`), so that whoever takes the run after a
-//! crash knows what was done, and does nothing twice.
+//! `runner` claims runs that are due, renews their leases while a worker executes them, and writes how they end. `sync` and `import` plan
+//! the writes and send them in batches. Each batch is logged before it is sent and settled afterwards (`active`, `settle`): whichever
+//! worker resumes the run after a crash can tell what was written, and writes nothing twice.
 
-mod held;
+mod active;
 mod import;
-mod machine;
+mod runner;
 mod settle;
 mod sweep;
 mod sync;
 mod worker;
 
-pub(crate) use self::machine::Machine;
+#[cfg(test)]
+pub(crate) use self::runner::MOST_TRIES;
+pub(crate) use self::runner::Runner;

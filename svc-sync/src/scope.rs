@@ -1,17 +1,17 @@
-//! Who asks.
+//! The caller of a request.
 
 use cairn_chassis::identity::{Identity, PrincipalKind, Scope};
 use cairn_chassis::status::Problem;
 use cairn_proto::ids::WorkspaceId;
 
 use crate::Error;
-use crate::model::Asker;
+use crate::model::Requester;
 
 /// The caller of a rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) workspace: WorkspaceId,
-    pub(crate) asker: Asker,
+    pub(crate) requester: Requester,
     /// The workspace's plan.
     pub(crate) plan: Option<String>,
 }
@@ -25,11 +25,11 @@ impl TryFrom<Identity> for Caller {
             return Err(Error::BoundToFolders.into());
         }
         if identity.principal.kind == PrincipalKind::Service {
-            // A run goes on in the name of whoever asked for it.
+            // A run is executed on behalf of the principal that requested it.
             return Err(Problem::forbidden("a service syncs nothing by itself"));
         }
         let principal = identity.principal;
-        let asker = Asker { kind: principal.kind, id: principal.id, name: principal.name };
-        Ok(Self { workspace, asker, plan: identity.plan })
+        let requester = Requester { kind: principal.kind, id: principal.id, name: principal.name };
+        Ok(Self { workspace, requester, plan: identity.plan })
     }
 }

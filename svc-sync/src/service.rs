@@ -1,4 +1,4 @@
-//! Puts the service together.
+//! Wires up the service.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::delegation::{Delegates, RemoteDelegates};
 use crate::imports::Imports;
 use crate::reading::Reader;
-use crate::runs::Machine;
+use crate::runs::Runner;
 use crate::syncs::Syncs;
 use crate::{Error, rpc, store};
 
@@ -35,21 +35,21 @@ pub const ACCESS: Access = Access {
     large: &["/cairn.sync.v1.SyncService/PreviewSync", "/cairn.sync.v1.ImportService/PreviewImport"],
 };
 
-/// What the service is told at its opening.
+/// The configuration of the service.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where its tables are.
     pub storage: sql::Config,
-    /// How much each plan may keep, sync at once, and upload.
+    /// The limits of each plan.
     pub limits: PlanLimits,
-    /// A folder of its own on a disk, for archives while they are read: files in it have no names, and end with the process.
+    /// A folder for archives while they are read. Its files are unlinked, so they are gone when the process ends.
     pub scratch: PathBuf,
 }
 
-/// The services that it asks.
+/// The services that it calls.
 #[derive(Debug, Clone)]
 pub struct Upstreams {
-    /// Who may still have a run go on.
+    /// Issues the delegated identities of runs.
     pub auth: ServiceChannel,
     /// What runs write to.
     pub content: ServiceChannel,
@@ -61,7 +61,7 @@ pub struct Upstreams {
 #[derive(Debug)]
 pub struct Service {
     context: Context,
-    machine: Machine,
+    runner: Runner,
     verifier: Verifier,
 }
 
@@ -95,9 +95,9 @@ impl Service {
             content: Content { channel: content, delegates },
             reader,
             scratch: config.scratch,
-            arrivals: Arc::new(Notify::new()),
+            wakeup: Arc::new(Notify::new()),
         };
-        Ok(Self { machine: Machine::new(context.clone()), context, verifier })
+        Ok(Self { runner: Runner::new(context.clone()), context, verifier })
     }
 
     /// The generated servers, without layers: the composition adds those.
@@ -107,22 +107,21 @@ impl Service {
             .add_service(rpc::imports::server(imports, self.verifier.clone()))
     }
 
-    /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.
+    /// The server through which svc-auth suspends and removes workspaces; each service has one.
     pub fn lifecycle(&self) -> Routes {
         let suspensions = self.context.suspensions.clone();
         let rows = Arc::new(store::removal::rows(self.context.db.clone()));
         Routes::new(lifecycle::Rpc::server(suspensions, rows, self.verifier.clone()))
     }
 
-    /// Carries runs out and follows what becomes of workspaces until the shutdown. Closing the storage is
-    /// [`close`](Self::close), after the drain.
+    /// Executes runs and follows suspensions of workspaces until the shutdown. [`close`](Self::close) closes the storage, after the drain.
     pub async fn run(&self, shutdown: CancellationToken) {
         let following = self.context.suspensions.run(shutdown.clone());
-        // Runs are given back before the storage is closed.
-        tokio::join!(following, self.machine.run(shutdown));
+        // Runs go back into the queue before the storage is closed.
+        tokio::join!(following, self.runner.run(shutdown));
     }
 
-    /// Closes the storage, when nothing is served any more.
+    /// Closes the storage, after the last request.
     pub async fn close(&self) {
         self.context.db.close().await;
     }
@@ -133,7 +132,7 @@ impl Service {
     }
 
     #[cfg(test)]
-    pub(crate) const fn machine(&self) -> &Machine {
-        &self.machine
+    pub(crate) const fn runner(&self) -> &Runner {
+        &self.runner
     }
 }

@@ -1,6 +1,6 @@
-//! The rules of sync runs (spec 3.3, 4.7; import.md, "Directory sync"): what may be asked of them when.
+//! The rules of sync runs (spec 3.3, 4.7; import.md, "Directory sync"): which requests are allowed in which state.
 
-mod shown;
+mod view;
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use cairn_chassis::status::Violation;
 use cairn_chassis::wording;
 use cairn_proto::ids::{FolderId, SyncRunId};
 
-pub(crate) use self::shown::Shown;
-use crate::content::Opened;
+pub(crate) use self::view::RunView;
+use crate::content::ContentSession;
 use crate::context::Context;
 use crate::manifest::{self, Checked, MOST_FOLDERS, Sent};
 use crate::model::{
-    ConflictPolicy, Counters, Details, Document, Kind, Memory, Origin, Phase, Run, RunStatus, Sync,
+    Baseline, ConflictPolicy, Counters, Details, Document, Kind, Origin, Phase, Run, RunStatus, Sync,
 };
 use crate::packed::pack;
 use crate::plan::{self, Rules};
+use crate::run_state::{self, Page};
 use crate::scope::Caller;
-use crate::standing::{self, Page};
 use crate::{Error, store};
 
-/// What a preview is asked for.
+/// The request of a preview.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Draft {
     pub(crate) name: String,
@@ -45,29 +45,29 @@ impl Syncs {
         Self { context }
     }
 
-    /// Keeps a manifest and plans what it comes to. Nothing is written to the workspace.
-    pub(crate) async fn preview(&self, caller: &Caller, draft: Draft) -> Result<Shown, Error> {
+    /// Stores a manifest and plans its run. Nothing is written to the workspace.
+    pub(crate) async fn preview(&self, caller: &Caller, draft: Draft) -> Result<RunView, Error> {
         let folder = read_folder(draft.folder.as_deref())?;
         let (name, documents) = (draft.name, draft.documents);
         let checked = blocking(move || manifest::check(&name, documents)).await??;
-        let opened = self.open(caller, Permission::Write).await?;
-        self.check_depth(&opened, folder, &checked.documents).await?;
+        let session = self.open(caller, Permission::Write).await?;
+        self.check_depth(&session, folder, &checked.documents).await?;
 
         let Checked { name, mut documents, texts, notes, unsent } = checked;
         let db = &self.context.db;
-        let memory = Memory::of(
+        let baseline = Baseline::of(
             store::entries::list(
                 db,
                 Sync { workspace: caller.workspace, origin: Origin::Directory, name: &name },
             )
             .await?,
         );
-        manifest::require_known(&unsent, &memory)?;
-        let states = opened.states(memory.0.values().map(|entry| (entry.kind, entry.id))).await;
+        manifest::require_known(&unsent, &baseline)?;
+        let states = session.states(baseline.0.values().map(|entry| (entry.kind, entry.id))).await;
         let states = states.map_err(Error::Upstream)?;
-        // What is remembered with this content need not be written again: it costs its hash.
-        let memory = Arc::new(memory);
-        let known = Arc::clone(&memory);
+        // Texts that the baseline has already need not be stored.
+        let baseline = Arc::new(baseline);
+        let known = Arc::clone(&baseline);
         let (documents, pieces, bytes) = blocking(move || {
             let is_new = |document: &Document| {
                 known.get(Kind::File, &document.path).is_none_or(|entry| entry.hash != document.hash)
@@ -81,8 +81,8 @@ impl Syncs {
         let id: SyncRunId = self.context.ids.next();
         let rules = Rules { run: id, policy: draft.policy, prune: draft.prune };
         let mut details = Details { documents, notes, ..Details::default() };
-        let plan = plan::plan(rules, &details, &memory, &states);
-        let (would, changes, stills) = (plan.would(), plan.changes(), plan.stills.clone());
+        let plan = plan::plan(rules, &details, &baseline, &states);
+        let (would, changes, unwritten) = (plan.would(), plan.changes(), plan.unwritten.clone());
         let would_prune = plan.prunable();
         drop(plan);
         (details.would_prune, details.changes) = (would_prune, changes);
@@ -100,7 +100,7 @@ impl Syncs {
             prune: draft.prune,
             state: RunStatus::Ready,
             phase: Phase::Sync,
-            asker: caller.asker.clone(),
+            requester: caller.requester.clone(),
             counters: Counters::default(),
             total: would.created + would.updated + would.skipped + would.conflicts + pruned,
             would,
@@ -117,16 +117,16 @@ impl Syncs {
         };
         let mut tx = db.begin_write().await?;
         store::runs::insert(&mut tx, &run).await?;
-        store::details::insert(&mut tx, run.workspace, run.id, &details, &stills).await?;
+        store::details::insert(&mut tx, run.workspace, run.id, &details, &unwritten).await?;
         for (place, piece) in pieces.iter().enumerate() {
             store::details::insert_piece(&mut tx, run.workspace, run.id, place, piece).await?;
         }
         tx.commit().await?;
-        Ok(Shown::of(run, details, &stills, &[], Vec::new()))
+        Ok(RunView::of(run, details, &unwritten, &[], Vec::new()))
     }
 
-    /// A run, with what became of each document when it is over.
-    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+    /// A run; once it has ended, with the outcome of each document.
+    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<RunView, Error> {
         let run = self.find(caller, id).await?;
         self.show(run).await
     }
@@ -139,40 +139,40 @@ impl Syncs {
         size: u32,
         token: &str,
     ) -> Result<Page, Error> {
-        standing::list(&self.context, caller, false, name, size, token).await
+        run_state::list(&self.context, caller, false, name, size, token).await
     }
 
-    /// Queues a run, as far as the plan has room for it.
-    pub(crate) async fn start(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+    /// Queues a run, if it fits the limits of the plan.
+    pub(crate) async fn start(&self, caller: &Caller, id: &str) -> Result<RunView, Error> {
         let run = self.find(caller, id).await?;
-        standing::require_startable(&run)?;
-        let opened = self.open(caller, Permission::Write).await?;
-        self.require_room(caller, &run, &opened).await?;
-        self.queue(caller, &run, Phase::Sync, standing::require_startable).await
+        run_state::require_startable(&run)?;
+        let session = self.open(caller, Permission::Write).await?;
+        self.require_room(caller, &run, &session).await?;
+        self.queue(caller, &run, Phase::Sync, run_state::require_startable).await
     }
 
     /// Queues the rollback of a run.
-    pub(crate) async fn roll_back(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+    pub(crate) async fn roll_back(&self, caller: &Caller, id: &str) -> Result<RunView, Error> {
         let run = self.find(caller, id).await?;
-        standing::require_revertible(&self.context, &run)?;
+        run_state::require_revertible(&self.context, &run)?;
         self.open(caller, Permission::Delete).await?;
-        self.queue(caller, &run, Phase::Rollback, |run| standing::require_revertible(&self.context, run))
+        self.queue(caller, &run, Phase::Rollback, |run| run_state::require_revertible(&self.context, run))
             .await
     }
 
-    /// Ends a run that is not over.
-    pub(crate) async fn cancel(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+    /// Cancels a run that has not ended.
+    pub(crate) async fn cancel(&self, caller: &Caller, id: &str) -> Result<RunView, Error> {
         let found = self.find(caller, id).await?;
-        standing::cancel(&self.context, &found).await?;
+        run_state::cancel(&self.context, &found).await?;
         self.show(self.find(caller, id).await?).await
     }
 
-    /// Removes a run; what it wrote stays, and is remembered.
+    /// Removes a run; what it wrote stays, and so does the baseline.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Error> {
         let found = self.find(caller, id).await?;
         let mut tx = self.context.db.begin_write().await?;
-        let held = store::runs::hold(&mut tx, found.workspace, found.id).await?;
-        let run = held.ok_or_else(|| Error::NoRun(id.to_owned()))?;
+        let locked = store::runs::get_for_update(&mut tx, found.workspace, found.id).await?;
+        let run = locked.ok_or_else(|| Error::NoRun(id.to_owned()))?;
         if run.state.is_busy() {
             return Err(Error::RunBusy(
                 "the run is queued or running: wait for its end, or cancel it".to_owned(),
@@ -182,27 +182,27 @@ impl Syncs {
         Ok(tx.commit().await?)
     }
 
-    async fn open(&self, caller: &Caller, needed: Permission) -> Result<Opened, Error> {
-        let opened = self.context.content.open(caller.workspace, &caller.asker, needed).await;
-        opened.map_err(Error::Upstream)
+    async fn open(&self, caller: &Caller, needed: Permission) -> Result<ContentSession, Error> {
+        let session = self.context.content.open(caller.workspace, &caller.requester, needed).await;
+        session.map_err(Error::Upstream)
     }
 
     async fn find(&self, caller: &Caller, id: &str) -> Result<Run, Error> {
-        standing::find(&self.context, caller, id, false).await
+        run_state::find(&self.context, caller, id, false).await
     }
 
-    async fn show(&self, run: Run) -> Result<Shown, Error> {
+    async fn show(&self, run: Run) -> Result<RunView, Error> {
         let db = &self.context.db;
         let details = store::details::get(db, run.workspace, run.id).await?.unwrap_or_default();
-        let (stills, kept) = store::details::left_alone(db, run.workspace, run.id).await?;
+        let (unwritten, kept) = store::details::left_alone(db, run.workspace, run.id).await?;
         let is_over = !run.state.is_busy() && run.state != RunStatus::Ready;
         let done = if is_over {
             store::batches::list(db, run.workspace, run.id, Phase::Sync).await?
         } else {
             Vec::new()
         };
-        let place = standing::place(&self.context, &run).await?;
-        Ok(Shown { place, ..Shown::of(run, details, &stills, &kept, done) })
+        let place = run_state::place(&self.context, &run).await?;
+        Ok(RunView { place, ..RunView::of(run, details, &unwritten, &kept, done) })
     }
 
     async fn queue(
@@ -211,19 +211,19 @@ impl Syncs {
         run: &Run,
         phase: Phase,
         require: impl Fn(&Run) -> Result<(), Error>,
-    ) -> Result<Shown, Error> {
-        let queued = standing::queue(&self.context, caller, run, phase, require).await?;
+    ) -> Result<RunView, Error> {
+        let queued = run_state::queue(&self.context, caller, run, phase, require).await?;
         self.show(queued).await
     }
 
     async fn check_depth(
         &self,
-        opened: &Opened,
+        session: &ContentSession,
         folder: Option<FolderId>,
         documents: &[Document],
     ) -> Result<(), Error> {
         let Some(folder) = folder else { return Ok(()) };
-        let above = opened.depth(folder).await.map_err(Error::Upstream)?;
+        let above = session.depth(folder).await.map_err(Error::Upstream)?;
         let deepest = documents.iter().map(|document| document.path.matches('/').count()).max();
         if above + deepest.unwrap_or(0) > MOST_FOLDERS {
             let message = format!(
@@ -234,15 +234,15 @@ impl Syncs {
         Ok(())
     }
 
-    /// Of the plan, as the preview counted; the writes themselves are held to it again.
-    async fn require_room(&self, caller: &Caller, run: &Run, opened: &Opened) -> Result<(), Error> {
+    /// Checks the limits of the plan against the counts of the preview; svc-content checks each write again.
+    async fn require_room(&self, caller: &Caller, run: &Run, session: &ContentSession) -> Result<(), Error> {
         let most = self.context.limits.documents_of_sync(caller.plan.as_deref());
         let mut refused = Vec::new();
         if run.documents > most {
             let message = format!("a sync may have {most}, and this one has {}", run.documents);
             refused.push(Violation::new("documents", "limit_exceeded", message));
         }
-        let (files, bytes) = opened.room().await.map_err(Error::Upstream)?;
+        let (files, bytes) = session.quotas().await.map_err(Error::Upstream)?;
         let grown = |by: u64, used: u64| Grown { by: i64::try_from(by).unwrap_or(i64::MAX), to: used + by };
         let new = run.would.created.saturating_sub(run.counters.created);
         refused.extend(grown(new, files.used).refusal("files", files.limit, ""));
@@ -251,7 +251,7 @@ impl Syncs {
     }
 }
 
-/// Removes all that is kept of a run.
+/// Removes all rows of a run.
 pub(crate) async fn remove(tx: &mut sql::Tx, run: &Run) -> Result<(), Error> {
     store::batches::remove(tx, run.workspace, run.id).await?;
     store::details::remove(tx, run.workspace, run.id).await?;
@@ -263,7 +263,7 @@ pub(crate) fn read_folder(text: Option<&str>) -> Result<Option<FolderId>, Error>
     text.map(read).transpose()
 }
 
-/// Hashing and compressing this much would hold up other requests on the same thread.
+/// Hashing and compressing a manifest would block the async thread for too long.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, sql::Error> {
     tokio::task::spawn_blocking(work).await.map_err(|_| sql::Error::corrupt("a manifest could not be read"))
 }

@@ -39,11 +39,11 @@ use uuid::Uuid;
 use crate::delegation::{Delegated, Delegates};
 use crate::imports::Imports;
 use crate::manifest::Sent;
-use crate::model::{Asker, ConflictPolicy, Counters, RunStatus};
+use crate::model::{ConflictPolicy, Counters, Requester, RunStatus};
 use crate::reading::Reader;
 use crate::scope::Caller;
 use crate::service::{Config, Service};
-use crate::syncs::{Draft, Shown, Syncs};
+use crate::syncs::{Draft, RunView, Syncs};
 use crate::{Error, store};
 
 /// Who says what whoever asked may still do.
@@ -56,7 +56,7 @@ struct Rights {
 
 #[async_trait::async_trait]
 impl Delegates for Rights {
-    async fn delegate(&self, workspace: WorkspaceId, _: &Asker) -> Result<Delegated, Problem> {
+    async fn delegate(&self, workspace: WorkspaceId, _: &Requester) -> Result<Delegated, Problem> {
         let identity = Identity {
             workspace: Some(workspace),
             plan: Some(self.plan.lock().unwrap().clone()),
@@ -134,8 +134,9 @@ impl Bench {
         let service =
             Service::open_with(config, ambient, content.clone(), delegates, Reader::in_this_process());
         let service = service.await.unwrap();
-        let asker = Asker { kind: PrincipalKind::Token, id: "test-token".into(), name: "A token".into() };
-        let caller = Caller { workspace: workspace(), asker, plan: Some("selfhosted".into()) };
+        let requester =
+            Requester { kind: PrincipalKind::Token, id: "test-token".into(), name: "A token".into() };
+        let caller = Caller { workspace: workspace(), requester, plan: Some("selfhosted".into()) };
         let syncs = Syncs::new(service.context().clone());
         let imports = Imports::new(service.context().clone());
         let engine = test.engine;
@@ -153,32 +154,32 @@ impl Bench {
         }
     }
 
-    async fn preview(&self, draft: Draft) -> Result<Shown, Error> {
+    async fn preview(&self, draft: Draft) -> Result<RunView, Error> {
         self.syncs.preview(&self.caller, draft).await
     }
 
-    async fn get(&self, shown: &Shown) -> Shown {
+    async fn get(&self, shown: &RunView) -> RunView {
         self.syncs.get(&self.caller, &shown.run.id.to_string()).await.unwrap()
     }
 
     /// Works on whatever is due, in this task.
     async fn work(&self) {
-        let (context, machine) = (self.service.context(), self.service.machine());
+        let (context, runner) = (self.service.context(), self.service.runner());
         loop {
             let now = context.clock.now();
             let Some(run) = store::runs::claimable(&context.db, now, 1).await.unwrap().pop() else { return };
-            if let Some(run) = machine.claim(run).await.unwrap() {
-                machine.perform(run, &CancellationToken::new()).await;
+            if let Some(run) = runner.claim(run).await.unwrap() {
+                runner.perform(run, &CancellationToken::new()).await;
             }
         }
     }
 
-    async fn start(&self, shown: &Shown) -> Result<Shown, Error> {
+    async fn start(&self, shown: &RunView) -> Result<RunView, Error> {
         self.syncs.start(&self.caller, &shown.run.id.to_string()).await
     }
 
     /// Previews, starts and finishes.
-    async fn sync(&self, draft: Draft) -> Shown {
+    async fn sync(&self, draft: Draft) -> RunView {
         let previewed = self.preview(draft).await.unwrap();
         let started = self.start(&previewed).await.unwrap();
         assert_eq!(started.run.shown(), RunStatus::Queued, "{}", self.engine);
@@ -186,7 +187,7 @@ impl Bench {
         self.get(&previewed).await
     }
 
-    async fn roll_back(&self, shown: &Shown) -> Shown {
+    async fn roll_back(&self, shown: &RunView) -> RunView {
         let started = self.syncs.roll_back(&self.caller, &shown.run.id.to_string()).await.unwrap();
         assert_eq!(started.run.shown(), RunStatus::Running);
         self.work().await;
@@ -286,11 +287,11 @@ fn counted(counters: Counters) -> [u64; 5] {
     [counters.created, counters.updated, counters.skipped, counters.conflicts, counters.pruned]
 }
 
-fn actions(shown: &Shown) -> Vec<(&str, &str)> {
+fn actions(shown: &RunView) -> Vec<(&str, &str)> {
     shown.results.iter().map(|result| (result.path.as_str(), result.action.as_str())).collect()
 }
 
-fn codes(shown: &Shown) -> Vec<(&str, &str)> {
+fn codes(shown: &RunView) -> Vec<(&str, &str)> {
     shown.warnings.iter().map(|warning| (warning.path.as_str(), warning.code.as_str())).collect()
 }
 

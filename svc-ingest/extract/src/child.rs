@@ -11,21 +11,20 @@ use crate::limits;
 use crate::model::{Failure, FailureKind, MOST_FILE_BYTES, Raw, Text};
 use crate::read::read;
 
-/// Stack of the thread that reads: parsers descend into what is nested.
+/// Stack of the reading thread: parsers recurse into nested input.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// The argument by which the binary is told that it is a child: no command for people.
+/// The hidden subcommand that starts the binary as a child.
 pub const CHILD_COMMAND: &str = "extract-child";
 
-/// Reads documents in this process until standard input ends: what the hidden command of the binary does. It ends at once
-/// when its parent does, also while it reads.
+/// Runs the hidden subcommand: reads documents until standard input is closed. Exits at once when its parent does, also while it reads.
 pub fn child_main() -> ExitCode {
     serve(read)
 }
 
-/// [`child_main`] with another reader, for tests of what becomes of those that misbehave.
+/// [`child_main`] with another reader, for tests of misbehaving ones.
 pub fn serve(reader: fn(&Raw) -> Result<Text, Failure>) -> ExitCode {
-    // Parents drop standard error, but whoever calls the command by hand would see parts of documents in messages of panics.
+    // Panic messages may contain parts of documents.
     panic::set_hook(Box::new(|_| {}));
     if cairn_child::confine(limits::MOST_MEMORY_BYTES).is_err() {
         return ExitCode::FAILURE;
@@ -36,7 +35,7 @@ pub fn serve(reader: fn(&Raw) -> Result<Text, Failure>) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let mut input = io::stdin().lock();
-    // The end of the input is the end of the parent, or its wish. Returning ends the other thread, whatever it does.
+    // The input ends when the parent exits or closes it. Returning from main kills the reading thread.
     while let Ok(raw) = receive(&mut input) {
         if documents.send(raw).is_err() {
             return ExitCode::FAILURE;
@@ -79,7 +78,7 @@ fn answer(raw: &Raw, reader: fn(&Raw) -> Result<Text, Failure>) -> io::Result<()
     output.flush()
 }
 
-/// A reader that panicked, or a child that ended.
+/// The failure when a reader panicked or a child crashed.
 pub(crate) fn gave_up() -> Failure {
     Failure::new(
         FailureKind::Exhausted,

@@ -1,7 +1,7 @@
-//! What people cannot see is no text: it would speak to agents behind the backs of those who added the document.
+//! Removes invisible text: it could carry prompt injections that the person who added the document cannot see.
 
-/// Text as it is retained of HTML and files: without invisible characters, without trailing spaces, with at most one empty
-/// line in a row outside of code, and with a line end at its end.
+/// Normalizes text from HTML and files: no invisible characters, no trailing spaces, no consecutive empty lines outside of code, and a final
+/// newline.
 pub(crate) fn markdown(text: &str) -> String {
     let visible = visible(text);
     let mut tidy = String::with_capacity(visible.len());
@@ -25,7 +25,7 @@ pub(crate) fn markdown(text: &str) -> String {
     tidy
 }
 
-/// The fence of a code block that is open after this line.
+/// The fence of the code block that is open after this line, if any.
 fn fence_after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
     let line = line.trim_start_matches([' ', '>']);
     let marks = line.len() - line.trim_start_matches('`').len();
@@ -38,7 +38,7 @@ fn fence_after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
     }
 }
 
-/// A title on one line of at most 500 characters, without what cannot be seen; `None` when nothing is left.
+/// A title on one line of at most 500 characters, without invisible characters; `None` when nothing is left.
 pub fn title(text: &str) -> Option<String> {
     const MOST_CHARS: usize = 500;
     let visible = visible(text);
@@ -47,13 +47,12 @@ pub fn title(text: &str) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// The same of a whole text, whose lines end with a line feed.
+/// A whole text without invisible characters, with line feeds as line ends.
 pub(crate) fn visible(text: &str) -> String {
     seen(&text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// A text without characters that show nothing: control characters, marks of direction, zero-width characters, tags. Its
-/// line ends stay as they are.
+/// A text without invisible characters: control characters, bidirectional marks, zero-width characters, tags. Line ends stay as they are.
 pub fn seen(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -70,7 +69,7 @@ pub fn seen(text: &str) -> String {
     kept
 }
 
-/// Characters that show nothing wherever they stand.
+/// Characters that are always invisible.
 fn is_never_seen(character: char) -> bool {
     let control = character.is_control() && !matches!(character, '\n' | '\t');
     control
@@ -81,7 +80,7 @@ fn is_never_seen(character: char) -> bool {
             | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E00FF}' | '\u{E01F0}'..='\u{E0FFF}')
 }
 
-/// Characters that show nothing by themselves but may shape what stands beside them.
+/// Joiners and selectors: invisible, but they may shape their neighbours.
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200C}' | '\u{200D}') || is_variation(character)
 }
@@ -90,8 +89,8 @@ fn is_variation(character: char) -> bool {
     matches!(character, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
-/// Whether a joiner shapes its neighbours: one alone does, in scripts that have it and in emoji. A run of them, or one in
-/// Latin text, hides something.
+/// Whether a joiner shapes its neighbours, which a single one does in some scripts and in emoji. A run of them, or one in Latin text, is
+/// suspicious and removed.
 fn shapes(before: Option<char>, joiner: char, after: Option<char>) -> bool {
     let letter = |other: Option<char>| {
         other.is_some_and(|other| !other.is_ascii() && !is_joiner(other) && !is_never_seen(other))

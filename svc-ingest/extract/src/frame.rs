@@ -1,11 +1,11 @@
-//! What travels between the parent and a child: a head in JSON with its length before it, then a body.
+//! The protocol between the parent and a child: a length-prefixed head in JSON, then a body.
 
 use serde::{Deserialize, Serialize};
 
 use crate::kind::Kind;
 use crate::model::{Failure, Format, Raw, Text};
 
-/// The longest name, media type or address that a head carries.
+/// Bytes of a name, media type or URL in a head.
 const MOST_FIELD_CHARS: usize = 2_000;
 
 /// A document to read; its bytes follow.
@@ -26,7 +26,7 @@ impl Request {
         Self {
             name: short(&raw.name),
             mime: short(&raw.mime),
-            // An address that is cut is another address.
+            // A truncated URL would be another URL.
             base_url: raw.base_url.clone().filter(|url| url.chars().count() <= MOST_FIELD_CHARS),
             kind: raw.kind,
             of_provider: raw.of_provider,
@@ -46,20 +46,20 @@ impl Request {
     }
 }
 
-/// The end of a long field: that is where a name has its extension.
+/// Truncates a long field at its start, because its end has the extension.
 fn end_of(field: &str) -> String {
     let skipped = field.chars().count().saturating_sub(MOST_FIELD_CHARS);
     field.chars().skip(skipped).collect()
 }
 
-/// What a child says of a document; the text follows.
+/// A child's reply about a document; the text follows.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Reply {
-    /// How the text is written and what it calls itself, or why there is none.
+    /// The format and the title of the text, or the failure.
     outcome: Result<Head, Failure>,
     /// Bytes that follow.
     pub(crate) length: usize,
-    /// Whether the reader panicked: the child goes on, but is not to be used again.
+    /// Whether the reader panicked, so that the child must be replaced.
     pub(crate) worn: bool,
 }
 
@@ -70,7 +70,7 @@ struct Head {
 }
 
 impl Reply {
-    /// The head for that outcome, and the body that belongs behind it.
+    /// The head and the body of an outcome.
     pub(crate) fn of(outcome: Result<Text, Failure>, worn: bool) -> (Self, String) {
         match outcome {
             Ok(Text { format, content, title }) => {
@@ -81,7 +81,7 @@ impl Reply {
         }
     }
 
-    /// What was read, with the body; `None` when the child wrote no UTF-8.
+    /// The outcome with its body; `None` when the body is not UTF-8.
     pub(crate) fn with(self, body: Vec<u8>) -> Option<Result<Text, Failure>> {
         let Head { format, title } = match self.outcome {
             Ok(head) => head,

@@ -1,11 +1,10 @@
-//! Text out of files.
+//! Extracts text from files.
 //!
-//! Whatever is not text already is read in a child process: parsers of HTML, PDF and Office files overflow the stack, loop
-//! and ask for all memory when a file is made for that, and nothing inside a process contains those. An [`Extractor`] keeps
-//! a few children of the same binary, each with limits of memory, CPU time, open files and wall time; what happens to one
-//! is the failure of the document that it was reading, and of nothing else.
+//! Everything but plain text is parsed in a child process: a malicious HTML, PDF or Office file can make its parser overflow the stack,
+//! loop, or allocate all memory, and nothing inside a process contains that. An [`Extractor`] is a pool of children of the same binary,
+//! each with limits of memory, CPU time, open files and wall time. A crash fails only the document that the child was reading.
 //!
-//! The text is what is retained and cited: Markdown of HTML and files, other text as it is.
+//! The text is what is stored and cited: HTML and files become Markdown, and plain text is unchanged.
 
 mod charset;
 mod child;

@@ -1,8 +1,8 @@
-//! What a child may use (ADR 44).
+//! The resource limits of a child (ADR 44).
 
 use std::time::Duration;
 
-/// Address space of a child: what it allocates beyond ends it.
+/// Address space of a child: allocating more kills it.
 pub(crate) const MOST_MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
 /// CPU time of one document.
 pub(crate) const MOST_CPU: Duration = Duration::from_secs(20);

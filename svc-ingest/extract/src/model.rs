@@ -1,42 +1,41 @@
-//! What goes in, what comes out, and what went wrong.
+//! Inputs, results and failures of an extraction.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::Kind;
 
-/// The longest text of a document, in bytes of UTF-8 (contract, "Ingest"): whatever it is taken out of, as long as one that
-/// is sent as a text.
+/// Bytes of a document's text in UTF-8 (contract, "Ingest"), the same for extracted texts and for those sent as text.
 pub const MOST_TEXT_BYTES: usize = 5 * 1024 * 1024;
 
-/// The largest file that is read.
+/// Bytes of a file.
 pub const MOST_FILE_BYTES: usize = 100 * 1024 * 1024;
 
-/// A file, or the body of a page, whose text is wanted.
+/// A file, or the body of a page, to extract text from.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Raw {
     /// Its bytes.
     pub bytes: Bytes,
-    /// The file's name or path, where it has one: its extension says what kind it is.
+    /// The file's name or path, if it has one: its extension indicates the kind.
     pub name: Option<String>,
-    /// The media type that came with it, such as `text/html; charset=windows-1252`: a hint, except for its charset.
+    /// The declared media type, such as `text/html; charset=windows-1252`: only a hint, except for its charset.
     pub mime: Option<String>,
-    /// Where it is from: links in HTML are made absolute to it.
+    /// The base URL of links in HTML.
     pub base_url: Option<String>,
-    /// What it is, where that is known and not to be guessed.
+    /// The kind, if it is known and need not be detected.
     pub kind: Option<Kind>,
-    /// Whether a provider sent it: of text and Markdown, too, what people cannot see goes then. What a caller sends
-    /// itself is kept byte for byte.
+    /// Whether it comes from a provider: invisible characters are then removed from text and Markdown as well. Text from a caller is stored
+    /// byte for byte.
     pub of_provider: bool,
 }
 
 impl Raw {
-    /// Bytes of which only the name is known.
+    /// Bytes with only a name.
     pub fn file(name: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         Self { bytes: bytes.into(), name: Some(name.into()), ..Self::default() }
     }
 
-    /// HTML that is text already, such as the content of a request.
+    /// HTML as a string, such as the content of a request.
     pub fn html(text: impl Into<String>, base_url: Option<String>) -> Self {
         Self {
             bytes: Bytes::from(text.into()),
@@ -48,7 +47,7 @@ impl Raw {
     }
 }
 
-/// Shows no content: files are their owner's.
+/// Redacts the content, which is private.
 impl std::fmt::Debug for Raw {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
@@ -60,11 +59,11 @@ impl std::fmt::Debug for Raw {
     }
 }
 
-/// How a text is written.
+/// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// Markdown, written or made from a file.
+    /// Markdown, original or converted.
     Markdown,
     /// Plain text.
     Text,
@@ -74,18 +73,18 @@ pub enum Format {
     Yaml,
 }
 
-/// The text of a document as it is retained: UTF-8 without a byte order mark, at most [`MOST_TEXT_BYTES`], without NUL.
+/// The extracted text of a document: UTF-8 without a byte order mark or NUL, at most [`MOST_TEXT_BYTES`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Text {
-    /// How it is written.
+    /// Its format.
     pub format: Format,
     /// The text.
     pub content: String,
-    /// The title that the file gives itself, on one line.
+    /// The title in the file, on one line.
     pub title: Option<String>,
 }
 
-/// Shows no content: files are their owner's.
+/// Redacts the content, which is private.
 impl std::fmt::Debug for Text {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
@@ -102,27 +101,27 @@ impl std::fmt::Debug for Text {
 pub enum FailureKind {
     /// No reader for this kind of file.
     Unsupported,
-    /// It opens with a password only.
+    /// It is encrypted with a password.
     Encrypted,
-    /// It holds no text, such as a scan.
+    /// It has no text, such as a scan.
     NoText,
-    /// The file, or its text, is longer than what is kept.
+    /// The file or its text exceeds the limit.
     TooLarge,
-    /// It is not what it says, or damaged.
+    /// It is invalid or damaged.
     Broken,
-    /// Reading it used up time or memory, or ended the reader.
+    /// Reading it exceeded time or memory, or crashed the reader.
     Exhausted,
-    /// No reader could be started; another time it may work.
+    /// No reader could be started; a retry may succeed.
     Unavailable,
 }
 
-/// Why a document has no text, in a sentence for a person that holds nothing of the document and nothing of this machine.
+/// Why a document has no text. The message is for people, and contains nothing of the document or this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
     /// What kind of failure it is.
     pub kind: FailureKind,
-    /// The sentence.
+    /// The message.
     pub message: String,
 }
 
@@ -132,7 +131,7 @@ impl Failure {
         Self { kind, message: message.into() }
     }
 
-    /// Whether the same document may be read another time.
+    /// Whether a retry with the same document may succeed.
     pub fn may_pass(&self) -> bool {
         self.kind == FailureKind::Unavailable
     }

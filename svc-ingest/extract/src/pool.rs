@@ -1,4 +1,4 @@
-//! The children that read documents, and who may use them.
+//! The pool of children that read documents.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,30 +14,30 @@ use crate::model::{Failure, FailureKind, MOST_FILE_BYTES, Raw, Text};
 use crate::process::{Answer, Lost, Reader};
 use crate::read;
 
-/// A text up to this is decoded in less time than a thread is woken and asked.
-const AT_ONCE_BYTES: usize = 64 * 1024;
+/// Below this size, decoding a text inline is cheaper than a blocking task.
+const INLINE_BYTES: usize = 64 * 1024;
 
-/// How documents are read.
+/// The settings of the pool.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The program whose children read.
+    /// The program of the children.
     pub program: PathBuf,
-    /// The arguments that make it [`crate::child_main`].
+    /// The arguments with which it runs [`crate::child_main`].
     pub arguments: Vec<OsString>,
-    /// Documents that are read at once, each by a child of its own.
+    /// Concurrent children, each with one document.
     pub children: usize,
-    /// How long one document may take, from when a child gets it.
+    /// The timeout of one document, after its wait for a child.
     pub wall: Duration,
-    /// Documents after which a child is replaced: what leaks in a parser goes with it.
+    /// Documents after which a child is replaced, to bound leaks of parsers.
     pub documents: u32,
-    /// Bytes after which a child is replaced: the memory that a large file took goes with it.
+    /// Bytes after which a child is replaced, to release the memory of large files.
     pub bytes: usize,
-    /// How long a child without work is kept.
+    /// How long an idle child is kept.
     pub idle: Duration,
 }
 
 impl Settings {
-    /// Children of this binary, which reads documents when it is started with these arguments.
+    /// Children of this binary, started with these arguments.
     pub fn of_this_binary(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         let Program { path: program, arguments } = Program::of_this_binary(arguments);
         Self {
@@ -58,7 +58,7 @@ impl Default for Settings {
     }
 }
 
-/// Reads documents in child processes. Clones share the children; they are started when they are first needed.
+/// Extracts text in child processes. Clones share the pool; children are started on demand.
 #[derive(Debug, Clone)]
 pub struct Extractor {
     inside: Inside,
@@ -86,7 +86,7 @@ struct Idle {
 }
 
 impl Extractor {
-    /// An extractor with those settings; it starts no child yet.
+    /// An extractor with these settings; starts no child yet.
     pub fn start(settings: Settings) -> Self {
         let program = Program { path: settings.program.clone(), arguments: settings.arguments.clone() };
         let permits = Semaphore::new(settings.children.max(1));
@@ -94,18 +94,18 @@ impl Extractor {
         Self { inside: Inside::Children(Arc::new(pool)) }
     }
 
-    /// An extractor without children: what a file does to its reader, it does to the test.
+    /// An extractor without children, and so without isolation.
     #[cfg(feature = "testing")]
     pub fn in_this_process() -> Self {
         Self { inside: Inside::ThisProcess }
     }
 
-    /// The text of a document. What is text already is decoded here and now; for the rest it waits until a child is free.
-    /// Giving up waiting (dropping the future) frees the child.
+    /// Extracts the text of a document. Plain text is decoded in this process; anything else waits for a child. Dropping the future kills
+    /// the child.
     ///
     /// # Errors
-    /// [`Failure`] with a sentence for a person: for what is no document, holds no text, or cannot be read within the
-    /// limits. Only [`FailureKind::Unavailable`] is about this machine and not about the document.
+    /// [`Failure`], with a message for people, when the file is invalid, has no text, or exceeds the limits. Only
+    /// [`FailureKind::Unavailable`] is about this machine and not about the document.
     pub async fn extract(&self, raw: Raw) -> Result<Text, Failure> {
         if raw.bytes.len() > MOST_FILE_BYTES {
             return Err(Failure::new(
@@ -124,9 +124,9 @@ impl Extractor {
     }
 }
 
-/// Reads a document in this process, a long one on a thread that may be busy for a while.
+/// Reads a document in this process, a long one in a blocking task.
 async fn read_here(raw: Raw) -> Result<Text, Failure> {
-    if raw.bytes.len() <= AT_ONCE_BYTES {
+    if raw.bytes.len() <= INLINE_BYTES {
         return read::read(&raw);
     }
     tokio::task::spawn_blocking(move || read::read(&raw)).await.unwrap_or_else(|_| Err(gave_up()))
@@ -136,7 +136,7 @@ impl Pool {
     async fn extract(self: &Arc<Self>, raw: &Raw) -> Result<Text, Failure> {
         let permit = self.permits.acquire().await.map_err(|_| unavailable())?;
         let mut reader = self.reader()?;
-        // Dropping the reader kills the child: that is what happens when this future is dropped.
+        // Cancellation: dropping the reader kills the child.
         let answer = match tokio::time::timeout(self.settings.wall, reader.read(raw)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(Lost)) => {
@@ -147,12 +147,12 @@ impl Pool {
         };
         let Answer { outcome, worn } = answer;
         if !worn {
-            self.keep(reader, permit);
+            self.recycle(reader, permit);
         }
         outcome
     }
 
-    /// A child that waits for work, or a new one.
+    /// An idle child, or a new one.
     fn reader(&self) -> Result<Reader, Failure> {
         while let Some(Idle { mut reader, .. }) = self.idle().pop() {
             if reader.is_alive() {
@@ -165,9 +165,8 @@ impl Pool {
         })
     }
 
-    /// Keeps a child for the next document, unless it has read its share. The permit goes last, so that whoever waits for
-    /// it finds the child.
-    fn keep(self: &Arc<Self>, reader: Reader, permit: SemaphorePermit<'_>) {
+    /// Returns a child to the pool, unless it has to be replaced. The permit is released last, so that the next waiter finds the child.
+    fn recycle(self: &Arc<Self>, reader: Reader, permit: SemaphorePermit<'_>) {
         if reader.documents >= self.settings.documents || reader.bytes >= self.settings.bytes {
             return;
         }
@@ -181,7 +180,7 @@ impl Pool {
     }
 }
 
-/// Ends children that have been without work for that long, once.
+/// Waits for the idle timeout, and then kills the children that exceed it.
 async fn end_idle(pool: Weak<Pool>, idle: Duration) {
     tokio::time::sleep(idle).await;
     if let Some(pool) = pool.upgrade() {

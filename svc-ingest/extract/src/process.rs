@@ -1,4 +1,4 @@
-//! One child process, as its parent sees it.
+//! The parent's side of one child process.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use crate::frame::{Reply, Request};
 use crate::model::{Failure, MOST_TEXT_BYTES, Raw, Text};
 
-/// A child that reads documents. Dropping it kills it and all that it may have started.
+/// A child that reads documents. Dropping it kills it and its descendants.
 #[derive(Debug)]
 pub(crate) struct Reader {
     process: Process,
@@ -21,7 +21,7 @@ pub(crate) struct Reader {
     pub(crate) bytes: usize,
 }
 
-/// A child answered nothing that can be understood, or has ended.
+/// A child crashed or broke the protocol.
 #[derive(Debug)]
 pub(crate) struct Lost;
 
@@ -31,11 +31,11 @@ impl From<io::Error> for Lost {
     }
 }
 
-/// What a child says of a document.
+/// A child's answer about a document.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) outcome: Result<Text, Failure>,
-    /// Whether it should read no further document.
+    /// Whether the child must be replaced.
     pub(crate) worn: bool,
 }
 
@@ -47,12 +47,12 @@ impl Reader {
         Ok(Self { process, input, output, documents: 0, bytes: 0 })
     }
 
-    /// Whether it can still be asked.
+    /// Whether it is still running.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.process.is_alive()
     }
 
-    /// Has it read one document.
+    /// Sends it one document and waits for the answer.
     pub(crate) async fn read(&mut self, raw: &Raw) -> Result<Answer, Lost> {
         self.documents += 1;
         self.bytes += raw.bytes.len();
@@ -76,7 +76,7 @@ impl Reader {
         Ok(Answer { outcome, worn })
     }
 
-    /// Ends it; answers whether it had used up its CPU time.
+    /// Kills it; returns whether it had exceeded its CPU time.
     pub(crate) async fn end(self) -> bool {
         self.process.end().await
     }

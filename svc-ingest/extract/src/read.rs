@@ -1,14 +1,14 @@
-//! The text of a document, in this process.
+//! Extracts the text of a document, in this process.
 
 use crate::formats;
 use crate::kind::Kind;
 use crate::model::{Failure, Format, MOST_TEXT_BYTES, Raw, Text};
 use crate::{charset, clean, prose};
 
-/// The text of a document, read in this process: what a child does. Whoever is not a child asks [`crate::Extractor`].
+/// Extracts the text of a document without isolation. Only for children; everyone else uses [`crate::Extractor`].
 ///
 /// # Errors
-/// [`Failure`] for what is no document, holds no text, or too much.
+/// [`Failure`] when the file is invalid, has no text, or too much.
 pub fn read(raw: &Raw) -> Result<Text, Failure> {
     let kind = Kind::of(raw)?;
     let text = match kind {
@@ -31,14 +31,13 @@ pub fn read(raw: &Raw) -> Result<Text, Failure> {
     bounded(text)
 }
 
-/// Whether a document is text already: decoding it is no risk, so it needs no child.
+/// Whether a document is plain text, which is safe to decode without a child.
 pub(crate) fn is_plain(raw: &Raw) -> bool {
-    // In UTF-16, a text takes twice its bytes.
+    // UTF-16 takes up to twice the bytes of UTF-8.
     raw.bytes.len() <= 2 * MOST_TEXT_BYTES && Kind::of_plain(raw).is_some()
 }
 
-/// Text that is what it is: no character is changed but those that are none. Of a provider's text, what people cannot see
-/// goes, too; its lines stay.
+/// Decodes plain text, and changes only invalid characters. Invisible ones are removed from a provider's text; its lines stay.
 fn plain(raw: &Raw, format: Format) -> Text {
     let mut content = charset::decode(&raw.bytes, raw.mime.as_deref(), None);
     if raw.of_provider && matches!(format, Format::Text | Format::Markdown) {
@@ -50,7 +49,7 @@ fn plain(raw: &Raw, format: Format) -> Text {
     Text { format, content, title: None }
 }
 
-/// What was made from a file, without what cannot be seen.
+/// The converted text, without invisible characters.
 fn tidy(text: Text) -> Text {
     Text {
         content: clean::markdown(&text.content),

@@ -1,4 +1,4 @@
-//! How providers are asked: the one way out.
+//! Outbound calls: all requests of providers go through here.
 
 mod redirect;
 
@@ -20,11 +20,11 @@ use self::redirect::Journey;
 use crate::limit::{self, asked_until};
 use crate::{Fault, Ledger};
 
-/// From the look-up of the name to the last byte of one answer.
+/// Deadline of one request, from DNS lookup to the last byte of the response.
 const MOST_TIME: Duration = Duration::from_secs(60);
 
-/// The requests of one run or one question: each is taken from the [`Ledger`] first, goes through the guard, and is
-/// bounded in time and size. Clones count together.
+/// The requests of one run or one question. Each is first reserved in the [`Ledger`], passes the guard, and is bounded in time and size.
+/// Clones share their count.
 #[derive(Clone)]
 pub struct Call {
     guard: Guard,
@@ -32,13 +32,13 @@ pub struct Call {
     clock: Arc<dyn Clock>,
     sent: Arc<AtomicU32>,
     deadline: Option<Instant>,
-    /// Of one answer, whatever is asked for.
+    /// Bytes of any response.
     most_bytes: usize,
 }
 
 cairn_chassis::debug_fields!(Call { sent, deadline });
 
-/// Where an answer came from after the redirects, as an extension of the answer.
+/// The URL of a response after redirects, as an extension of the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinalUrl(pub Url);
 
@@ -48,43 +48,43 @@ impl Call {
         Self { guard, ledger, clock, sent: Arc::default(), deadline: None, most_bytes: usize::MAX }
     }
 
-    /// The same, which ends at that moment with [`Fault::Unavailable`].
+    /// With a deadline, after which requests end with [`Fault::Unavailable`].
     #[must_use]
     pub fn with_deadline(&self, deadline: Instant) -> Self {
         let deadline = self.deadline.map_or(deadline, |before| before.min(deadline));
         Self { deadline: Some(deadline), ..self.clone() }
     }
 
-    /// The same, in which no answer has more bytes than that: a larger one is [`Fault::TooLarge`].
+    /// With a size limit for responses: a larger one is [`Fault::TooLarge`].
     #[must_use]
     pub fn with_most_bytes(&self, most_bytes: usize) -> Self {
         Self { most_bytes: self.most_bytes.min(most_bytes), ..self.clone() }
     }
 
-    /// How many requests were sent, redirects and those without an answer included.
+    /// The number of requests sent, including redirects and those without a response.
     pub fn sent(&self) -> u32 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// The present moment.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Sends a request and judges the status: 2xx and 304 pass. The last address stands in [`FinalUrl`].
+    /// Sends a request and checks the status: 2xx and 304 pass. [`FinalUrl`] has the URL after redirects.
     ///
     /// # Errors
-    /// What [`Call::exchange`] gives, and what the status means.
+    /// Those of [`Call::exchange`], and the fault of the status.
     pub async fn send(&self, request: Request<Bytes>, most_bytes: usize) -> Result<Response<Bytes>, Fault> {
         let response = self.exchange(request, most_bytes).await?;
         judge(response.status())?;
         Ok(response)
     }
 
-    /// Sends a request and reads the JSON of a good answer.
+    /// Sends a request and parses the JSON of a successful response.
     ///
     /// # Errors
-    /// What [`Call::send`] gives, and [`Fault::Broken`] when it is no such JSON.
+    /// Those of [`Call::send`], and [`Fault::Broken`] when the JSON has another shape.
     pub async fn json<T: DeserializeOwned>(
         &self,
         request: Request<Bytes>,
@@ -94,13 +94,12 @@ impl Call {
         read_json(response.body())
     }
 
-    /// Sends a request; any status is an answer but those that ask to wait. Redirects are followed, at most five, with
-    /// credentials only as long as they stay at the first origin. The last address stands in [`FinalUrl`].
+    /// Sends a request and returns the response with any status, except rate limiting. Follows at most five redirects, with credentials
+    /// only while they stay at the first origin. [`FinalUrl`] has the URL after redirects.
     ///
     /// # Errors
-    /// [`Fault::Waiting`] when the provider asks for it, which is written down for the whole connection then;
-    /// what the ledger says; [`Fault::Address`], [`Fault::TooLarge`], [`Fault::Unavailable`], and [`Fault::Broken`] for
-    /// redirects that lead nowhere.
+    /// [`Fault::Waiting`] when rate limited, which is recorded for the whole connection; those of the ledger; [`Fault::Address`],
+    /// [`Fault::TooLarge`], [`Fault::Unavailable`], and [`Fault::Broken`] for invalid redirects.
     pub async fn exchange(
         &self,
         request: Request<Bytes>,
@@ -117,7 +116,7 @@ impl Call {
         }
     }
 
-    /// The same without following a redirect.
+    /// Like [`Call::exchange`], without following redirects.
     ///
     /// # Errors
     /// As [`Call::exchange`].
@@ -126,9 +125,9 @@ impl Call {
         mut request: Request<Bytes>,
         most_bytes: usize,
     ) -> Result<Response<Bytes>, Fault> {
-        // What we do not go to is not counted either.
+        // Blocked addresses are not counted.
         self.guard.check(&request.uri().to_string()).map_err(|_| Fault::Address)?;
-        // An answer that is packed could grow without bound when it is unpacked.
+        // No compression: it would allow decompression bombs.
         let identity = HeaderValue::from_static("identity");
         request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(identity);
         let exchanged = async {
@@ -143,16 +142,16 @@ impl Call {
         }
     }
 
-    /// Keeps the connection still for so long, at least a second and at most an hour: for providers that say in their
-    /// own way that it is too much. Gives what the provider's caller is to be told.
+    /// Pauses the connection for that long, clamped to between a second and an hour, for providers that signal rate limits in their own way.
+    /// Returns the fault for the caller.
     pub async fn hold_for(&self, wait: Duration) -> Fault {
         self.hold(self.clock.now().plus(wait.clamp(limit::SHORTEST, limit::LONGEST))).await
     }
 
-    /// Waits before the next request, because a host wants time between two; the deadline ends it.
+    /// Waits before the next request, for hosts with a crawl delay.
     ///
     /// # Errors
-    /// [`Fault::Unavailable`] when the deadline comes first.
+    /// [`Fault::Unavailable`] when the deadline is earlier.
     pub(crate) async fn pause(&self, wait: Duration) -> Result<(), Fault> {
         let waited = async {
             tokio::time::sleep(wait).await;
@@ -161,7 +160,7 @@ impl Call {
         self.in_time(waited).await
     }
 
-    /// Takes one request from the account and counts it.
+    /// Reserves one request in the ledger and counts it.
     pub(crate) async fn reserve(&self) -> Result<(), Fault> {
         self.ledger.reserve().await?;
         self.sent.fetch_add(1, Ordering::Relaxed);
@@ -185,10 +184,10 @@ impl Call {
     }
 }
 
-/// What a status means when it is no success.
+/// Maps an error status to its fault.
 ///
 /// # Errors
-/// What it means.
+/// The fault of the status.
 pub(crate) fn judge(status: StatusCode) -> Result<(), Fault> {
     match status.as_u16() {
         200..=299 | 304 => Ok(()),
@@ -201,10 +200,10 @@ pub(crate) fn judge(status: StatusCode) -> Result<(), Fault> {
     }
 }
 
-/// The JSON of an answer.
+/// Parses the JSON of a response.
 ///
 /// # Errors
-/// [`Fault::Broken`]; the parser's own words would quote the provider.
+/// [`Fault::Broken`], without the parser's message, which would quote the provider.
 pub(crate) fn read_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
     serde_json::from_slice(body)
         .map_err(|_| Fault::broken("the provider's answer is not the JSON that it should be"))

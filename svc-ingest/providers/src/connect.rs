@@ -1,4 +1,4 @@
-//! The one list of providers.
+//! The list of providers.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// A reach: addresses that the guard goes to, and folders below the operator's roots. A root that is not there is none.
+    /// The addresses that the guard allows, and the folders below the operator's roots. Missing roots are ignored.
     pub fn new(guard: Guard, roots: &[PathBuf]) -> Self {
         let roots = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
         Self { guard, roots }
@@ -32,18 +32,18 @@ impl Reach {
         &self.guard
     }
 
-    /// The operator's roots, without symbolic links.
+    /// The operator's roots, with symbolic links resolved.
     pub fn roots(&self) -> &[PathBuf] {
         &self.roots
     }
 }
 
-/// What a provider is made of.
+/// The inputs from which a provider is created.
 pub(crate) struct Draft<'a> {
     pub(crate) settings: Fields<'a>,
     pub(crate) credentials: Fields<'a>,
     pub(crate) reach: &'a Reach,
-    /// The one that was chosen, else the default.
+    /// The selected mode, or the default.
     pub(crate) mode: SourceMode,
 }
 
@@ -52,7 +52,7 @@ struct Known {
     kind: ProviderKind,
     /// The default first.
     modes: &'static [SourceMode],
-    /// Asks the draft for every field that there is, so that all problems are said; `None` after a problem.
+    /// Reads every field of the draft, so that all violations are reported; `None` after a violation.
     make: fn(&mut Draft<'_>) -> Option<Box<dyn Provider>>,
 }
 
@@ -77,10 +77,10 @@ pub fn modes(kind: ProviderKind) -> &'static [SourceMode] {
     known(kind).map_or(&[], |known| known.modes)
 }
 
-/// Makes a provider. Nothing is asked yet.
+/// Creates a provider, without a request.
 ///
 /// # Errors
-/// All that is wrong, with paths such as `settings.url`, `credentials.token`, `mode` and `provider`.
+/// All violations, with paths such as `settings.url`, `credentials.token`, `mode` and `provider`.
 pub fn connect(
     provider: ProviderKind,
     settings: &Value,
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// What a refusal of an unknown field says of those that there are.
+    /// The known fields, for the message about an unknown one.
     fn fields(violations: &[Violation]) -> Vec<&str> {
         let lists =
             violations.iter().filter_map(|violation| violation.message.rsplit_once("the fields are: "));

@@ -1,4 +1,4 @@
-//! Which paths of a source are taken.
+//! Filters the paths of a source.
 
 use std::path::Path;
 
@@ -8,36 +8,36 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::settings::Fields;
 
-/// The patterns `include` and `exclude`, which read as lines of a `.gitignore` do: `*.md`, `docs/`, `/drafts/**`.
+/// The patterns `include` and `exclude`, in the syntax of `.gitignore`: `*.md`, `docs/`, `/drafts/**`.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
-    /// Takes everything when it has no pattern.
+    /// Without patterns, everything matches.
     include: Gitignore,
     exclude: Gitignore,
 }
 
 impl Filter {
-    /// Reads `include` and `exclude`. `None` after a problem.
+    /// Parses `include` and `exclude`. `None` after a violation.
     pub(crate) fn of(settings: &mut Fields<'_>) -> Option<Self> {
         let include = patterns(settings, "include");
         let exclude = patterns(settings, "exclude");
         Some(Self { include: include?, exclude: exclude? })
     }
 
-    /// Whether the file at that path is taken.
+    /// Whether the file at that path is included.
     pub(crate) fn takes(&self, path: &str) -> bool {
         let is_included = self.include.is_empty() || matches(&self.include, path, false);
         is_included && !matches(&self.exclude, path, false)
     }
 
-    /// Whether nothing below that folder is taken.
+    /// Whether nothing below that folder is included.
     pub(crate) fn leaves_out_folder(&self, path: &str) -> bool {
         matches(&self.exclude, path, true)
     }
 }
 
 fn matches(patterns: &Gitignore, path: &str, is_folder: bool) -> bool {
-    // Keys of object stores may begin with it; the matcher takes relative paths only.
+    // Object keys may begin with a slash; the matcher requires relative paths.
     let path = Path::new(path.trim_start_matches('/'));
     !path.as_os_str().is_empty() && patterns.matched_path_or_any_parents(path, is_folder).is_ignore()
 }

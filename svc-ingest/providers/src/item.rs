@@ -1,4 +1,4 @@
-//! What providers tell: documents, pages of them, and bodies.
+//! What providers return: documents, pages of them, and bodies.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Fault, Position};
 
-/// The most characters of a title; what is beyond goes.
+/// Characters of a title; longer ones are truncated.
 const MOST_TITLE_CHARS: usize = 500;
 
 /// A provider's own id of a document: 1 to 2 048 bytes without NUL, so that it fits into a key of every store.
@@ -17,19 +17,19 @@ const MOST_TITLE_CHARS: usize = 500;
 #[serde(try_from = "String", into = "String")]
 pub struct ExternalId(String);
 
-/// The text is no id that can be kept.
+/// An invalid id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an id has 1 to 2048 bytes and no NUL character")]
 pub struct InvalidExternalId;
 
 impl ExternalId {
-    /// The most bytes of one.
+    /// Bytes of an id.
     pub const MOST_BYTES: usize = 2_048;
 
-    /// Takes an id.
+    /// Validates an id.
     ///
     /// # Errors
-    /// When it is empty, too long, or holds NUL.
+    /// When it is empty, too long, or contains NUL.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidExternalId> {
         let text = text.into();
         let is_valid = !text.is_empty() && text.len() <= Self::MOST_BYTES && !text.contains('\0');
@@ -62,8 +62,8 @@ impl From<ExternalId> for String {
     }
 }
 
-/// What differs when a document differs: a hash, a revision or a time, compared for equality only. At most 128 bytes;
-/// a longer one is kept as its hash.
+/// The version of a document: a hash, a revision or a time, only compared for equality. At most 128 bytes; a longer one is replaced by its
+/// hash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Version(String);
@@ -71,25 +71,24 @@ pub struct Version(String);
 impl Version {
     const MOST_BYTES: usize = 128;
 
-    /// Takes a version.
+    /// A version.
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let fits = text.len() <= Self::MOST_BYTES && !text.contains('\0');
         Self(if fits { text } else { blake3::hash(text.as_bytes()).to_string() })
     }
 
-    /// The version that a listing gives where only the document itself can tell: it is asked for each time, and what was
-    /// known of it stays known.
+    /// For listings without versions: the document has to be fetched each time, and its stored version stays.
     pub const fn unknown() -> Self {
         Self(String::new())
     }
 
-    /// Whether there is one to compare with.
+    /// Whether it can be compared.
     pub const fn is_known(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// The version of a document that has no other than its own bytes.
+    /// The hash of the content, for documents without another version.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_string())
     }
@@ -112,31 +111,31 @@ impl From<Version> for String {
     }
 }
 
-/// What a listing or a search tells of a document.
+/// A document in a listing or a search result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The provider's id.
     pub id: ExternalId,
-    /// What differs when the document differs.
+    /// Its version.
     pub version: Version,
     /// One line, at most 500 characters, never empty.
     pub title: String,
-    /// The media type, where it is known before the body is.
+    /// The media type, if it is known without the body.
     pub mime: Option<String>,
-    /// In bytes, where it is known.
+    /// The size in bytes, if it is known.
     pub size: Option<u64>,
-    /// Where it stands in the source, with `/` between the parts. Absent where documents have no path of their own.
+    /// The path in the source, separated by `/`. Absent if documents have no path of their own.
     pub path: Option<String>,
-    /// The provider's own address of the document, for citations.
+    /// The provider's URL of the document, for citations.
     pub url: Option<String>,
-    /// When the provider says that it was last written.
+    /// The last modification according to the provider.
     pub updated_at: Option<Timestamp>,
-    /// The body, when the listing brings it along for nothing: whoever keeps bodies need not fetch it then.
+    /// The body, if the listing includes it at no extra cost, which saves a fetch.
     pub body: Option<Body>,
 }
 
 impl Entry {
-    /// An entry of which nothing more is known. The title becomes one line; an empty one becomes the end of the id.
+    /// An entry with only these fields. The title is normalized to one line; an empty one is replaced by the end of the id.
     pub fn new(id: ExternalId, version: Version, title: &str) -> Self {
         let mut title = one_line(title, MOST_TITLE_CHARS);
         if title.is_empty() {
@@ -146,23 +145,23 @@ impl Entry {
         Self { id, version, title, mime, size, path, url, updated_at, body }
     }
 
-    /// Whether the title is no more than the end of the id: whoever knows a better one keeps it.
+    /// Whether the title is only the end of the id, so that a better one should be preferred.
     pub fn is_nameless(&self) -> bool {
         self.title == title_of(&self.id)
     }
 }
 
-/// What a document is called of which only the id is known.
+/// The title of a document of which only the id is known.
 fn title_of(id: &ExternalId) -> String {
     let end = id.as_str().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let title = one_line(if end.is_empty() { id.as_str() } else { end }, MOST_TITLE_CHARS);
     if title.is_empty() { "untitled".to_owned() } else { title }
 }
 
-/// Text of others as one line: white space is one space, control characters go, and what is beyond the bound.
+/// Normalizes untrusted text to one line: collapses white space, removes control characters, and truncates.
 pub(crate) fn one_line(text: &str, most_chars: usize) -> String {
     let mut line = String::new();
-    // A text of megabytes is not walked to its end for one line of it.
+    // Stops early, because the text may be megabytes long.
     let words = text.split_whitespace().take(most_chars);
     for (position, word) in words.enumerate() {
         if position > 0 {
@@ -176,12 +175,12 @@ pub(crate) fn one_line(text: &str, most_chars: usize) -> String {
     line.chars().take(most_chars).collect::<String>().trim().to_owned()
 }
 
-/// What a page tells of a document.
+/// An item of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// It is there.
+    /// It exists.
     Present(Box<Entry>),
-    /// It is not there any more, or access to it ended: the provider says so itself.
+    /// It was deleted, or access to it was lost, according to the provider.
     Gone(ExternalId),
 }
 
@@ -191,30 +190,30 @@ impl From<Entry> for Item {
     }
 }
 
-/// A document that is there and cannot be taken.
+/// A document that exists and cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemFault {
     /// Its id, unless that is what is wrong with it.
     pub id: Option<ExternalId>,
     /// Its version, where it is known.
     pub version: Option<Version>,
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// A sentence for people, in our own words.
+    /// The message for people; never text of the provider.
     pub reason: Cow<'static, str>,
-    /// Whether it stays so until the document changes; otherwise it is worth another try.
+    /// Whether it lasts until the document changes; otherwise a retry may succeed.
     pub is_lasting: bool,
 }
 
 impl ItemFault {
-    /// A document whose id cannot be kept.
+    /// A document with an invalid id.
     pub fn unusable_id(title: &str) -> Self {
         let title = one_line(title, MOST_TITLE_CHARS);
         let reason = Cow::Borrowed("its id is empty, longer than 2048 bytes, or holds a NUL character");
         Self { id: None, version: None, title, reason, is_lasting: true }
     }
 
-    /// A document that cannot be taken while it is as it is.
+    /// A document that cannot be read until it changes.
     pub fn lasting(entry: &Entry, reason: impl Into<Cow<'static, str>>) -> Self {
         let (id, version) = (Some(entry.id.clone()), Some(entry.version.clone()));
         Self { id, version, title: entry.title.clone(), reason: reason.into(), is_lasting: true }
@@ -227,19 +226,19 @@ impl ItemFault {
     }
 }
 
-/// Part of a listing or of changes.
+/// A page of a listing or of changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
-    /// Documents; none is in it twice.
+    /// Documents, without duplicates.
     pub items: Vec<Item>,
-    /// Documents that cannot be taken. They are there: absence is not concluded from it.
+    /// Documents that cannot be read. They exist, so they do not count as absent.
     pub faults: Vec<ItemFault>,
-    /// How it goes on.
+    /// What follows.
     pub then: Then,
 }
 
 impl Page {
-    /// The most documents of a page.
+    /// Documents of a page.
     pub const MOST_ITEMS: usize = 10_000;
 
     /// A page.
@@ -254,26 +253,26 @@ impl Page {
     }
 }
 
-/// How a listing goes on.
+/// What follows a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Then {
-    /// There is more, from there.
+    /// More pages, from this position.
     More(Position),
     /// This was the last page.
     End {
-        /// Where [`crate::Provider::changes`] begin; where there are none, where the next listing may begin to know more.
+        /// The position for [`crate::Provider::changes`]; without those, the state for the next listing.
         next: Position,
-        /// What was left out. Empty: all of it was read, from the first page to the last.
+        /// What was left out; empty if the listing is complete.
         partial: Vec<Partial>,
     },
 }
 
-/// A part of a listing that was not read: nothing in it is taken for deleted.
+/// A part of a listing that was not read: its documents do not count as absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partial {
-    /// What the ids of that part begin with; `None` for all of them.
+    /// The prefix of the ids in that part; `None` for all of them.
     pub scope: Option<String>,
-    /// A sentence for people, in our own words.
+    /// The message for people; never text of the provider.
     pub reason: Cow<'static, str>,
 }
 
@@ -283,46 +282,46 @@ impl Partial {
         Self { scope: None, reason: reason.into() }
     }
 
-    /// What begins with this may be missing.
+    /// Ids with this prefix may be missing.
     pub fn below(scope: impl Into<String>, reason: impl Into<Cow<'static, str>>) -> Self {
         Self { scope: Some(scope.into()), reason: reason.into() }
     }
 }
 
-/// What a fetch gives.
+/// The result of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched {
-    /// The document still has the version that the caller knows.
+    /// The document still has the caller's version.
     Same,
     /// The document.
     Body(Body),
-    /// It is not there.
+    /// It does not exist.
     Gone,
-    /// It is larger than what is read: of so many bytes, or of more than these.
+    /// It is larger than the limit: its size in bytes, or a lower bound of it.
     TooLarge(u64),
-    /// It is of a kind that has no text; the media type.
+    /// It has a media type without text.
     Unsupported(String),
-    /// It is there and may not be kept while it is as it is; a sentence for people, in our own words.
+    /// It exists and must not be stored until it changes; a message for people, never text of the provider.
     Unreadable(Cow<'static, str>),
 }
 
 /// The bytes of a document, as the provider has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
-    /// As they were sent. Whoever reads them takes them for hostile.
+    /// As received; untrusted.
     pub bytes: Bytes,
-    /// The media type, with its parameters where it was sent with some.
+    /// The media type, with its parameters.
     pub mime: String,
     /// The version of exactly these bytes.
     pub version: Version,
-    /// The title, when this knows it better than the listing did.
+    /// The title, if it is better than that of the listing.
     pub title: Option<String>,
-    /// The provider's own address, when this knows it better than the listing did; links in the text are relative to it.
+    /// The provider's URL, if it is better than that of the listing; the base of links in the text.
     pub url: Option<String>,
 }
 
 impl Body {
-    /// A body of which nothing more is known.
+    /// A body with only these fields.
     pub fn new(bytes: impl Into<Bytes>, mime: impl Into<String>, version: Version) -> Self {
         Self { bytes: bytes.into(), mime: mime.into(), version, title: None, url: None }
     }

@@ -1,4 +1,4 @@
-//! Who counts the requests of a connection.
+//! Counts the requests of a connection.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use cairn_chassis::clock::Timestamp;
 
 use crate::Fault;
 
-/// The account of one connection's requests, kept by whoever owns the connection, for all replicas together.
+/// The request count and rate limit state of one connection, shared by all replicas. Implemented by the owner of the connection.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
-    /// Takes one request from the account, before it is sent.
+    /// Reserves one request before it is sent.
     ///
     /// # Errors
-    /// [`Fault::Budget`] when nothing is left, [`Fault::Waiting`] while the provider wants to be left alone,
-    /// [`Fault::Unavailable`] when the account cannot be read.
+    /// [`Fault::Budget`] when the budget is used up, [`Fault::Waiting`] while rate limited, [`Fault::Unavailable`] when the ledger cannot be
+    /// read.
     async fn reserve(&self) -> Result<(), Fault>;
 
-    /// Notes that the provider wants to be left alone until then, for every call on this connection.
+    /// Records that the connection is rate limited until then, for all of its calls.
     ///
     /// # Errors
-    /// [`Fault::Unavailable`] when it cannot be written down.
+    /// [`Fault::Unavailable`] when the ledger cannot be written.
     async fn hold(&self, until: Timestamp) -> Result<(), Fault>;
 }

@@ -1,11 +1,11 @@
 //! Reads what connected sources hold: folders, repositories, object stores, sites and services.
 //!
-//! A [`Provider`] lists documents, tells what changed, and fetches bodies. It holds no state of its own between calls
-//! that it could not do without: where a listing stands is a [`Position`], which the caller keeps. Every request goes
-//! through a [`Call`], which counts it in the owner's [`Ledger`], sends it through the guard of outbound addresses, and
-//! knows when a provider wants to be left alone. [`connect`] makes a provider of settings and is the one list of them.
+//! A [`Provider`] lists documents, reports changes, and fetches bodies. Any state that it holds between calls is only a cache: the caller
+//! stores the [`Position`] of a listing. Every request goes through a [`Call`], which counts it in the owner's [`Ledger`], passes the
+//! guard of outbound addresses, and honors rate limits. [`connect`] creates a provider from its settings, and is the only list of
+//! providers.
 //!
-//! Nothing here knows a database or an RPC. Bodies are bytes with a media type; what they say is read elsewhere.
+//! Nothing here knows a database or an RPC. Bodies are bytes with a media type; their text is extracted elsewhere.
 
 mod atlassian;
 mod call;
@@ -41,7 +41,7 @@ mod contract;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-/// The most bytes of a document that is fetched: what is larger is told and not read.
+/// Bytes of a document: larger ones are reported and not read.
 pub const MOST_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 pub use self::call::{Call, FinalUrl};

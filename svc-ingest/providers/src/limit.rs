@@ -1,32 +1,32 @@
-//! How providers say that they want to be left alone.
+//! Reads the rate limits in responses.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use cairn_chassis::clock::Timestamp;
 use http::{HeaderMap, StatusCode, header};
 
-/// The shortest and the longest wait that is taken over from an answer.
+/// Bounds of the wait that a response can impose.
 pub(crate) const SHORTEST: Duration = Duration::from_secs(1);
 pub(crate) const LONGEST: Duration = Duration::from_secs(60 * 60);
-/// The wait when a provider says only that it is too much: what GitHub asks for.
+/// The wait when a response has no time: GitHub's recommendation.
 const UNSAID: Duration = Duration::from_secs(60);
 
 const OVERLOADED: u16 = 529;
 
-/// The headers of one limit: what is left of it, and when it begins anew.
+/// The headers of one limit: remaining requests, and the time of the reset.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
     pub(crate) remaining: &'static str,
     pub(crate) reset: &'static str,
 }
 
-/// What most vendors send.
+/// The headers of most vendors.
 const USUAL: Limit = Limit { remaining: "x-ratelimit-remaining", reset: "x-ratelimit-reset" };
 
-/// Until when an answer asks to wait; `None` when it does not.
+/// Until when a response asks to wait; `None` when it does not.
 ///
-/// 429 and 529 always ask; 403 and 503 when a header says so. The wait is that of `Retry-After`, else the time at which
-/// a limit that is used up begins anew, else a minute; at least a second and at most an hour.
+/// 429 and 529 always do; 403 and 503 if a header says so. The wait is that of `Retry-After`, else until the reset of an exhausted limit,
+/// else a minute; clamped to between a second and an hour.
 pub(crate) fn asked_until(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Timestamp> {
     let always = status == StatusCode::TOO_MANY_REQUESTS || status.as_u16() == OVERLOADED;
     let sometimes = status == StatusCode::FORBIDDEN || status == StatusCode::SERVICE_UNAVAILABLE;
@@ -37,14 +37,13 @@ pub(crate) fn asked_until(status: StatusCode, headers: &HeaderMap, now: Timestam
     Some(now.plus(wait.clamp(SHORTEST, LONGEST)))
 }
 
-/// How long an answer asks to wait that says in its own way that it was too much: by `Retry-After`, else until the last
-/// of the limits that are used up begins anew.
+/// The wait for a response that signals rate limiting in its own way: `Retry-After`, else until the last reset of the exhausted limits.
 pub(crate) fn asked_wait(headers: &HeaderMap, limits: &[Limit], now: Timestamp) -> Option<Duration> {
     let resets = || limits.iter().filter_map(|limit| reset(headers, *limit, now)).max();
     retry_after(headers, now).or_else(resets)
 }
 
-/// How long `Retry-After` asks to wait (RFC 9110): seconds, or a date.
+/// The wait of `Retry-After` (RFC 9110): seconds, or a date.
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<f64>() {
@@ -54,8 +53,7 @@ pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     Some(Timestamp::from_micros(i64::try_from(at.as_micros()).ok()?).since(now))
 }
 
-/// When the limit that is used up begins anew. Vendors write seconds of the epoch, its milliseconds, seconds from now,
-/// or a time.
+/// The reset of an exhausted limit. Vendors send seconds or milliseconds since the epoch, seconds from now, or a date.
 fn reset(headers: &HeaderMap, limit: Limit, now: Timestamp) -> Option<Duration> {
     const LARGEST_DELTA: i64 = 100_000_000;
     const SMALLEST_MILLIS: i64 = 100_000_000_000;

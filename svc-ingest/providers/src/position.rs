@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Fault;
 
-/// Where a provider goes on: JSON that only this provider reads, of at most 16 KiB.
+/// The cursor of a provider: JSON of at most 16 KiB, opaque to everyone else.
 ///
-/// It holds a version of its own shape. A position of another version, or of a shape that is no longer known, is lost,
-/// which costs a full listing and nothing else.
+/// It includes the version of its schema. A position of another version is lost, which only costs a full listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Position(String);
@@ -20,10 +19,10 @@ struct Versioned<T> {
 }
 
 impl Position {
-    /// The most bytes of one.
+    /// Bytes of a position.
     pub const MOST_BYTES: usize = 16 * 1024;
 
-    /// The position `at`, whose shape has this version.
+    /// Serializes `at`, with the version of its schema.
     ///
     /// # Errors
     /// [`Fault::Broken`] when it is larger than 16 KiB.
@@ -36,10 +35,10 @@ impl Position {
         Ok(Self(text))
     }
 
-    /// What was written with this version.
+    /// Deserializes a position of this version.
     ///
     /// # Errors
-    /// [`Fault::PositionLost`] when it has another version or shape.
+    /// [`Fault::PositionLost`] when it has another version or schema.
     pub fn read<T: DeserializeOwned>(&self, version: u16) -> Result<T, Fault> {
         match serde_json::from_str::<Versioned<T>>(&self.0) {
             Ok(read) if read.v == version => Ok(read.at),
@@ -47,7 +46,7 @@ impl Position {
         }
     }
 
-    /// The JSON, to keep it.
+    /// The JSON, for storage.
     pub fn as_str(&self) -> &str {
         &self.0
     }

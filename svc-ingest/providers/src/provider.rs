@@ -1,4 +1,4 @@
-//! What a provider can do.
+//! The interface of providers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,102 +10,99 @@ use crate::{Call, Entry, ExternalId, Fault, Fetched, Page, Position, Version};
 
 /// One connection to one provider.
 ///
-/// A run makes one and keeps it while it lasts: a repository is fetched once for each. What it needs to go on after a
-/// crash stands in the position. A run makes one call at a time on it; a question fetches a few documents at once. Dropping
-/// a call's future cancels it.
+/// A run creates one and uses it to its end, so that a repository is fetched once per run. The state to resume after a crash is in the
+/// position. A run makes one call at a time; a question fetches a few documents concurrently. Dropping the future of a call cancels it.
 #[async_trait]
 pub trait Provider: fmt::Debug + Send + Sync {
-    /// What can be expected of it.
+    /// The properties of this connection.
     fn traits(&self) -> Traits;
 
-    /// Whether the settings and credentials work, and whose they are. At most a few requests.
+    /// Checks the settings and credentials, and returns their account. Makes only a few requests.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// The fault of the request.
     async fn check(&self, call: &Call) -> Result<Account, Fault>;
 
-    /// One page of everything that there is; `None` begins. The position for [`Provider::changes`] is taken before the
-    /// first page is read, so that nothing that happens meanwhile is missed.
+    /// A page of all documents, from the start for `None`. The position for [`Provider::changes`] is taken before the first page, so that
+    /// no change during the listing is missed.
     ///
     /// # Errors
-    /// [`Fault::PositionLost`]: the listing must begin again. Others: this page may be asked for again.
+    /// [`Fault::PositionLost`]: the listing must start again. After others, this page can be retried.
     async fn list(&self, call: &Call, from: Option<&Position>) -> Result<Page, Fault>;
 
-    /// One page of what changed since that end of a listing or of earlier changes. Only where
-    /// [`Traits::changes`] is not [`Changes::None`]; elsewhere it is refused.
+    /// A page of the changes since the end of a listing or of earlier changes. Refused if [`Traits::changes`] is [`Changes::None`].
     ///
     /// # Errors
-    /// [`Fault::PositionLost`]: a full listing is due. Others: this page may be asked for again.
+    /// [`Fault::PositionLost`]: a full listing is needed. After others, this page can be retried.
     async fn changes(&self, call: &Call, from: &Position) -> Result<Page, Fault> {
         let _ = (call, from);
         Err(Fault::Refused)
     }
 
-    /// One document; `known` is the version that the caller has, to be told when it is still that one.
+    /// Fetches one document, unless it still has the version `known`.
     ///
     /// # Errors
-    /// What stands in the way. That it is not there, or cannot be read, is an answer.
+    /// The fault of the request. A document that does not exist or cannot be read is a result, not an error.
     async fn fetch(&self, call: &Call, id: &ExternalId, known: Option<&Version>) -> Result<Fetched, Fault>;
 
-    /// The best matches of the provider's own search, best first. Only where [`Traits::search`] is not
-    /// [`Search::None`]; elsewhere it is refused.
+    /// The top matches of the provider's own search, best first. Refused if [`Traits::search`] is [`Search::None`].
     ///
     /// # Errors
-    /// What stands in the way.
+    /// The fault of the request.
     async fn search(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
         let _ = (call, query, limit);
         Err(Fault::Refused)
     }
 }
 
-/// What can be expected of a connection.
+/// The properties of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traits {
-    /// What a listing that ended proves.
+    /// What a finished listing proves.
     pub listing: Listing,
-    /// How changes are told.
+    /// How changes are reported.
     pub changes: Changes,
-    /// How a deletion becomes known.
+    /// How deletions are detected.
     pub deletions: Deletions,
-    /// [`Fetched::Gone`] counts only when another run finds the same so much later: hosts of pages have bad days.
+    /// [`Fetched::Gone`] must be confirmed by a run this much later: web hosts have outages.
     pub gone_after: Option<Duration>,
     /// What the provider's own search finds.
     pub search: Search,
-    /// How often a run is due when nobody says otherwise.
+    /// The default interval of runs.
     pub every: Duration,
 }
 
-/// What a listing that ended without [`crate::Partial`] proves.
+/// What a finished listing without [`crate::Partial`] proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
-    /// What was not in it is not there.
+    /// Documents that are not in it do not exist.
     Exhaustive,
-    /// What was not in it may be there all the same.
+    /// Documents that are not in it may exist all the same.
     BestEffort,
 }
 
-/// How changes are told.
+/// How changes are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changes {
     /// Not at all: every run lists.
     None,
-    /// All of them, deletions too.
+    /// All changes, including deletions.
     Exact,
-    /// What was written since a moment, with that much overlap; deletions not always.
+    /// Writes since a high-water mark, with an overlap; some deletions are missing.
     HighWater {
         /// How far before the mark the changes begin.
         overlap: Duration,
     },
 }
 
-/// How a deletion becomes known.
+/// How deletions are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletions {
-    /// The changes tell it.
+    /// Changes include them.
     FromChanges,
-    /// A complete listing no longer has it.
+    /// A complete listing lacks them.
     FromListing,
-    /// Only by asking for it: absence proves nothing.
+    /// Only by probing each document: absence proves nothing.
     ByProbe,
 }
 
@@ -122,19 +119,19 @@ pub enum Search {
     Semantic,
 }
 
-/// What a check found out.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Whose credentials they are, as the provider says it: data, shown as such. [`Account::new`] bounds it.
+    /// The name of the account, from the provider: untrusted. [`Account::new`] normalizes it.
     pub name: Option<String>,
-    /// What was found, in our own words.
+    /// The result for people; never text of the provider.
     pub message: Cow<'static, str>,
 }
 
 impl Account {
     const MOST_NAME_CHARS: usize = 200;
 
-    /// An account; of the name control characters go, and what is beyond 200 characters.
+    /// An account. Removes control characters from the name, and truncates it to 200 characters.
     pub fn new(name: Option<&str>, message: impl Into<Cow<'static, str>>) -> Self {
         let name = name.map(|name| crate::item::one_line(name, Self::MOST_NAME_CHARS));
         Self { name: name.filter(|name| !name.is_empty()), message: message.into() }

@@ -7,19 +7,19 @@ use zeroize::Zeroizing;
 
 use crate::Fault;
 
-/// A password, token or key: printed by nothing, and overwritten when it goes.
+/// A password, token or key: redacted in debug output, and zeroized on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
 cairn_chassis::debug_fields!(Secret);
 
 impl Secret {
-    /// Takes a secret.
+    /// Wraps a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The secret itself, for whoever signs or sends it.
+    /// The secret itself, for signing or sending.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Reads settings and credentials: every problem at once, each with what would be right.
+//! Validates settings and credentials: reports all violations at once, each with advice.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -14,12 +14,12 @@ use crate::Secret;
 const MOST_TEXT_CHARS: usize = 2_000;
 const MOST_SECRET_CHARS: usize = 16_000;
 const MOST_TEXTS: usize = 100;
-/// Longest name or value of others in an answer.
+/// Characters of a user's name or value that a message quotes.
 const LONGEST_ECHO: usize = 64;
-/// How like a known name an unknown one must be to be taken for it.
+/// The minimum similarity of a suggestion for an unknown name.
 const LIKE_ENOUGH: f64 = 0.6;
 
-/// The fields of an object, as a provider asks for them. What nobody asked for is unknown.
+/// The fields of an object. Fields that the provider never reads are reported as unknown.
 pub(crate) struct Fields<'a> {
     place: &'static str,
     object: Option<&'a Map<String, Value>>,
@@ -28,7 +28,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of a value that should be an object; absent and `null` are one without fields.
+    /// The fields of a value, which must be an object; absent and `null` count as an empty one.
     pub(crate) fn new(place: &'static str, value: Option<&'a Value>) -> Self {
         let mut fields = Self { place, object: None, known: Vec::new(), violations: Vec::new() };
         match value {
@@ -39,25 +39,25 @@ impl<'a> Fields<'a> {
         fields
     }
 
-    /// Says what is wrong with a field.
+    /// Adds a violation of a field.
     pub(crate) fn refuse(&mut self, name: &str, code: &str, message: impl Into<String>) {
         self.violations.push(Violation::new(format!("{}.{name}", self.place), code, message));
     }
 
-    /// The field as it is; `null` is absent.
+    /// The raw value of a field; `null` counts as absent.
     pub(crate) fn value(&mut self, name: &'static str) -> Option<&'a Value> {
         self.known.push(name);
         self.object?.get(name).filter(|value| !value.is_null())
     }
 
-    /// A text without white space around it. An empty one is absent.
+    /// A trimmed string; an empty one counts as absent.
     pub(crate) fn text(&mut self, name: &'static str) -> Option<String> {
         let value = self.value(name)?;
         let text = self.checked_text(name, value, MOST_TEXT_CHARS)?;
         (!text.is_empty()).then_some(text)
     }
 
-    /// A text that must be there; `advice` says what to give.
+    /// A required string; `advice` is for the message.
     pub(crate) fn required_text(&mut self, name: &'static str, advice: &str) -> Option<String> {
         let problems = self.violations.len();
         let text = self.text(name);
@@ -67,7 +67,7 @@ impl<'a> Fields<'a> {
         text
     }
 
-    /// A list of texts; absent is empty.
+    /// A list of strings; absent counts as empty.
     pub(crate) fn texts(&mut self, name: &'static str) -> Vec<String> {
         let Some(value) = self.value(name) else { return Vec::new() };
         let Some(list) = value.as_array() else {
@@ -90,14 +90,14 @@ impl<'a> Fields<'a> {
         texts
     }
 
-    /// Some of some words; absent is empty.
+    /// A list of keywords; absent counts as empty.
     pub(crate) fn choices<T: FromStr>(&mut self, name: &'static str, words: &[&str]) -> Vec<T> {
         let texts = self.texts(name);
         let chosen = texts.iter().enumerate();
         chosen.filter_map(|(index, text)| self.chosen(&format!("{name}[{index}]"), text, words)).collect()
     }
 
-    /// One of some words, which must be there; `advice` says what to give.
+    /// A required keyword; `advice` is for the message.
     pub(crate) fn required_choice<T: FromStr>(
         &mut self,
         name: &'static str,
@@ -131,13 +131,13 @@ impl<'a> Fields<'a> {
         chosen
     }
 
-    /// An address that we go to, as far as that can be known before its name is looked up.
+    /// A URL that the guard allows, as far as can be checked before DNS resolution.
     pub(crate) fn address(&mut self, name: &'static str, guard: &Guard) -> Option<Url> {
         let text = self.text(name)?;
         self.checked_address(name, &text, guard)
     }
 
-    /// A list of addresses; absent is empty.
+    /// A list of URLs; absent counts as empty.
     pub(crate) fn addresses(&mut self, name: &'static str, guard: &Guard) -> Vec<Url> {
         let texts = self.texts(name);
         let addresses = texts.iter().enumerate();
@@ -169,7 +169,7 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// An address that must be there.
+    /// A required URL.
     pub(crate) fn required_address(
         &mut self,
         name: &'static str,
@@ -184,14 +184,14 @@ impl<'a> Fields<'a> {
         address
     }
 
-    /// A secret. An empty one is absent.
+    /// A secret; an empty one counts as absent.
     pub(crate) fn secret(&mut self, name: &'static str) -> Option<Secret> {
         let value = self.value(name)?;
         let text = self.checked_text(name, value, MOST_SECRET_CHARS)?;
         (!text.is_empty()).then(|| Secret::new(text))
     }
 
-    /// A secret that must be there; `advice` says where to get it.
+    /// A required secret; `advice` says where to get it.
     pub(crate) fn required_secret(&mut self, name: &'static str, advice: &str) -> Option<Secret> {
         let problems = self.violations.len();
         let secret = self.secret(name);
@@ -217,7 +217,7 @@ impl<'a> Fields<'a> {
         Some(text.to_owned())
     }
 
-    /// All that is wrong, with the fields that nobody asked for.
+    /// All violations, including unknown fields.
     pub(crate) fn finish(mut self) -> Vec<Violation> {
         let given = self.object.map(|object| object.keys().collect::<Vec<_>>()).unwrap_or_default();
         for name in given.into_iter().filter(|name| !self.known.contains(&name.as_str())) {
@@ -237,7 +237,7 @@ fn unknown_field(place: &str, name: &str, known: &[&str]) -> Violation {
     Violation::new(format!("{place}.{name}"), "unknown_field", format!("is not a known field; {advice}"))
 }
 
-/// The known name most like this one, if any is like it.
+/// The most similar known name, if any is similar enough.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
     let wanted = plain(name);

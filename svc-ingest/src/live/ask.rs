@@ -1,4 +1,4 @@
-//! Many sources at once, each within its own time.
+//! Questions to many sources concurrently, each with its own deadline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,69 +11,69 @@ use tokio::time::{Instant, timeout_at};
 
 use super::cache::Key;
 use super::read::Bounds;
-use super::request::{Question, Target, Wanted};
-use super::{Connection, Live, rests};
+use super::request::{Question, Selection, Target};
+use super::{Connection, Live, unavailable_reason};
 use crate::model::{LiveText, Source, Spending};
 use crate::runs::{Unread, next};
 use crate::scope::Caller;
 use crate::{Error, store};
 
-/// Each provider has so long, whatever is wanted of it.
+/// The deadline of each provider.
 const MOST_TIME: Duration = Duration::from_secs(2);
 /// Bodies that are read of one live source.
 const MOST_BODIES: usize = 3;
 const MOST_BODY_BYTES: usize = 1024 * 1024;
-/// Of one answer of a provider, to its own search or for a document.
+/// Bytes of one response of a provider.
 const MOST_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Texts of one answer, in bytes.
 const MOST_TEXT_BYTES: usize = 16 * 1024 * 1024;
-/// Live sources are not for tokens of folders.
+/// What tokens that are bound to folders cannot use.
 const SOURCES: &str = "connected sources";
-/// What ids of live documents are derived with.
+/// Domain separation of the ids of live documents.
 const LIVE: &[u8] = b"cairn document of live source ";
 
-/// What a question was answered.
+/// The answer to a question.
 #[derive(Debug)]
 pub(crate) struct Answers {
-    pub(crate) documents: Vec<Found>,
-    pub(crate) sources: Vec<Asked>,
+    pub(crate) documents: Vec<LiveHit>,
+    pub(crate) sources: Vec<SourceReport>,
 }
 
-/// A document as its provider had it a moment ago.
+/// A document as its provider just returned it.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct LiveHit {
     pub(crate) id: DocumentId,
     pub(crate) source: SourceId,
     pub(crate) source_name: String,
-    /// The word of the provider.
+    /// The name of the provider.
     pub(crate) provider: &'static str,
     pub(crate) external_id: ExternalId,
-    /// From `/sources` on.
+    /// Starting with `/sources`.
     pub(crate) path: String,
     pub(crate) text: Arc<LiveText>,
 }
 
-/// How it went with one source.
+/// The result of one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct SourceReport {
     pub(crate) source: SourceId,
     pub(crate) outcome: Outcome,
     /// Bodies that were not read.
     pub(crate) not_read: u32,
-    /// Requests that this took.
+    /// Requests made.
     pub(crate) used: u32,
     /// Requests that are left today.
     pub(crate) remaining: u32,
 }
 
-/// What became of a question to one source; of several documents, the worst.
+/// The outcome of one source; the worst of several documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     /// The provider answered.
     Answered,
-    /// It did not, or not in time, or is not asked now.
+    /// It failed, timed out, or was not asked.
     Unavailable,
-    /// The day's budget is used up.
+    /// The daily budget is used up.
     BudgetExhausted,
 }
 
@@ -90,7 +90,7 @@ impl Outcome {
         if matches!(fault, Fault::Budget) { Self::BudgetExhausted } else { Self::Unavailable }
     }
 
-    /// That a document is not to be had, or has no text, is an answer.
+    /// A document that is gone or has no text counts as answered.
     fn of_unread(why: &Unread) -> Self {
         match why {
             Unread::Gone => Self::Answered,
@@ -101,33 +101,34 @@ impl Outcome {
     }
 }
 
-/// What is asked for, and within which bounds, for all sources of a question.
-struct Asking<'a> {
+/// The query, the deadline and the byte budget that all sources of a question share.
+struct QueryContext<'a> {
     query: &'a str,
     until: Instant,
-    /// Bytes that are left for texts.
-    room: AtomicUsize,
+    /// Remaining bytes for texts.
+    bytes_left: AtomicUsize,
 }
 
-impl Asking<'_> {
-    /// Takes room for a text; whether there was enough.
+impl QueryContext<'_> {
+    /// Reserves bytes for a text; `false` if too few are left.
     fn take(&self, bytes: usize) -> bool {
-        let taken =
-            self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        let taken = self
+            .bytes_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
         taken.is_ok()
     }
 }
 
-/// A document whose body is wanted.
-struct Hit<'a> {
+/// A document whose body is requested.
+struct BodyRequest<'a> {
     id: DocumentId,
-    /// From `/sources` on; absent before the body says what it is called.
+    /// Starting with `/sources`; absent if it depends on the title in the body.
     path: Option<&'a str>,
     entry: &'a Entry,
 }
 
 impl Live {
-    /// Searches live sources and reads entries of catalogs, all at once. A source that does not answer is an outcome.
+    /// Searches live sources and reads catalog entries concurrently. The failure of a source is an outcome, not an error.
     pub(crate) async fn ask(
         &self,
         caller: &Caller,
@@ -139,108 +140,125 @@ impl Live {
         let until = Instant::now() + MOST_TIME;
         let question = Question::check(query, sources, documents)?;
         let targets = self.targets(caller.workspace, &question).await?;
-        let asking = Asking { query: &question.query, until, room: AtomicUsize::new(MOST_TEXT_BYTES) };
-        let answered = join_all(targets.iter().map(|target| self.ask_one(target, &asking))).await;
-        let (day, db) = (next::day(self.machine.context.clock.now()), &self.machine.context.db);
+        let query_context =
+            QueryContext { query: &question.query, until, bytes_left: AtomicUsize::new(MOST_TEXT_BYTES) };
+        let answered = join_all(targets.iter().map(|target| self.ask_one(target, &query_context))).await;
+        let (day, db) = (next::day(self.runner.context.clock.now()), &self.runner.context.db);
         let used = store::provider_operations::used_of_all(db, caller.workspace, day, Spending::Live).await?;
         let mut answers = Answers { documents: Vec::new(), sources: Vec::new() };
-        for (target, (found, mut asked)) in targets.iter().zip(answered) {
-            let used = used.iter().find(|(id, _)| *id == asked.source).map_or(0, |(_, used)| *used);
-            asked.remaining = target.source.daily_budget.saturating_sub(used);
+        for (target, (found, mut report)) in targets.iter().zip(answered) {
+            let used = used.iter().find(|(id, _)| *id == report.source).map_or(0, |(_, used)| *used);
+            report.remaining = target.source.daily_budget.saturating_sub(used);
             answers.documents.extend(found);
-            answers.sources.push(asked);
+            answers.sources.push(report);
         }
         Ok(answers)
     }
 
-    async fn ask_one(&self, target: &Target, asking: &Asking<'_>) -> (Vec<Found>, Asked) {
+    async fn ask_one(
+        &self,
+        target: &Target,
+        query_context: &QueryContext<'_>,
+    ) -> (Vec<LiveHit>, SourceReport) {
         let (source, started) = (&target.source, Instant::now());
-        let mut asked =
-            Asked { source: source.id, outcome: Outcome::Unavailable, not_read: 0, used: 0, remaining: 0 };
-        if let Wanted::Entries(wishes) = &target.wanted {
-            asked.not_read = count(wishes.len());
+        let mut report = SourceReport {
+            source: source.id,
+            outcome: Outcome::Unavailable,
+            not_read: 0,
+            used: 0,
+            remaining: 0,
+        };
+        if let Selection::Entries(catalog_entries) = &target.selection {
+            report.not_read = count(catalog_entries.len());
         }
         let mut found = Vec::new();
-        if rests(source).is_none()
-            && let Ok(Ok(_place)) =
-                timeout_at(asking.until, self.gates.sources.acquire(source.workspace)).await
+        if unavailable_reason(source).is_none()
+            && let Ok(Ok(_permit)) =
+                timeout_at(query_context.until, self.semaphores.sources.acquire(source.workspace)).await
         {
             match self.connect(source).await {
                 Ok(connection) => {
-                    found = self.hear(target, &connection, asking, &mut asked).await;
-                    asked.used = connection.call.sent();
+                    found = self.query_source(target, &connection, query_context, &mut report).await;
+                    report.used = connection.call.sent();
                 }
                 Err(error) => tracing::warn!(source = %source.id, %error, "a source cannot be asked"),
             }
         }
         let provider = source.provider.as_str();
-        let outcome = asked.outcome.label();
+        let outcome = report.outcome.label();
         metrics::counter!("cairn_live_questions_total", "provider" => provider, "outcome" => outcome)
             .increment(1);
         metrics::histogram!("cairn_live_seconds", "provider" => provider)
             .record(started.elapsed().as_secs_f64());
-        (found, asked)
+        (found, report)
     }
 
-    /// What a source that is connected has to say.
-    async fn hear(
+    /// Queries a connected source.
+    async fn query_source(
         &self,
         target: &Target,
         connection: &Connection<'_>,
-        asking: &Asking<'_>,
-        asked: &mut Asked,
-    ) -> Vec<Found> {
-        match &target.wanted {
-            Wanted::Entries(wishes) => {
-                let hits =
-                    wishes.iter().map(|wish| Hit { id: wish.id, path: Some(&wish.path), entry: &wish.entry });
-                self.bodies(connection, hits, asking, asked).await
+        query_context: &QueryContext<'_>,
+        report: &mut SourceReport,
+    ) -> Vec<LiveHit> {
+        match &target.selection {
+            Selection::Entries(catalog_entries) => {
+                let hits = catalog_entries.iter().map(|catalog_entry| BodyRequest {
+                    id: catalog_entry.id,
+                    path: Some(&catalog_entry.path),
+                    entry: &catalog_entry.entry,
+                });
+                self.bodies(connection, hits, query_context, report).await
             }
-            Wanted::Search => match self.search(connection, asking).await {
+            Selection::Search => match self.search(connection, query_context).await {
                 Ok(entries) => {
-                    let hits = entries.iter().take(MOST_BODIES).map(|entry| Hit {
+                    let hits = entries.iter().take(MOST_BODIES).map(|entry| BodyRequest {
                         id: live_id(target.source.id, &entry.id),
                         path: None,
                         entry,
                     });
-                    self.bodies(connection, hits, asking, asked).await
+                    self.bodies(connection, hits, query_context, report).await
                 }
                 Err(fault) => {
-                    asked.outcome = Outcome::of(&fault);
+                    report.outcome = Outcome::of(&fault);
                     Vec::new()
                 }
             },
         }
     }
 
-    async fn search(&self, connection: &Connection<'_>, asking: &Asking<'_>) -> Result<Vec<Entry>, Fault> {
-        let call = connection.call.with_deadline(asking.until).with_most_bytes(MOST_ANSWER_BYTES);
-        let searching = connection.provider.search(&call, asking.query, MOST_BODIES);
-        let found = timeout_at(asking.until, searching).await.unwrap_or(Err(Fault::Unavailable));
+    async fn search(
+        &self,
+        connection: &Connection<'_>,
+        query_context: &QueryContext<'_>,
+    ) -> Result<Vec<Entry>, Fault> {
+        let call = connection.call.with_deadline(query_context.until).with_most_bytes(MOST_ANSWER_BYTES);
+        let searching = connection.provider.search(&call, query_context.query, MOST_BODIES);
+        let found = timeout_at(query_context.until, searching).await.unwrap_or(Err(Fault::Unavailable));
         if let Err(fault) = &found {
-            self.note(connection.source, fault).await;
+            self.record_fault(connection.source, fault).await;
         }
         found
     }
 
-    /// The bodies of some documents, all at once.
+    /// Reads the bodies of documents concurrently.
     async fn bodies<'a>(
         &self,
         connection: &Connection<'_>,
-        hits: impl Iterator<Item = Hit<'a>>,
-        asking: &Asking<'_>,
-        asked: &mut Asked,
-    ) -> Vec<Found> {
-        let read = join_all(hits.map(|hit| self.body(connection, hit, asking))).await;
-        asked.outcome = Outcome::Answered;
-        asked.not_read = 0;
+        hits: impl Iterator<Item = BodyRequest<'a>>,
+        query_context: &QueryContext<'_>,
+        report: &mut SourceReport,
+    ) -> Vec<LiveHit> {
+        let read = join_all(hits.map(|hit| self.body(connection, hit, query_context))).await;
+        report.outcome = Outcome::Answered;
+        report.not_read = 0;
         let mut found = Vec::new();
         for read in read {
             match read {
                 Ok(document) => found.push(document),
                 Err(outcome) => {
-                    asked.not_read += 1;
-                    asked.outcome = asked.outcome.max(outcome);
+                    report.not_read += 1;
+                    report.outcome = report.outcome.max(outcome);
                 }
             }
         }
@@ -250,44 +268,44 @@ impl Live {
                 .increment(u64::try_from(number).unwrap_or(u64::MAX));
         };
         counted("read", found.len());
-        counted("not_read", usize::try_from(asked.not_read).unwrap_or(usize::MAX));
+        counted("not_read", usize::try_from(report.not_read).unwrap_or(usize::MAX));
         found
     }
 
-    /// One of them: from memory, else from the provider.
+    /// Reads one body, from the cache or the provider.
     async fn body(
         &self,
         connection: &Connection<'_>,
-        hit: Hit<'_>,
-        asking: &Asking<'_>,
-    ) -> Result<Found, Outcome> {
-        let (source, clock) = (connection.source, &self.machine.context.clock);
+        hit: BodyRequest<'_>,
+        query_context: &QueryContext<'_>,
+    ) -> Result<LiveHit, Outcome> {
+        let (source, clock) = (connection.source, &self.runner.context.clock);
         let key = Key::of(source, hit.entry);
         let text = match key.as_ref().and_then(|key| self.cache.get(key, clock.now())) {
             Some(text) => text,
             None => {
                 let bounds = Bounds {
-                    until: asking.until,
+                    until: query_context.until,
                     bytes: MOST_BODY_BYTES,
                     answer_bytes: MOST_ANSWER_BYTES,
-                    gate: &self.gates.bodies,
+                    semaphore: &self.semaphores.bodies,
                 };
                 let read = self.read(connection, hit.entry, bounds).await;
                 let text = Arc::new(read.map_err(|why| Outcome::of_unread(&why))?);
                 if let Some(key) = key {
-                    self.cache.put(key, Arc::clone(&text), clock.now());
+                    self.cache.insert(key, Arc::clone(&text), clock.now());
                 }
                 text
             }
         };
-        if !asking.take(text.content.len()) {
+        if !query_context.take(text.content.len()) {
             return Err(Outcome::Answered);
         }
         let path = match hit.path {
             Some(path) => path.to_owned(),
             None => live_path(source, &text),
         };
-        Ok(Found {
+        Ok(LiveHit {
             id: hit.id,
             source: source.id,
             source_name: source.name.clone(),
@@ -299,12 +317,12 @@ impl Live {
     }
 }
 
-/// Where a document of a live source would stand.
+/// The path of a document of a live source.
 pub(crate) fn live_path(source: &Source, text: &LiveText) -> String {
     format!("/sources/{}/{}", source.folder, text.metadata.path)
 }
 
-/// The id of a document that a live source found: the same each time, and none that is given out otherwise.
+/// The id of a live document: deterministic, and of a UUID version that stored documents never have.
 fn live_id(source: SourceId, id: &ExternalId) -> DocumentId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(LIVE).update(source.0.as_bytes()).update(id.as_str().as_bytes());

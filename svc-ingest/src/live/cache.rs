@@ -1,4 +1,4 @@
-//! Bodies that were read a moment ago. In memory alone: what a catalog or a live source has is kept nowhere.
+//! A cache of recently read bodies. In memory only: content of catalogs and live sources must not be stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use quick_cache::Weighter;
 
 use crate::model::{LiveText, Source};
 
-/// A body is used again for so long.
-const MOST_AGE: Duration = Duration::from_secs(60);
+/// Time to live of a body.
+const TTL: Duration = Duration::from_secs(60);
 const EXPECTED: usize = 32;
-/// What an entry weighs besides its texts.
+/// The overhead of an entry in bytes.
 const ENTRY_BYTES: usize = 512;
 
-/// The bodies that this process read last.
+/// The cache; clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct Cache(Arc<quick_cache::sync::Cache<Key, Kept, Bytes>>);
+pub(super) struct Cache(Arc<quick_cache::sync::Cache<Key, CachedBody, Bytes>>);
 
-/// What a body is of: a document in one version, of a source as it was set up then.
+/// The cache key: one version of a document, with one configuration of its source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     workspace: WorkspaceId,
     source: SourceId,
-    /// When people changed the source last: other settings or credentials may not reach the document.
+    /// When the source was changed last: other settings or credentials may not give access to the document.
     changed_at: Timestamp,
     id: ExternalId,
     version: Version,
 }
 
 #[derive(Debug, Clone)]
-struct Kept {
+struct CachedBody {
     text: Arc<LiveText>,
     read_at: Timestamp,
 }
@@ -40,15 +40,15 @@ struct Kept {
 #[derive(Debug, Clone)]
 struct Bytes;
 
-impl Weighter<Key, Kept> for Bytes {
-    fn weight(&self, key: &Key, kept: &Kept) -> u64 {
-        let bytes = ENTRY_BYTES + key.id.as_str().len() + kept.text.content.len();
+impl Weighter<Key, CachedBody> for Bytes {
+    fn weight(&self, key: &Key, cached: &CachedBody) -> u64 {
+        let bytes = ENTRY_BYTES + key.id.as_str().len() + cached.text.content.len();
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 }
 
 impl Key {
-    /// Absent where nobody knows the version before the document is read.
+    /// The key of an entry; `None` if its version is unknown before it is read.
     pub(super) fn of(source: &Source, entry: &Entry) -> Option<Self> {
         entry.version.is_known().then(|| Self {
             workspace: source.workspace,
@@ -61,28 +61,28 @@ impl Key {
 }
 
 impl Cache {
-    /// One of so many bytes at most.
+    /// A cache of at most that many bytes.
     pub(super) fn new(most_bytes: u64) -> Self {
         Self(Arc::new(quick_cache::sync::Cache::with_weighter(EXPECTED, most_bytes, Bytes)))
     }
 
-    /// What was read under the key, if it is young enough.
+    /// The body of a key, if it has not expired.
     pub(super) fn get(&self, key: &Key, now: Timestamp) -> Option<Arc<LiveText>> {
-        self.0.get(key).filter(|kept| kept.is_young(now)).map(|kept| kept.text)
+        self.0.get(key).filter(|cached| cached.is_fresh(now)).map(|cached| cached.text)
     }
 
-    /// Keeps what was read.
-    pub(super) fn put(&self, key: Key, text: Arc<LiveText>, now: Timestamp) {
-        self.0.insert(key, Kept { text, read_at: now });
+    /// Inserts a body.
+    pub(super) fn insert(&self, key: Key, text: Arc<LiveText>, now: Timestamp) {
+        self.0.insert(key, CachedBody { text, read_at: now });
     }
 
-    /// Drops what is too old.
+    /// Evicts expired bodies.
     pub(super) fn sweep(&self, now: Timestamp) {
-        self.0.retain(|_, kept| kept.is_young(now));
+        self.0.retain(|_, cached| cached.is_fresh(now));
     }
 
-    /// Drops what was read of a source.
-    pub(super) fn forget(&self, source: SourceId) {
+    /// Invalidates all bodies of a source.
+    pub(super) fn invalidate(&self, source: SourceId) {
         self.0.retain(|key, _| key.source != source);
     }
 
@@ -92,9 +92,9 @@ impl Cache {
     }
 }
 
-impl Kept {
-    fn is_young(&self, now: Timestamp) -> bool {
-        now.since(self.read_at) < MOST_AGE
+impl CachedBody {
+    fn is_fresh(&self, now: Timestamp) -> bool {
+        now.since(self.read_at) < TTL
     }
 }
 
@@ -133,24 +133,24 @@ mod tests {
     #[test]
     fn a_body_is_kept_for_a_minute_and_for_its_version() {
         let cache = Cache::new(MOST_BYTES);
-        cache.put(key(1, "a", "1"), text("body".into()), NOW);
+        cache.insert(key(1, "a", "1"), text("body".into()), NOW);
         assert!(cache.get(&key(1, "a", "1"), NOW.plus(Duration::from_secs(59))).is_some());
         assert!(cache.get(&key(1, "a", "2"), NOW).is_none());
         assert!(cache.get(&key(2, "a", "1"), NOW).is_none());
-        let other = Key { changed_at: NOW.plus(MOST_AGE), ..key(1, "a", "1") };
+        let other = Key { changed_at: NOW.plus(TTL), ..key(1, "a", "1") };
         assert!(cache.get(&other, NOW).is_none(), "the source was changed");
-        assert!(cache.get(&key(1, "a", "1"), NOW.plus(MOST_AGE)).is_none());
+        assert!(cache.get(&key(1, "a", "1"), NOW.plus(TTL)).is_none());
         assert!(cache.weight() > 0);
-        cache.sweep(NOW.plus(MOST_AGE));
+        cache.sweep(NOW.plus(TTL));
         assert_eq!(cache.weight(), 0);
     }
 
     #[test]
     fn a_source_that_is_forgotten_leaves_nothing() {
         let cache = Cache::new(MOST_BYTES);
-        cache.put(key(1, "a", "1"), text("body".into()), NOW);
-        cache.put(key(2, "a", "1"), text("body".into()), NOW);
-        cache.forget(SourceId(Uuid::from_u128(1)));
+        cache.insert(key(1, "a", "1"), text("body".into()), NOW);
+        cache.insert(key(2, "a", "1"), text("body".into()), NOW);
+        cache.invalidate(SourceId(Uuid::from_u128(1)));
         assert!(cache.get(&key(1, "a", "1"), NOW).is_none());
         assert!(cache.get(&key(2, "a", "1"), NOW).is_some());
     }
@@ -159,7 +159,7 @@ mod tests {
     fn it_is_bounded_in_bytes() {
         let cache = Cache::new(MOST_BYTES);
         for number in 0..40 {
-            cache.put(key(1, &number.to_string(), "1"), text("x".repeat(1 << 20)), NOW);
+            cache.insert(key(1, &number.to_string(), "1"), text("x".repeat(1 << 20)), NOW);
         }
         assert!(cache.weight() <= MOST_BYTES);
         assert!(cache.weight() >= MOST_BYTES / 2, "and of use");

@@ -1,4 +1,4 @@
-//! Connections that begin with a greeting or a token: whoever asks next does not pay for that again, in requests nor in time.
+//! A cache of connections whose setup costs a handshake or a token, so that not every question pays for that in requests and latency.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,52 +10,53 @@ use quick_cache::sync::Cache;
 
 use crate::model::Source;
 
-/// A connection is used again for so long.
-const MOST_AGE: Duration = Duration::from_secs(60);
-const MOST: usize = 256;
+/// Time to live of a connection.
+const TTL: Duration = Duration::from_secs(60);
+const MAX_PROVIDERS: usize = 256;
 
-/// The connections of this process, each as its source was set up when it was made.
+/// The cached connections of this process; each is valid for one configuration of its source.
 #[derive(Debug, Clone)]
-pub(super) struct Connections(Arc<Cache<SourceId, Made>>);
+pub(super) struct Connections(Arc<Cache<SourceId, CachedProvider>>);
 
 #[derive(Debug, Clone)]
-struct Made {
+struct CachedProvider {
     provider: Arc<dyn Provider>,
-    /// When people had changed the source last.
+    /// When the source was changed last.
     changed_at: Timestamp,
     at: Timestamp,
 }
 
 impl Connections {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Cache::new(MOST)))
+        Self(Arc::new(Cache::new(MAX_PROVIDERS)))
     }
 
     pub(super) fn get(&self, source: &Source, now: Timestamp) -> Option<Arc<dyn Provider>> {
-        let made = self.0.get(&source.id)?;
-        (made.changed_at == source.updated_at && made.is_young(now)).then_some(made.provider)
+        let cached = self.0.get(&source.id)?;
+        (cached.changed_at == source.updated_at && cached.is_fresh(now)).then_some(cached.provider)
     }
 
-    pub(super) fn put(&self, source: &Source, provider: &Arc<dyn Provider>, now: Timestamp) {
-        // What others keep is what they have listed, which may be much and is no longer so.
+    pub(super) fn insert(&self, source: &Source, provider: &Arc<dyn Provider>, now: Timestamp) {
+        // Other providers hold listings, which may be large and outdated.
         if !matches!(source.provider, ProviderKind::Mcp | ProviderKind::GoogleDrive) {
             return;
         }
-        let made = Made { provider: Arc::clone(provider), changed_at: source.updated_at, at: now };
-        self.0.insert(source.id, made);
+        let cached =
+            CachedProvider { provider: Arc::clone(provider), changed_at: source.updated_at, at: now };
+        self.0.insert(source.id, cached);
     }
 
-    pub(super) fn forget(&self, source: SourceId) {
+    pub(super) fn invalidate(&self, source: SourceId) {
         self.0.remove(&source);
     }
 
     pub(super) fn sweep(&self, now: Timestamp) {
-        self.0.retain(|_, made| made.is_young(now));
+        self.0.retain(|_, cached| cached.is_fresh(now));
     }
 }
 
-impl Made {
-    fn is_young(&self, now: Timestamp) -> bool {
-        now.since(self.at) < MOST_AGE
+impl CachedProvider {
+    fn is_fresh(&self, now: Timestamp) -> bool {
+        now.since(self.at) < TTL
     }
 }

@@ -8,20 +8,20 @@ use super::{Connection, Live};
 use crate::model::LiveText;
 use crate::runs::{Unread, read_live};
 
-/// What reading one document may take.
+/// The limits of one read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds<'a> {
     pub(super) until: Instant,
-    /// Of the body, and of its text.
+    /// Bytes of the body, and of its text.
     pub(super) bytes: usize,
-    /// Of one answer of the provider: some send more than the document, a packed repository or a list of pages.
+    /// Bytes of one response: some providers send more than the document, such as a packfile or a list of pages.
     pub(super) answer_bytes: usize,
-    /// How many are read at once.
-    pub(super) gate: &'a FairSemaphore,
+    /// Limits concurrent reads.
+    pub(super) semaphore: &'a FairSemaphore,
 }
 
 impl Live {
-    /// Asks a provider for one document, and takes the text out of what it sends.
+    /// Fetches one document from a provider, and extracts its text.
     pub(super) async fn read(
         &self,
         connection: &Connection<'_>,
@@ -29,10 +29,10 @@ impl Live {
         bounds: Bounds<'_>,
     ) -> Result<LiveText, Unread> {
         let reading = async {
-            let place = bounds.gate.acquire(connection.source.workspace).await;
-            let _place = place.map_err(|_| Unread::Fault(Fault::Unavailable))?;
+            let place = bounds.semaphore.acquire(connection.source.workspace).await;
+            let _permit = place.map_err(|_| Unread::Fault(Fault::Unavailable))?;
             let answer = match &entry.body {
-                // The search brought it along.
+                // It came with the search result.
                 Some(body) => Ok(Fetched::Body(body.clone())),
                 None => {
                     let call =
@@ -46,7 +46,7 @@ impl Live {
         let read = timeout_at(bounds.until, reading).await;
         let read = read.unwrap_or(Err(Unread::Fault(Fault::Unavailable)));
         if let Err(Unread::Fault(fault)) = &read {
-            self.note(connection.source, fault).await;
+            self.record_fault(connection.source, fault).await;
         }
         read
     }

@@ -1,4 +1,4 @@
-//! What a question asks for, and of whom.
+//! Validates questions, and resolves their sources and documents.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -10,16 +10,16 @@ use cairn_providers::{Entry, ExternalId};
 
 use super::Live;
 use crate::checks::Checks;
-use crate::model::{Kept, Known, Source, SourceView};
+use crate::model::{Retention, Source, SourceView, StoredDocument};
 use crate::runs::entry_of;
 use crate::{Error, store};
 
 const MOST_QUERY_CHARS: usize = 10_000;
 const MOST_SOURCES: usize = 50;
-/// Bodies of catalogs in one question (spec 4.4: a few).
+/// Catalog documents of one question (spec 4.4: a few).
 const MOST_DOCUMENTS: usize = 3;
 
-/// What is looked for, and where.
+/// A validated question.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) query: String,
@@ -31,26 +31,26 @@ pub(super) struct Question {
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) source: Source,
-    pub(super) wanted: Wanted,
+    pub(super) selection: Selection,
 }
 
-/// What is wanted of a source.
+/// What a question reads from a source.
 #[derive(Debug)]
-pub(super) enum Wanted {
-    /// What its own search finds.
+pub(super) enum Selection {
+    /// The hits of its own search.
     Search,
     /// These entries of its catalog.
-    Entries(Vec<Wish>),
+    Entries(Vec<CatalogEntry>),
 }
 
-/// An entry of a catalog whose body is wanted.
+/// A catalog entry whose body is requested.
 #[derive(Debug)]
-pub(super) struct Wish {
+pub(super) struct CatalogEntry {
     pub(super) id: DocumentId,
-    /// From `/sources` on.
+    /// Starting with `/sources`.
     pub(super) path: String,
     pub(super) entry: Entry,
-    /// In the order of the question.
+    /// The index in the question.
     place: usize,
 }
 
@@ -69,7 +69,7 @@ impl Question {
     }
 }
 
-/// Ids, each once.
+/// Parses ids, without duplicates.
 fn ids<T: FromStr + PartialEq>(checks: &mut Checks, path: &str, texts: &[String], most: usize) -> Vec<T> {
     if texts.len() > most {
         checks.violation(path, "too_many", wording::at_most(most, Unit::Entries));
@@ -86,70 +86,73 @@ fn ids<T: FromStr + PartialEq>(checks: &mut Checks, path: &str, texts: &[String]
 }
 
 impl Live {
-    /// The sources that a question is about: first those of entries, then live ones, in the question's order. What is gone,
-    /// or of another mode by now, is left out.
+    /// The targets of a question: first the sources of catalog entries, then live ones, in the question's order. Sources that are gone or
+    /// have another mode by now are left out.
     pub(super) async fn targets(
         &self,
         workspace: WorkspaceId,
         question: &Question,
     ) -> Result<Vec<Target>, Error> {
-        let mut sources = store::sources::list(&self.machine.context.db, workspace).await?;
+        let mut sources = store::sources::list(&self.runner.context.db, workspace).await?;
         let mut targets = Vec::new();
-        for (id, wishes) in self.wishes(workspace, &question.documents).await? {
+        for (id, catalog_entries) in self.catalog_entries(workspace, &question.documents).await? {
             if let Some(source) = take(&mut sources, id, SourceMode::has_runs) {
-                targets.push(Target { source, wanted: Wanted::Entries(wishes) });
+                targets.push(Target { source, selection: Selection::Entries(catalog_entries) });
             }
         }
-        targets.sort_by_key(|target| target.wanted.place());
+        targets.sort_by_key(|target| target.selection.place());
         for id in &question.sources {
             if let Some(source) = take(&mut sources, *id, |mode| mode == SourceMode::Live) {
-                targets.push(Target { source, wanted: Wanted::Search });
+                targets.push(Target { source, selection: Selection::Search });
             }
         }
         Ok(targets)
     }
 
-    /// The entries that are asked for, by source: documents of which nothing but metadata is kept.
-    async fn wishes(
+    /// The requested catalog entries by source: documents of which only metadata is stored.
+    async fn catalog_entries(
         &self,
         workspace: WorkspaceId,
         ids: &[DocumentId],
-    ) -> Result<BTreeMap<SourceId, Vec<Wish>>, Error> {
-        let mut wishes = BTreeMap::<SourceId, Vec<Wish>>::new();
+    ) -> Result<BTreeMap<SourceId, Vec<CatalogEntry>>, Error> {
+        let mut catalog_entries = BTreeMap::<SourceId, Vec<CatalogEntry>>::new();
         if ids.is_empty() {
-            return Ok(wishes);
+            return Ok(catalog_entries);
         }
-        let db = &self.machine.context.db;
+        let db = &self.runner.context.db;
         let views: Vec<SourceView> = store::source_views::get_many(db, workspace, ids).await?;
         for view in views {
             let Ok(external_id) = ExternalId::new(view.external_id.clone()) else { continue };
             let known = store::source_documents::known(db, workspace, view.source, [&external_id]).await?;
-            let known = known.into_iter().find(|known| known.id == view.id && known.kept == Kept::Metadata);
+            let known =
+                known.into_iter().find(|known| known.id == view.id && known.kept == Retention::Metadata);
             let place = ids.iter().position(|id| *id == view.id);
             if let (Some(known), Some(place)) = (known, place) {
-                let (source, wish) = (view.source, Wish::new(view, &known, place));
-                wishes.entry(source).or_default().push(wish);
+                let (source, catalog_entry) = (view.source, CatalogEntry::new(view, &known, place));
+                catalog_entries.entry(source).or_default().push(catalog_entry);
             }
         }
-        for wishes in wishes.values_mut() {
-            wishes.sort_by_key(|wish| wish.place);
+        for catalog_entries in catalog_entries.values_mut() {
+            catalog_entries.sort_by_key(|catalog_entry| catalog_entry.place);
         }
-        Ok(wishes)
+        Ok(catalog_entries)
     }
 }
 
-impl Wanted {
-    /// Where the best of its entries stands in the question.
+impl Selection {
+    /// The index of its first entry in the question.
     fn place(&self) -> usize {
         match self {
             Self::Search => usize::MAX,
-            Self::Entries(wishes) => wishes.first().map_or(usize::MAX, |wish| wish.place),
+            Self::Entries(catalog_entries) => {
+                catalog_entries.first().map_or(usize::MAX, |catalog_entry| catalog_entry.place)
+            }
         }
     }
 }
 
-impl Wish {
-    fn new(view: SourceView, known: &Known, place: usize) -> Self {
+impl CatalogEntry {
+    fn new(view: SourceView, known: &StoredDocument, place: usize) -> Self {
         Self { id: view.id, path: view.path, entry: entry_of(known), place }
     }
 }

@@ -1,4 +1,4 @@
-//! Runs: what reads a source, as it stands between two steps.
+//! Runs, which read sources: their state between two steps.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::domain::{SourceRunKind, SourceRunStatus};
@@ -6,27 +6,27 @@ use cairn_proto::ids::{SourceId, SourceRunId, WorkspaceId};
 use cairn_providers::Position;
 use serde::{Deserialize, Serialize};
 
-/// What of a run comes next.
+/// The next stage of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
-    /// Documents that could not be read before are tried again.
+    /// Retry documents that could not be read before.
     Retries,
-    /// Pages are read from the checkpoint on.
+    /// Read pages from the checkpoint on.
     Pages,
-    /// All pages are read: documents that the listing lacks are asked for, one by one.
+    /// Probe the documents that the listing lacks, one by one.
     Probes,
-    /// Documents that the listing lacks are removed.
+    /// Remove documents that the listing lacks.
     Removal,
 }
 
-/// What is done with documents that a listing lacks.
+/// What to do with documents that a listing lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Absent {
-    /// Nothing is concluded from it.
+    /// Keep them.
     Keep,
-    /// They are marked, and removed when they have been absent for long enough.
+    /// Mark them, and remove those that have been marked for long enough.
     Mark,
-    /// They are removed.
+    /// Remove them.
     Remove,
 }
 
@@ -35,11 +35,11 @@ pub(crate) enum Absent {
 pub(crate) struct Missing {
     pub(crate) documents: u64,
     pub(crate) absent: u64,
-    /// Of the absent ones, those that a mass removal held back long enough.
+    /// Of the absent ones, those that have been held back for long enough.
     pub(crate) held_back: u64,
 }
 
-/// What a run did, in documents; operations are requests.
+/// The counters of a run: documents, and requests as operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) listed: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Counts more; operations are counted where they are reserved.
+    /// Adds counters, except operations, which are counted where they are reserved.
     pub(crate) fn add(&mut self, more: Self) {
         self.listed += more.listed;
         self.fetched += more.fetched;
@@ -64,8 +64,8 @@ impl Counters {
         self.failed += more.failed;
     }
 
-    /// Counts what was counted elsewhere no more.
-    pub(crate) fn take_away(&mut self, less: Self) {
+    /// Subtracts counters that are counted elsewhere.
+    pub(crate) fn subtract(&mut self, less: Self) {
         self.listed = self.listed.saturating_sub(less.listed);
         self.fetched = self.fetched.saturating_sub(less.fetched);
         self.unchanged = self.unchanged.saturating_sub(less.unchanged);
@@ -76,17 +76,17 @@ impl Counters {
     }
 }
 
-/// Something about a run that people should know.
+/// A warning about a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Warning {
     pub(crate) code: String,
-    /// In our own words.
+    /// Never text of the provider.
     pub(crate) message: String,
 }
 
 impl Warning {
-    /// The most that a run keeps; further ones are counted with those of the same code.
-    pub(crate) const MOST: usize = 50;
+    /// The limit of a run; further warnings are dropped.
+    pub(crate) const MAX_PER_RUN: usize = 50;
 
     pub(crate) fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into() }
@@ -102,11 +102,11 @@ pub(crate) struct Run {
     pub(crate) kind: SourceRunKind,
     pub(crate) state: SourceRunStatus,
     pub(crate) stage: Stage,
-    /// The run that began this listing: documents that were seen bear its id.
+    /// The run that started this listing; seen documents are marked with its id.
     pub(crate) listing: SourceRunId,
     pub(crate) position: Option<Position>,
     pub(crate) absent: Absent,
-    /// Prefixes of ids that nothing is concluded about.
+    /// Prefixes of external ids that the listing did not cover.
     pub(crate) spared: Vec<String>,
     pub(crate) complete: bool,
     pub(crate) counters: Counters,
@@ -124,7 +124,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run that waits for a worker.
+    /// A queued run.
     pub(crate) fn queued(
         workspace: WorkspaceId,
         source: SourceId,
@@ -157,9 +157,9 @@ impl Run {
         }
     }
 
-    /// Notes something, once for each text, and not without bound.
+    /// Adds a warning, unless it is a duplicate or the limit is reached.
     pub(crate) fn warn(&mut self, warning: Warning) {
-        if self.warnings.len() < Warning::MOST && !self.warnings.contains(&warning) {
+        if self.warnings.len() < Warning::MAX_PER_RUN && !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }

@@ -5,27 +5,27 @@ use cairn_proto::domain::FileType;
 use cairn_proto::ids::{DocumentId, SourceId, SourceRunId};
 use cairn_providers::{ExternalId, Version};
 
-/// What is kept of a document.
+/// What is stored of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kept {
+pub(crate) enum Retention {
     /// Its text.
     Text,
-    /// Its metadata, as the mode of its source says.
+    /// Only its metadata, because of the mode of its source.
     Metadata,
-    /// Nothing yet, or no more: it cannot be read.
+    /// Nothing: it cannot be read.
     Nothing,
-    /// Access to it ended: it is out of everybody's sight, and goes for good later.
+    /// Access to it was lost: it is hidden now and removed later.
     Hidden,
 }
 
-impl Kept {
-    /// Whether searches, scripts and memories have it.
+impl Retention {
+    /// Whether searches, scripts and memories can see it.
     pub(crate) const fn is_visible(self) -> bool {
         matches!(self, Self::Text | Self::Metadata)
     }
 }
 
-/// What a provider tells of a document, as it is stored.
+/// The metadata that a provider returned, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Metadata {
     pub(crate) title: String,
@@ -33,7 +33,7 @@ pub(crate) struct Metadata {
     pub(crate) path: String,
     pub(crate) mime_type: String,
     pub(crate) url: Option<String>,
-    /// Absent where the provider tells no time.
+    /// Absent if the provider reports no time.
     pub(crate) updated_at: Option<Timestamp>,
 }
 
@@ -48,14 +48,14 @@ impl Metadata {
 /// Why a document was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// For people, in our own words.
+    /// For people; never text of the provider.
     pub(crate) message: String,
     pub(crate) tries: u32,
-    /// Absent: not before its version changes.
+    /// Absent: no retry before its version changes.
     pub(crate) next_try: Option<Timestamp>,
 }
 
-/// The text of a document, as it is stored.
+/// The stored text of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RetainedText {
     /// `blake3:` and 64 hexadecimal digits.
@@ -64,27 +64,27 @@ pub(crate) struct RetainedText {
     pub(crate) size_bytes: u64,
 }
 
-/// A document as runs keep it.
+/// A document as runs store it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct StoredDocument {
     pub(crate) id: DocumentId,
     pub(crate) external_id: ExternalId,
     pub(crate) version: Option<Version>,
     pub(crate) metadata: Metadata,
-    pub(crate) kept: Kept,
-    /// Of a hidden document too, until it goes.
+    pub(crate) kept: Retention,
+    /// Also of a hidden document, until it is removed.
     pub(crate) retained: Option<RetainedText>,
     pub(crate) fault: Option<Fault>,
-    /// The listing that had it last.
+    /// The listing that saw it last.
     pub(crate) seen: Option<SourceRunId>,
-    /// Absent from listings since, or answered as gone since.
+    /// Since when listings lack it, or the provider reports it as gone.
     pub(crate) missing_since: Option<Timestamp>,
-    /// Complete listings in a row that lacked it.
+    /// Consecutive complete listings that lacked it.
     pub(crate) misses: u32,
     pub(crate) hidden_at: Option<Timestamp>,
 }
 
-/// A document as its provider had it just now: in memory alone, and not in a log.
+/// A document as its provider just returned it: only in memory, and never logged.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct LiveText {
     /// Its path is below the folder of its source.

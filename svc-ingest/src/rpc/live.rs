@@ -13,7 +13,7 @@ use cairn_proto::ingest::v1::{
 use tonic::{Request, Response, Status};
 
 use super::encode_format;
-use crate::live::{Answers, Asked, Found, Live, Outcome};
+use crate::live::{Answers, Live, LiveHit, Outcome, SourceReport};
 use crate::scope::Caller;
 
 pub(crate) fn server(live: Live, verifier: Verifier) -> LiveServiceServer<Rpc> {
@@ -48,7 +48,7 @@ fn encode(answers: Answers) -> AskProvidersResponse {
     }
 }
 
-fn document(found: Found) -> LiveDocument {
+fn document(found: LiveHit) -> LiveDocument {
     let text = Arc::unwrap_or_clone(found.text);
     LiveDocument {
         id: found.id.to_string(),
@@ -66,7 +66,7 @@ fn document(found: Found) -> LiveDocument {
     }
 }
 
-fn outcome(asked: Asked) -> SourceOutcome {
+fn outcome(asked: SourceReport) -> SourceOutcome {
     let outcome = match asked.outcome {
         Outcome::Answered => source_outcome::Outcome::Answered,
         Outcome::Unavailable => source_outcome::Outcome::Unavailable,

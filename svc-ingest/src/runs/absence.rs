@@ -1,4 +1,4 @@
-//! What a listing that lacks documents says about them.
+//! Decides what follows when a listing lacks documents.
 
 use std::time::Duration;
 
@@ -8,25 +8,25 @@ use cairn_providers::{Deletions, Listing, Partial, Traits};
 
 use crate::model::{Absent, Missing};
 
-/// What a mass removal needs: documents, and percent of all.
+/// A removal is a mass removal above both: documents, and percent of all.
 const BRAKE_DOCUMENTS: u64 = 20;
 const BRAKE_PERCENT: u64 = 50;
-/// A mass removal is made by the next complete run that is so much later.
+/// A mass removal takes effect in the first complete run after this delay.
 pub(crate) const BRAKE_PAUSE: Duration = Duration::from_secs(60 * 60);
-/// Complete listings in a row that must lack a document where a listing is not known to have all.
+/// Consecutive complete listings that must lack a document, where listings may be incomplete.
 pub(crate) const BEST_EFFORT_MISSES: u32 = 3;
 
-/// Whether anything at all may be concluded from absence.
+/// Whether absence from a listing proves a deletion.
 pub(crate) fn concludes(kind: SourceRunKind, traits: &Traits) -> bool {
     kind.lists() && traits.deletions != Deletions::ByProbe
 }
 
-/// Whether documents that a listing lacks are asked for one by one.
+/// Whether documents that a listing lacks are probed one by one.
 pub(crate) fn probes(kind: SourceRunKind, traits: &Traits) -> bool {
     kind.lists() && traits.deletions == Deletions::ByProbe
 }
 
-/// In how many complete listings in a row a document must be missing.
+/// How many consecutive complete listings must lack a document.
 pub(crate) const fn misses_needed(traits: &Traits) -> u32 {
     match traits.listing {
         Listing::Exhaustive => 1,
@@ -34,12 +34,12 @@ pub(crate) const fn misses_needed(traits: &Traits) -> u32 {
     }
 }
 
-/// The parts of a listing that nothing is concluded about; `None` when that is all of it.
+/// The prefixes of an incomplete listing about which nothing is concluded; `None` when that is all of it.
 pub(crate) fn spared(partial: &[Partial]) -> Option<Vec<String>> {
     partial.iter().map(|part| part.scope.clone().filter(|scope| !scope.is_empty())).collect()
 }
 
-/// What is done with the documents that a listing lacks: the brake holds a mass removal back.
+/// What to do with the documents that a listing lacks: a mass removal is delayed.
 pub(crate) const fn judge(missing: Missing) -> Absent {
     let fresh = missing.absent.saturating_sub(missing.held_back);
     if fresh == 0 {
@@ -49,7 +49,7 @@ pub(crate) const fn judge(missing: Missing) -> Absent {
     if is_most || fresh >= missing.documents { Absent::Mark } else { Absent::Remove }
 }
 
-/// From when on a document must have been marked to be removed in spite of the brake.
+/// A document that was marked before this time is removed in spite of the delay.
 pub(crate) fn held_back_since(now: Timestamp) -> Timestamp {
     let pause = i64::try_from(BRAKE_PAUSE.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_micros(now.as_micros().saturating_sub(pause))

@@ -1,11 +1,11 @@
-//! Whose credentials a source has.
+//! The account of a source's credentials.
 
 use super::worker::{Halt, Worker};
 use crate::model::Stage;
 use crate::store;
 
 impl Worker<'_> {
-    /// Asks the provider once after credentials were given. What stands in its way the run will meet itself.
+    /// Looks up the account once after credentials were set. Errors are ignored: the run itself will hit them.
     pub(super) async fn learn_account(&mut self) -> Result<(), Halt> {
         let source = &self.source;
         if self.run.stage != Stage::Retries || source.account.is_some() {
@@ -16,7 +16,7 @@ impl Worker<'_> {
             return Ok(());
         }
         if let Ok(account) = self.provider.check(&self.call).await {
-            // That it tells none is known then, too.
+            // Empty: the provider does not name one.
             let name = account.name.unwrap_or_default();
             store::sources::set_account(db, source, &name).await?;
         }

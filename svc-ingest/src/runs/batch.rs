@@ -1,30 +1,30 @@
-//! What a run has found out and not written yet.
+//! A batch: what a run has found out and not written yet.
 
 use cairn_proto::ids::DocumentId;
 
 use super::document::{Counted, Step};
-use crate::model::{Body, Counters, Known, Warning};
+use crate::model::{Body, Counters, StoredDocument, Warning};
 
-/// Texts of one transaction: so many are read again at most after a crash.
+/// Texts of one transaction, which bounds how many are fetched again after a crash.
 const MOST_TEXTS: usize = 16;
 const MOST_TEXT_BYTES: usize = 8 * 1024 * 1024;
 /// Documents of one transaction.
 const MOST_STEPS: usize = 500;
 
-/// A document with what is to be written of it.
+/// The write of one document.
 #[derive(Debug)]
 pub(super) struct Write {
-    pub(super) before: Option<Known>,
+    pub(super) before: Option<StoredDocument>,
     pub(super) step: Step,
-    /// Of a text that is new.
+    /// A new text.
     pub(super) body: Option<Body>,
 }
 
-/// What one transaction writes.
+/// The writes of one transaction.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) writes: Vec<Write>,
-    /// Documents that are as they were.
+    /// Unchanged documents.
     pub(super) seen: Vec<DocumentId>,
     pub(super) counters: Counters,
     pub(super) warnings: Vec<Warning>,
@@ -33,7 +33,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn add(&mut self, before: Option<Known>, step: Step, body: Option<Body>) {
+    pub(super) fn add(&mut self, before: Option<StoredDocument>, step: Step, body: Option<Body>) {
         let counters = &mut self.counters;
         match step.counted {
             Counted::Unchanged => counters.unchanged += 1,
@@ -55,26 +55,27 @@ impl Batch {
         self.writes.push(Write { before, step, body });
     }
 
-    /// Notes that a listing has a document as it was.
+    /// Records that a listing has a document unchanged.
     pub(super) fn see(&mut self, id: DocumentId) {
         self.counters.listed += 1;
         self.counters.unchanged += 1;
         self.seen.push(id);
     }
 
-    /// Each document by itself, and what there is besides.
+    /// Splits off a batch for each document; the second value is the rest.
     pub(super) fn split(self) -> (Vec<Self>, Self) {
         let mut rest = Self { seen: self.seen, counters: self.counters, ..Self::default() };
         let mut each = Vec::with_capacity(self.writes.len());
         for Write { before, step, body } in self.writes {
             let mut one = Self::default();
             one.add(before, step, body);
-            rest.counters.take_away(one.counters);
+            rest.counters.subtract(one.counters);
             each.push(one);
         }
-        // Faults of documents come with them; the others stay.
-        let told: Vec<&Warning> = each.iter().flat_map(|one| &one.warnings).collect();
-        rest.warnings = self.warnings.iter().filter(|warning| !told.contains(warning)).cloned().collect();
+        // Warnings about a document go with its batch.
+        let per_document: Vec<&Warning> = each.iter().flat_map(|one| &one.warnings).collect();
+        rest.warnings =
+            self.warnings.iter().filter(|warning| !per_document.contains(warning)).cloned().collect();
         (each, rest)
     }
 
@@ -86,18 +87,20 @@ impl Batch {
         self.writes.is_empty() && self.seen.is_empty() && self.counters == Counters::default()
     }
 
-    /// How many documents more everybody sees.
+    /// By how much the number of visible documents grows.
     pub(super) fn growth(&self) -> i64 {
-        let visible = |known: Option<&Known>| i64::from(known.is_some_and(|known| known.kept.is_visible()));
+        let visible =
+            |known: Option<&StoredDocument>| i64::from(known.is_some_and(|known| known.kept.is_visible()));
         self.writes
             .iter()
             .map(|write| visible(write.step.document.as_ref()) - visible(write.before.as_ref()))
             .sum()
     }
 
-    /// Hashes of texts that documents had and have no more.
+    /// Hashes of texts that documents no longer refer to.
     pub(super) fn left(&self) -> Vec<String> {
-        let hash = |known: &Known| known.retained.as_ref().map(|retained| retained.content_hash.clone());
+        let hash =
+            |known: &StoredDocument| known.retained.as_ref().map(|retained| retained.content_hash.clone());
         let left = self.writes.iter().filter_map(|write| {
             let before = write.before.as_ref().and_then(hash)?;
             let after = write.step.document.as_ref().and_then(hash);

@@ -1,4 +1,4 @@
-//! Providers out of what is stored of a source.
+//! Creates providers from the settings of sources.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use cairn_proto::domain::SourceMode;
 use cairn_providers::{Provider, ProviderKind, Reach};
 use serde_json::Value;
 
-/// Makes providers: a test puts one of its own in its place.
+/// Creates providers; tests substitute their own.
 pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// The modes of a provider, its default first; empty when it cannot be connected.
     fn modes(&self, kind: ProviderKind) -> &'static [SourceMode];
 
-    /// Makes one; nothing is asked yet.
+    /// Creates a provider, without a request.
     ///
     /// # Errors
-    /// All that is wrong.
+    /// All violations at once.
     fn connect(
         &self,
         kind: ProviderKind,
@@ -25,7 +25,7 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
         mode: Option<SourceMode>,
     ) -> Result<Box<dyn Provider>, Vec<Violation>>;
 
-    /// What requests go through.
+    /// The guard that all requests pass.
     fn guard(&self) -> &Guard;
 }
 

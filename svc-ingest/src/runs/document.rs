@@ -1,5 +1,5 @@
-//! What a run makes of one document: what is to be fetched, and what becomes of what is known. It touches nothing: what
-//! comes out is written elsewhere.
+//! Decides what a run does with one document: whether it has to be fetched, and how the stored document changes. Pure: nothing is written
+//! here.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use cairn_proto::ids::{DocumentId, SourceRunId};
 use cairn_providers::{Entry, ExternalId, Version};
 
 use super::path;
-use crate::model::{Fault, Kept, Known, Metadata, RetainedText};
+use crate::model::{Fault, Metadata, RetainedText, Retention, StoredDocument};
 
-/// When a document that could not be read is tried again, from the first failure on; the last goes on.
-const TRIES: [Duration; 5] = [
+/// Delays between retries of a document that could not be read; the last one repeats.
+const RETRY_DELAYS: [Duration; 5] = [
     Duration::from_secs(60),
     Duration::from_secs(10 * 60),
     Duration::from_secs(60 * 60),
@@ -21,32 +21,37 @@ const TRIES: [Duration; 5] = [
     Duration::from_secs(24 * 60 * 60),
 ];
 
-/// What a listed document asks for.
+/// What a run does with a listed document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// This listing had it before, as it is: it is counted.
+    /// Nothing: this listing has counted it before, unchanged.
     Counted,
-    /// It is as it was.
+    /// It is unchanged.
     Unchanged,
-    /// It is as it was, in another place.
+    /// Only its path changed.
     Moved,
-    /// Its metadata is all that is kept of it.
+    /// Store its metadata, without a text.
     Describe,
-    /// It is to be read.
+    /// Fetch its body.
     Fetch,
 }
 
-/// What to do about a listed document.
-pub(crate) fn judge(known: Option<&Known>, entry: &Entry, mode: SourceMode, listing: SourceRunId) -> Verdict {
+/// Judges a listed document.
+pub(crate) fn judge(
+    known: Option<&StoredDocument>,
+    entry: &Entry,
+    mode: SourceMode,
+    listing: SourceRunId,
+) -> Verdict {
     let read = if mode == SourceMode::Indexed { Verdict::Fetch } else { Verdict::Describe };
     let Some(known) = known else { return read };
     let is_of_mode = match known.kept {
-        Kept::Text => mode == SourceMode::Indexed,
-        Kept::Metadata => mode != SourceMode::Indexed,
-        // What cannot be read, or not any more, is tried again in its own time.
-        Kept::Nothing | Kept::Hidden => known.fault.is_some(),
+        Retention::Text => mode == SourceMode::Indexed,
+        Retention::Metadata => mode != SourceMode::Indexed,
+        // Unreadable documents have a retry schedule of their own.
+        Retention::Nothing | Retention::Hidden => known.fault.is_some(),
     };
-    // Where a listing knows no versions, only this run knows that it has read a document already.
+    // Without a version, a document counts as unchanged only if this listing has read it.
     let is_same = match entry.version.is_known() {
         true => known.version.as_ref() == Some(&entry.version),
         false => known.seen == Some(listing),
@@ -63,36 +68,36 @@ pub(crate) fn judge(known: Option<&Known>, entry: &Entry, mode: SourceMode, list
     }
 }
 
-/// Titles and addresses are a version's; a path may change by itself.
-fn is_moved(known: &Known, entry: &Entry) -> bool {
+/// A change of title or URL changes the version, while a path may change alone.
+fn is_moved(known: &StoredDocument, entry: &Entry) -> bool {
     let path = entry.path.as_deref().map(|path| path::below(Some(path), &entry.title));
     path.is_some_and(|path| path != known.metadata.path)
 }
 
-/// The version that a provider may be asked to compare with: that of the text that is kept.
-pub(crate) fn version_of_text(known: &Known) -> Option<&Version> {
-    let is_good = known.kept == Kept::Text && known.fault.is_none();
+/// The version for a conditional fetch: that of the stored text.
+pub(crate) fn version_of_text(known: &StoredDocument) -> Option<&Version> {
+    let is_good = known.kept == Retention::Text && known.fault.is_none();
     known.version.as_ref().filter(|_| is_good)
 }
 
 /// What was found out about a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// Metadata, which is all that is kept of it.
+pub(crate) enum Finding {
+    /// Its metadata, without a text.
     Described { version: Version, metadata: Metadata },
     /// Its text.
     Text { version: Version, metadata: Metadata, retained: RetainedText },
-    /// It is as it was; `metadata` is what a listing says now.
+    /// Its text is unchanged; `metadata` is from the current listing.
     Same { version: Option<Version>, metadata: Option<Metadata> },
-    /// It cannot be read: until its version changes, when that is lasting.
+    /// It cannot be read; if lasting, not before its version changes.
     Unreadable { version: Option<Version>, metadata: Metadata, message: String, is_lasting: bool },
-    /// Access to it ended.
+    /// The credentials no longer give access to it.
     Forbidden { metadata: Metadata },
-    /// The provider does not have it, which counts when it says so again after that time.
+    /// The provider no longer has it; with `after`, removed only if it is still gone after that time.
     Gone { after: Option<Duration> },
 }
 
-/// How a run counts what it did.
+/// The counter of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     Unchanged,
@@ -102,46 +107,51 @@ pub(crate) enum Counted {
     Failed,
 }
 
-/// What is to be written about one document.
+/// The write of one document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// As it is from now on; absent: it is removed.
-    pub(crate) document: Option<Known>,
+    /// The document after the step; absent: it is removed.
+    pub(crate) document: Option<StoredDocument>,
     pub(crate) counted: Counted,
-    /// What the feed is told.
-    pub(crate) told: Option<Op>,
-    /// Whether what retrieval said of it no longer holds.
+    /// The entry in the change feed.
+    pub(crate) feed_op: Option<Op>,
+    /// Whether it has to be indexed again.
     pub(crate) reindex: bool,
 }
 
-/// When and for whom a step is made.
+/// The context of a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Occasion {
     pub(crate) now: Timestamp,
-    /// Absent when no listing had it: a second try, or an answer to a probe.
+    /// Absent outside a listing: for a retry or a probe.
     pub(crate) listing: Option<SourceRunId>,
-    /// For a document that is new.
+    /// The id if the document is new.
     pub(crate) new_id: DocumentId,
 }
 
-/// What becomes of a document; `None` when nothing is to be written.
-pub(crate) fn step(known: Option<&Known>, id: &ExternalId, found: Found, occasion: Occasion) -> Option<Step> {
+/// The step of a document; `None` when nothing has to be written.
+pub(crate) fn step(
+    known: Option<&StoredDocument>,
+    id: &ExternalId,
+    found: Finding,
+    occasion: Occasion,
+) -> Option<Step> {
     match found {
-        Found::Described { version, metadata } => Some(kept(known, id, version, metadata, None, occasion)),
-        Found::Text { version, metadata, retained } => {
+        Finding::Described { version, metadata } => Some(kept(known, id, version, metadata, None, occasion)),
+        Finding::Text { version, metadata, retained } => {
             Some(kept(known, id, version, metadata, Some(retained), occasion))
         }
-        Found::Same { version, metadata } => same(known?, version, metadata, occasion),
-        Found::Unreadable { version, metadata, message, is_lasting } => {
+        Finding::Same { version, metadata } => same(known?, version, metadata, occasion),
+        Finding::Unreadable { version, metadata, message, is_lasting } => {
             let fault = fault(known, message, is_lasting, occasion.now);
             Some(unreadable(known, id, version, metadata, fault, is_lasting, occasion))
         }
-        Found::Forbidden { metadata } => Some(forbidden(known, id, metadata, occasion)),
-        Found::Gone { after } => gone(known?, after, occasion),
+        Finding::Forbidden { metadata } => Some(forbidden(known, id, metadata, occasion)),
+        Finding::Gone { after } => gone(known?, after, occasion),
     }
 }
 
-fn seen_now(document: &mut Known, occasion: Occasion) {
+fn seen_now(document: &mut StoredDocument, occasion: Occasion) {
     if occasion.listing.is_some() {
         document.seen = occasion.listing;
     }
@@ -149,13 +159,13 @@ fn seen_now(document: &mut Known, occasion: Occasion) {
     document.misses = 0;
 }
 
-fn new(id: &ExternalId, metadata: Metadata, occasion: Occasion) -> Known {
-    Known {
+fn new(id: &ExternalId, metadata: Metadata, occasion: Occasion) -> StoredDocument {
+    StoredDocument {
         id: occasion.new_id,
         external_id: id.clone(),
         version: None,
         metadata,
-        kept: Kept::Nothing,
+        kept: Retention::Nothing,
         retained: None,
         fault: None,
         seen: occasion.listing,
@@ -165,9 +175,9 @@ fn new(id: &ExternalId, metadata: Metadata, occasion: Occasion) -> Known {
     }
 }
 
-/// A document whose text, or whose metadata alone, is kept from now on.
+/// Stores the text of a document, or only its metadata.
 fn kept(
-    known: Option<&Known>,
+    known: Option<&StoredDocument>,
     id: &ExternalId,
     version: Version,
     metadata: Metadata,
@@ -176,7 +186,7 @@ fn kept(
 ) -> Step {
     let mut document = known.cloned().unwrap_or_else(|| new(id, metadata.clone(), occasion));
     let was_visible = known.is_some_and(|known| known.kept.is_visible());
-    let kept = if retained.is_some() { Kept::Text } else { Kept::Metadata };
+    let kept = if retained.is_some() { Retention::Text } else { Retention::Metadata };
     let is_same_text = document.retained == retained && document.kept == kept;
     let is_same = was_visible && is_same_text && document.metadata.is_same_but_for_time(&metadata);
     document.version = Some(version);
@@ -189,25 +199,25 @@ fn kept(
     let counted = match (known, is_same) {
         (None, _) => Counted::Created,
         (Some(_), true) => Counted::Unchanged,
-        // What could never be read before is new to everybody.
-        (Some(known), false) if known.kept == Kept::Nothing => Counted::Created,
+        // A document that was never readable is new to users.
+        (Some(known), false) if known.kept == Retention::Nothing => Counted::Created,
         (Some(_), false) => Counted::Updated,
     };
-    Step { document: Some(document), counted, told: (!is_same).then_some(Op::Upsert), reindex: !is_same }
+    Step { document: Some(document), counted, feed_op: (!is_same).then_some(Op::Upsert), reindex: !is_same }
 }
 
 fn same(
-    known: &Known,
+    known: &StoredDocument,
     version: Option<Version>,
     metadata: Option<Metadata>,
     occasion: Occasion,
 ) -> Option<Step> {
     let mut document = known.clone();
-    let comes_back = known.kept == Kept::Hidden && known.retained.is_some();
+    let comes_back = known.kept == Retention::Hidden && known.retained.is_some();
     if comes_back {
-        document.kept = Kept::Text;
+        document.kept = Retention::Text;
     }
-    // Of what has no text it says nothing: that is read when its time comes.
+    // A document without a text stays due for its retry.
     if document.kept.is_visible() {
         document.hidden_at = None;
         document.fault = None;
@@ -224,21 +234,20 @@ fn same(
     }
     let is_news = comes_back || (is_described && document.kept.is_visible());
     let counted = if is_news { Counted::Updated } else { Counted::Unchanged };
-    Some(Step { document: Some(document), counted, told: is_news.then_some(Op::Upsert), reindex: is_news })
+    Some(Step { document: Some(document), counted, feed_op: is_news.then_some(Op::Upsert), reindex: is_news })
 }
 
-fn fault(known: Option<&Known>, message: String, is_lasting: bool, now: Timestamp) -> Fault {
+fn fault(known: Option<&StoredDocument>, message: String, is_lasting: bool, now: Timestamp) -> Fault {
     let before = known.and_then(|known| known.fault.as_ref()).map_or(0, |fault| fault.tries);
-    let place = usize::try_from(before).unwrap_or(usize::MAX).min(TRIES.len() - 1);
-    let pause = TRIES.get(place).copied().unwrap_or_default();
+    let place = usize::try_from(before).unwrap_or(usize::MAX).min(RETRY_DELAYS.len() - 1);
+    let pause = RETRY_DELAYS.get(place).copied().unwrap_or_default();
     let next_try = (!is_lasting).then(|| now.plus(pause));
     Fault { message, tries: before.saturating_add(1), next_try }
 }
 
-/// What failed for now keeps the text that is there; what cannot be read as it is now loses it, since that text is of a
-/// document that is no more.
+/// A temporary failure keeps the stored text. A lasting one removes it, because it belongs to an old version of the document.
 fn unreadable(
-    known: Option<&Known>,
+    known: Option<&StoredDocument>,
     id: &ExternalId,
     version: Option<Version>,
     metadata: Metadata,
@@ -253,7 +262,7 @@ fn unreadable(
     seen_now(&mut document, occasion);
     if is_lasting {
         document.metadata = metadata;
-        document.kept = Kept::Nothing;
+        document.kept = Retention::Nothing;
         document.retained = None;
         document.hidden_at = None;
     }
@@ -261,62 +270,67 @@ fn unreadable(
     Step {
         document: Some(document),
         counted: Counted::Failed,
-        told: goes.then_some(Op::Delete),
+        feed_op: goes.then_some(Op::Delete),
         reindex: goes,
     }
 }
 
-fn forbidden(known: Option<&Known>, id: &ExternalId, metadata: Metadata, occasion: Occasion) -> Step {
+fn forbidden(
+    known: Option<&StoredDocument>,
+    id: &ExternalId,
+    metadata: Metadata,
+    occasion: Occasion,
+) -> Step {
     let was_visible = known.is_some_and(|known| known.kept.is_visible());
     let message = "the credentials no longer give access to it".to_owned();
     let fault = fault(known, message, false, occasion.now);
     let mut document = known.cloned().unwrap_or_else(|| new(id, metadata, occasion));
-    document.kept = Kept::Hidden;
+    document.kept = Retention::Hidden;
     document.fault = Some(fault);
     document.hidden_at = document.hidden_at.or(Some(occasion.now));
     seen_now(&mut document, occasion);
     Step {
         document: Some(document),
         counted: Counted::Failed,
-        told: was_visible.then_some(Op::Delete),
+        feed_op: was_visible.then_some(Op::Delete),
         reindex: false,
     }
 }
 
-fn gone(known: &Known, after: Option<Duration>, occasion: Occasion) -> Option<Step> {
-    let told = known.kept.is_visible().then_some(Op::Delete);
+fn gone(known: &StoredDocument, after: Option<Duration>, occasion: Occasion) -> Option<Step> {
+    let feed_op = known.kept.is_visible().then_some(Op::Delete);
     let Some(after) = after else {
-        return Some(Step { document: None, counted: Counted::Removed, told, reindex: false });
+        return Some(Step { document: None, counted: Counted::Removed, feed_op, reindex: false });
     };
     if known.missing_since.is_some_and(|since| since.plus(after) <= occasion.now) {
-        return Some(Step { document: None, counted: Counted::Removed, told, reindex: false });
+        return Some(Step { document: None, counted: Counted::Removed, feed_op, reindex: false });
     }
-    // It waits for the run that finds the same later. The listing has it, so nothing is concluded from absence either.
+    // A later run has to confirm it. Marked as seen, so that it does not count as absent from the listing as well.
     let missing_since = known.missing_since.or(Some(occasion.now));
     let seen = occasion.listing.or(known.seen);
-    let document = Known { missing_since, seen, ..known.clone() };
-    Some(Step { document: Some(document), counted: Counted::Unchanged, told: None, reindex: false })
+    let document = StoredDocument { missing_since, seen, ..known.clone() };
+    Some(Step { document: Some(document), counted: Counted::Unchanged, feed_op: None, reindex: false })
 }
 
-/// What a listing says of a document that only moved.
-pub(crate) fn moved(entry: &Entry, known: Option<&Known>) -> Found {
+/// The finding for a document of which only the path changed.
+pub(crate) fn moved(entry: &Entry, known: Option<&StoredDocument>) -> Finding {
     let metadata = known.map(|known| Metadata {
         path: path::below(entry.path.as_deref(), &entry.title),
         ..known.metadata.clone()
     });
-    Found::Same { version: None, metadata }
+    Finding::Same { version: None, metadata }
 }
 
-/// A document that a page has among its faults.
+/// The finding for a document that a page reports as a fault.
 pub(crate) fn listed_fault(
     title: &str,
     version: Option<Version>,
     reason: &str,
     is_lasting: bool,
-    known: Option<&Known>,
-) -> Found {
+    known: Option<&StoredDocument>,
+) -> Finding {
     let metadata = known.map_or_else(|| untold(title), |known| known.metadata.clone());
-    Found::Unreadable { version, metadata, message: reason.to_owned(), is_lasting }
+    Finding::Unreadable { version, metadata, message: reason.to_owned(), is_lasting }
 }
 
 fn untold(title: &str) -> Metadata {
@@ -325,8 +339,8 @@ fn untold(title: &str) -> Metadata {
     Metadata { title, path, mime_type: String::new(), url: None, updated_at: None }
 }
 
-/// What is stored of what an entry says; what it does not tell stays as it is known.
-pub(crate) fn metadata(entry: &Entry, known: Option<&Known>) -> Metadata {
+/// The metadata of an entry; fields that it lacks keep their stored values.
+pub(crate) fn metadata(entry: &Entry, known: Option<&StoredDocument>) -> Metadata {
     let before = known.map(|known| &known.metadata);
     let title = before.filter(|_| entry.is_nameless()).map_or(&entry.title, |old| &old.title);
     let title = seen(title);
@@ -339,17 +353,17 @@ pub(crate) fn metadata(entry: &Entry, known: Option<&Known>) -> Metadata {
     }
 }
 
-/// A title without characters that people cannot see, unless that is all that it has.
+/// A title without invisible characters; "untitled" if nothing is left.
 pub(super) fn seen(title: &str) -> String {
     cairn_extract::visible_title(title).unwrap_or_else(|| "untitled".to_owned())
 }
 
-/// A document as a listing would tell it, of what is known.
-pub(crate) fn entry_of(known: &Known) -> Entry {
+/// The listing entry that corresponds to a stored document.
+pub(crate) fn entry_of(known: &StoredDocument) -> Entry {
     let version = known.version.clone().unwrap_or_else(Version::unknown);
     let mut entry = Entry::new(known.external_id.clone(), version, &known.metadata.title);
     entry.mime = Some(known.metadata.mime_type.clone()).filter(|mime| !mime.is_empty());
-    // A path that is made of the title says nothing about the kind of the file.
+    // A path that is derived from the title says nothing about the file type.
     let made_of_title = path::below(None, &known.metadata.title);
     entry.path = Some(known.metadata.path.clone()).filter(|path| *path != made_of_title);
     entry.url.clone_from(&known.metadata.url);

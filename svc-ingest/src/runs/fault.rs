@@ -1,4 +1,4 @@
-//! What becomes of a run that a provider stops.
+//! Decides whether a run that hits a fault waits, retries or fails.
 
 use std::time::Duration;
 
@@ -7,44 +7,44 @@ use cairn_providers::Fault;
 
 use super::next;
 
-/// Between the tries of a request that may work later; then the run has failed.
-const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
-/// The longest that a run waits because a provider says so.
+/// Backoff of a request that may succeed later; after the last retry, the run fails.
+const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+/// The longest wait that a provider can impose on a run.
 const MOST_WAITING: Duration = Duration::from_secs(60 * 60);
-/// Documents in a row that could not be read: the provider has a problem, not the document.
+/// Consecutive documents that could not be read: beyond it, the provider and not the document is the problem.
 const MOST_IN_A_ROW: u32 = 10;
-/// Pages in a row without a document that the run had not seen: filtered folders and long lists of changes have some.
+/// Consecutive pages without a new document: filtered folders and long change feeds have some.
 const MOST_IDLE_PAGES: u32 = 1_000;
-/// From so many tries on, a part of them that failed stops the run.
-const ENOUGH_TRIES: u64 = 100;
+/// From this many documents on, a failure rate above the limit stops the run.
+const MIN_SAMPLE: u64 = 100;
 const MOST_FAILED_PERCENT: u64 = 10;
 
-/// Why a run does not go on.
+/// Why a run stops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It goes on by itself then.
+    /// It resumes at that time.
     Waiting(Timestamp),
-    /// The same, and it was one of the tries that a step has.
+    /// It retries at that time, which counts as a try.
     TryAgain(Timestamp),
-    /// It is over.
+    /// It has failed.
     Failed(Failure),
 }
 
 /// Why a run has failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Nothing is tried before somebody changes the credentials.
+    /// No run before the credentials are changed.
     Credentials,
     /// A full run follows.
     PositionLost,
-    /// The plan has no room for all that there is: the next run begins anew. A sentence for people.
+    /// The plan has no room for all documents: the next run is a full one. The message is for people.
     NoRoom(String),
-    /// The next run comes at its time; a sentence for people.
+    /// The next run comes at its usual time. The message is for people.
     Other(String),
 }
 
 impl Failure {
-    /// For people.
+    /// The message for people.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Credentials => {
@@ -69,7 +69,7 @@ impl Failure {
     }
 }
 
-/// What a fault of a page, or of anything that is about the whole source, does to the run.
+/// The consequence of a fault of a page, or of the whole source.
 pub(crate) fn of_page(fault: &Fault, tries: u32, now: Timestamp) -> Stop {
     match fault {
         Fault::Waiting { until } => Stop::Waiting(bounded(*until, now)),
@@ -77,7 +77,7 @@ pub(crate) fn of_page(fault: &Fault, tries: u32, now: Timestamp) -> Stop {
         Fault::Credentials => Stop::Failed(Failure::Credentials),
         Fault::PositionLost => Stop::Failed(Failure::PositionLost),
         Fault::Unavailable => {
-            let pause = usize::try_from(tries).ok().and_then(|tries| PAUSES.get(tries));
+            let pause = usize::try_from(tries).ok().and_then(|tries| RETRY_DELAYS.get(tries));
             match pause {
                 Some(pause) => Stop::TryAgain(now.plus(*pause)),
                 None => Stop::Failed(Failure::Other(fault.to_string())),
@@ -92,42 +92,42 @@ pub(crate) fn of_page(fault: &Fault, tries: u32, now: Timestamp) -> Stop {
     }
 }
 
-/// Whether a fault that came up about one document is about the whole source.
+/// Whether the fault of one document concerns the whole source.
 pub(crate) const fn is_of_source(fault: &Fault) -> bool {
     matches!(fault, Fault::Waiting { .. } | Fault::Budget | Fault::Credentials)
 }
 
-/// Never longer than an hour, and always a little: a provider's clock may be behind.
+/// Clamped to at most an hour, and at least a second: a provider's clock may be behind.
 fn bounded(until: Timestamp, now: Timestamp) -> Timestamp {
     until.clamp(now.plus(Duration::from_secs(1)), now.plus(MOST_WAITING))
 }
 
-/// How the reading of documents goes.
+/// Failure statistics of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Health {
     tried: u64,
     failed: u64,
     in_a_row: u32,
-    /// Pages in a row that told nothing new.
+    /// Consecutive pages without a new document.
     idle_pages: u32,
 }
 
 impl Health {
-    /// Counts a page that is not the last: whether it told a document that this run had not seen, and whether the next
-    /// one is the same again. A sentence when the listing does not go on.
+    /// Counts a page that is not the last: whether it had a new document, and whether the next position is the same again. Returns a message
+    /// when the listing is stuck.
     pub(crate) fn turned(&mut self, has_new: bool, is_same: bool) -> Option<String> {
         self.idle_pages = if has_new { 0 } else { self.idle_pages + 1 };
         let is_stuck = self.idle_pages > MOST_IDLE_PAGES || (is_same && !has_new);
         is_stuck.then(|| "the provider's list does not go on: it tells the same again and again".to_owned())
     }
 
-    /// Counts a document that could be read, or that cannot be read as it is.
+    /// Counts a document that was read, or has a lasting fault.
     pub(crate) fn answered(&mut self) {
         self.tried += 1;
         self.in_a_row = 0;
     }
 
-    /// Counts a document that could not be read this time; a sentence when that is too many.
+    /// Counts a temporary failure of a document; returns a message when there are too many.
     pub(crate) fn failed(&mut self) -> Option<String> {
         self.tried += 1;
         self.failed += 1;
@@ -135,7 +135,7 @@ impl Health {
         if self.in_a_row > MOST_IN_A_ROW {
             return Some(format!("{} documents in a row could not be read", self.in_a_row));
         }
-        let is_too_much = self.tried >= ENOUGH_TRIES && self.failed * 100 > self.tried * MOST_FAILED_PERCENT;
+        let is_too_much = self.tried >= MIN_SAMPLE && self.failed * 100 > self.tried * MOST_FAILED_PERCENT;
         is_too_much.then(|| format!("{} of {} documents could not be read", self.failed, self.tried))
     }
 }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_provider_that_does_not_answer_is_asked_again_a_few_times() {
-        for (tries, pause) in PAUSES.iter().enumerate() {
+        for (tries, pause) in RETRY_DELAYS.iter().enumerate() {
             let tries = u32::try_from(tries).unwrap();
             assert_eq!(of_page(&Fault::Unavailable, tries, NOW), Stop::TryAgain(NOW.plus(*pause)));
         }

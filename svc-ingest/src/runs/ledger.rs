@@ -1,4 +1,4 @@
-//! The account of a connection's requests, for all processes together.
+//! Counts the requests of a connection, across all processes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use cairn_chassis::sql::{self, Db};
 use cairn_proto::ids::{SourceId, SourceRunId, WorkspaceId};
 use cairn_providers::Fault;
 
+use super::budget_queue::{BudgetQueue, unavailable};
 use super::next;
-use super::till::{Till, unavailable};
 use crate::model::Spending;
 use crate::store;
 
-/// A connection keeps still for so long at most.
+/// The longest pause that a provider can impose on a connection.
 const MOST_REST: Duration = Duration::from_secs(60 * 60);
 
-/// For whom requests are made.
+/// What a request is charged to.
 #[derive(Debug, Clone)]
-pub(crate) enum Purse {
-    /// A question, out of the day's budget of the source.
-    Question { budget: u32, till: Till },
-    /// A run, for as long as its worker holds it.
+pub(crate) enum Charge {
+    /// A live question: the daily budget of the source.
+    Question { budget: u32, budget_queue: BudgetQueue },
+    /// A run, while its worker has the lease.
     Run { id: SourceRunId, holder: String },
 }
 
-/// The account of one connection in the storage.
+/// The ledger of one connection, in the database.
 pub(crate) struct Account {
     pub(crate) db: Db,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) workspace: WorkspaceId,
     pub(crate) source: SourceId,
     pub(crate) provider: &'static str,
-    pub(crate) purse: Purse,
+    pub(crate) charge: Charge,
 }
 
 impl fmt::Debug for Account {
@@ -45,14 +45,16 @@ impl fmt::Debug for Account {
 
 impl Account {
     async fn take(&self) -> Result<(), Fault> {
-        match &self.purse {
-            Purse::Question { budget, till } => till.take(self.workspace, self.source, *budget).await?,
-            Purse::Run { id, holder } => {
+        match &self.charge {
+            Charge::Question { budget, budget_queue } => {
+                budget_queue.take(self.workspace, self.source, *budget).await?
+            }
+            Charge::Run { id, holder } => {
                 self.take_for_run(*id, holder).await.unwrap_or_else(|error| Err(unavailable(&error)))?;
             }
         }
-        let purse = if matches!(self.purse, Purse::Run { .. }) { "runs" } else { "live" };
-        metrics::counter!("cairn_source_operations_total", "provider" => self.provider, "ledger" => purse)
+        let charge = if matches!(self.charge, Charge::Run { .. }) { "runs" } else { "live" };
+        metrics::counter!("cairn_source_operations_total", "provider" => self.provider, "ledger" => charge)
             .increment(1);
         Ok(())
     }
@@ -60,7 +62,7 @@ impl Account {
     async fn take_for_run(&self, run: SourceRunId, holder: &str) -> Result<Result<(), Fault>, sql::Error> {
         let (workspace, source, now) = (self.workspace, self.source, self.clock.now());
         let mut tx = self.db.begin_write().await?;
-        // The source first, as everywhere: locks are taken in one order.
+        // Lock order: the source first.
         match store::sources::rest(&mut tx, workspace, source).await? {
             None => return Ok(Err(Fault::Refused)),
             Some(Some(until)) if until > now => return Ok(Err(Fault::Waiting { until })),
@@ -84,12 +86,12 @@ impl cairn_providers::Ledger for Account {
 
     async fn hold(&self, until: Timestamp) -> Result<(), Fault> {
         let until = until.min(self.clock.now().plus(MOST_REST));
-        let held = store::sources::hold_until(&self.db, self.workspace, self.source, until).await;
+        let held = store::sources::set_rest_until(&self.db, self.workspace, self.source, until).await;
         held.map_err(|error| unavailable(&error))
     }
 }
 
-/// An account that is kept by nobody, for a check: it is of no source yet, and has an end.
+/// An in-memory ledger with a fixed number of requests, for checking settings before a source exists.
 #[derive(Debug)]
 pub(crate) struct Check {
     left: std::sync::atomic::AtomicU32,
@@ -97,10 +99,10 @@ pub(crate) struct Check {
 
 impl Check {
     /// Requests that a check may make, redirects included.
-    const MOST: u32 = 12;
+    const MAX_REQUESTS: u32 = 12;
 
     pub(crate) fn new() -> Self {
-        Self { left: std::sync::atomic::AtomicU32::new(Self::MOST) }
+        Self { left: std::sync::atomic::AtomicU32::new(Self::MAX_REQUESTS) }
     }
 }
 

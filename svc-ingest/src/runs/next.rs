@@ -1,4 +1,4 @@
-//! Which run comes next, and when.
+//! The kind and the time of a source's next run.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use cairn_providers::{Changes, Traits};
 use crate::model::{Run, Source, Stage};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// A listing that finds what changes did not tell, where they tell everything.
+/// Interval of verifying runs where change feeds are complete.
 const VERIFY_EXACT: Duration = DAY.saturating_mul(30);
-/// The same where they tell what was written, and deletions not always.
+/// Interval where change feeds miss some deletions.
 const VERIFY_HIGH_WATER: Duration = DAY.saturating_mul(7);
-/// Of the time between two runs; so that sources that were connected together are not read together for ever.
+/// Jitter in percent of the interval, so that sources that were connected together drift apart.
 const JITTER_PERCENT: u32 = 5;
-/// A source whose runs fail is read less often, up to so many times the time between runs.
-const MOST_SLOWER: u32 = 8;
+/// Backoff of failing sources: at most this multiple of the interval.
+const MAX_BACKOFF_FACTOR: u32 = 8;
 
-/// What the next run of a source reads.
+/// The kind of a source's next run.
 pub(crate) fn kind(source: &Source, traits: &Traits, now: Timestamp) -> SourceRunKind {
     let verify_after = match traits.changes {
         Changes::None => return SourceRunKind::Full,
@@ -35,7 +35,7 @@ pub(crate) fn kind(source: &Source, traits: &Traits, now: Timestamp) -> SourceRu
     }
 }
 
-/// A queued run as it begins: what it reads is decided now, unless it goes on where the last one stopped.
+/// Initializes a queued run: it continues where the last one stopped, or starts with the kind that is due.
 pub(crate) fn begin(run: &mut Run, last: Option<&Run>, source: &Source, traits: &Traits, now: Timestamp) {
     let stopped = last.filter(|last| goes_on(last, source));
     if let Some(stopped) = stopped {
@@ -50,17 +50,20 @@ pub(crate) fn begin(run: &mut Run, last: Option<&Run>, source: &Source, traits: 
     }
 }
 
-/// Whether a run goes on where this one stopped.
+/// Whether the next run continues where this one stopped.
 fn goes_on(last: &Run, source: &Source) -> bool {
     let stopped = matches!(last.state, SourceRunStatus::Cancelled | SourceRunStatus::Failed);
-    // After the last page the position is where changes go on, which is no place in a listing.
+    // After the last page, the position is one of the change feed and not of the listing.
     let is_within = matches!(last.stage, Stage::Retries | Stage::Pages);
     stopped && last.kind.lists() && last.position.is_some() && is_within && !source.full_next
 }
 
-/// When a source is read again, counted from the start of a run.
+/// The time of the next run, from the start of the last one.
 pub(crate) fn at(from: Timestamp, every: Duration, failures: u32, entropy: &dyn Entropy) -> Timestamp {
-    let slower = 1_u32.checked_shl(failures.saturating_sub(1).min(8)).unwrap_or(MOST_SLOWER).min(MOST_SLOWER);
+    let slower = 1_u32
+        .checked_shl(failures.saturating_sub(1).min(8))
+        .unwrap_or(MAX_BACKOFF_FACTOR)
+        .min(MAX_BACKOFF_FACTOR);
     let every = every.saturating_mul(slower);
     let mut bytes = [0_u8; 4];
     entropy.fill(&mut bytes);
@@ -68,7 +71,7 @@ pub(crate) fn at(from: Timestamp, every: Duration, failures: u32, entropy: &dyn 
     from.plus(every.saturating_add(every.saturating_mul(part) / 10_000))
 }
 
-/// The start of the next day, when budgets are full again.
+/// The start of the next day (UTC), when budgets are reset.
 pub(crate) fn tomorrow(now: Timestamp) -> Timestamp {
     let day = i64::try_from(DAY.as_secs()).unwrap_or(i64::MAX);
     Timestamp::from_seconds((now.as_seconds().div_euclid(day) + 1).saturating_mul(day))

@@ -1,6 +1,6 @@
-//! Where a document stands below its source's folder.
+//! Paths of documents below their source's folder.
 
-/// Bytes of one segment; what is beyond goes, but not its ending.
+/// Bytes of one segment; longer ones are truncated before their extension.
 const MOST_SEGMENT_BYTES: usize = 200;
 const MOST_SEGMENTS: usize = 64;
 
@@ -14,8 +14,8 @@ pub(crate) fn below(path: Option<&str>, title: &str) -> String {
     })
 }
 
-/// A name as one segment of a path: without `/` and without what people cannot see, which would let one file pass for
-/// another; empty for what would be none.
+/// A name as one path segment: without `/`, and without invisible characters, which would let one file pass for another. Empty for names
+/// that are not valid segments.
 pub(crate) fn segment(name: &str) -> String {
     let plain: String =
         name.chars().map(|letter| if letter == '/' || letter.is_control() { ' ' } else { letter }).collect();
@@ -31,7 +31,7 @@ fn normalized(path: &str) -> String {
     kept.join("/")
 }
 
-/// A long segment keeps its ending, which says what the document is.
+/// Truncates a long segment, but keeps its extension.
 fn shortened(segment: &str) -> String {
     match segment.rsplit_once('.') {
         Some((stem, ending)) if !stem.is_empty() && ending.len() <= 16 => {

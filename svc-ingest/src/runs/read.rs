@@ -1,4 +1,4 @@
-//! What a provider answers about one document, as text.
+//! Turns a provider's answer about one document into text.
 
 use std::time::Duration;
 
@@ -6,58 +6,58 @@ use cairn_extract::{Extractor, Failure, FailureKind, Format, Raw, Text};
 use cairn_proto::domain::FileType;
 use cairn_providers::{Body as Sent, Entry, Fault, Fetched, ProviderKind, Version};
 
-use super::document::{self, Found};
+use super::document::{self, Finding};
 use super::fault;
 use super::path;
 use crate::extracting::{self, Occasion};
-use crate::model::{Body, Known, LiveText, Metadata, RetainedText};
+use crate::model::{Body, LiveText, Metadata, RetainedText, StoredDocument};
 
 /// What was found out about a document.
 #[derive(Debug)]
 pub(super) struct Read {
-    pub(super) found: Found,
-    /// The text, where one is to be kept.
+    pub(super) found: Finding,
+    /// The text, if it is to be stored.
     pub(super) body: Option<Body>,
-    /// Whether it is worth another try.
+    /// Whether a retry may succeed.
     pub(super) is_passing: bool,
-    /// Why the whole run stops after this one.
+    /// Why the whole run stops after this document.
     pub(super) halt: Option<String>,
 }
 
 impl Read {
-    /// What needs no text.
-    pub(super) const fn of(found: Found) -> Self {
+    /// A finding without a text.
+    pub(super) const fn of(found: Finding) -> Self {
         Self { found, body: None, is_passing: false, halt: None }
     }
 
     fn passing(entry: &Entry, metadata: Metadata, message: String) -> Self {
         let version = version_of(entry);
-        let found = Found::Unreadable { version, metadata, message, is_lasting: false };
+        let found = Finding::Unreadable { version, metadata, message, is_lasting: false };
         Self { is_passing: true, ..Self::of(found) }
     }
 
     fn lasting(entry: &Entry, metadata: Metadata, message: String) -> Self {
         let version = version_of(entry);
-        Self::of(Found::Unreadable { version, metadata, message, is_lasting: true })
+        Self::of(Finding::Unreadable { version, metadata, message, is_lasting: true })
     }
 }
 
-/// The version that a listing gave, if it knew one.
+/// The version from the listing, if it has one.
 fn version_of(entry: &Entry) -> Option<Version> {
     Some(entry.version.clone()).filter(Version::is_known)
 }
 
-/// Makes text of answers.
+/// Extracts text from answers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) extractor: &'a Extractor,
     pub(super) provider: ProviderKind,
-    /// Whether texts are kept.
+    /// Whether texts are stored.
     pub(super) keeps_text: bool,
 }
 
 impl Reader<'_> {
-    /// What an answer says of a document.
+    /// The finding of an answer about a document.
     ///
     /// # Errors
     /// A fault that is about the whole source.
@@ -65,18 +65,18 @@ impl Reader<'_> {
         &self,
         answer: Result<Fetched, Fault>,
         entry: &Entry,
-        known: Option<&Known>,
+        known: Option<&StoredDocument>,
         gone_after: Option<Duration>,
     ) -> Result<Read, Fault> {
         let metadata = document::metadata(entry, known);
         Ok(match answer {
             Ok(Fetched::Body(body)) => self.text(body, entry, metadata).await,
             Ok(Fetched::Same) if known.is_some() => {
-                Read::of(Found::Same { version: version_of(entry), metadata: Some(metadata) })
+                Read::of(Finding::Same { version: version_of(entry), metadata: Some(metadata) })
             }
             Ok(Fetched::Same) => Read::passing(entry, metadata, "the provider sends no content".to_owned()),
-            // Only an answer about the document: a fault may be about the address that it was asked at.
-            Ok(Fetched::Gone) => Read::of(Found::Gone { after: gone_after }),
+            // Only an explicit answer: `Fault::Gone` may be about the URL of the request.
+            Ok(Fetched::Gone) => Read::of(Finding::Gone { after: gone_after }),
             Ok(Fetched::TooLarge(bytes)) | Err(Fault::TooLarge(bytes)) => {
                 let message = format!("it is larger than what is read: {bytes} bytes or more");
                 Read::lasting(entry, metadata, message)
@@ -85,7 +85,7 @@ impl Reader<'_> {
                 Read::lasting(entry, metadata, "files of its kind have no text that could be read".to_owned())
             }
             Ok(Fetched::Unreadable(why)) => Read::lasting(entry, metadata, why.into_owned()),
-            Err(Fault::Forbidden) => Read::of(Found::Forbidden { metadata }),
+            Err(Fault::Forbidden) => Read::of(Finding::Forbidden { metadata }),
             Err(other) if fault::is_of_source(&other) => return Err(other),
             Err(other) => Read::passing(entry, metadata, other.to_string()),
         })
@@ -95,7 +95,7 @@ impl Reader<'_> {
         describe(&mut metadata, &sent, entry);
         let version = sent.version.clone();
         if !self.keeps_text {
-            return Read::of(Found::Described { version, metadata });
+            return Read::of(Finding::Described { version, metadata });
         }
         let extracted =
             extract(self.extractor, Occasion::Run, self.provider, sent, entry, &mut metadata).await;
@@ -105,11 +105,11 @@ impl Reader<'_> {
             Err(failure) => return Read::lasting(entry, metadata, failure.message),
         };
         let retained = RetainedText { content_hash: body.hash.clone(), format, size_bytes: body.size_bytes };
-        Read { body: Some(body), ..Read::of(Found::Text { version, metadata, retained }) }
+        Read { body: Some(body), ..Read::of(Finding::Text { version, metadata, retained }) }
     }
 }
 
-/// The text of a body, of which runs and questions make the same; what it says of itself goes into the metadata.
+/// Extracts the text of a body, for runs and live questions alike; fills in the metadata that the body provides.
 async fn extract(
     extractor: &Extractor,
     occasion: Occasion,
@@ -118,7 +118,7 @@ async fn extract(
     entry: &Entry,
     metadata: &mut Metadata,
 ) -> Result<Text, Failure> {
-    // A page says itself what it is called, where neither the listing nor the provider knows.
+    // Web pages: the title of the page, if neither the listing nor the provider has one.
     let is_nameless = provider == ProviderKind::Web && entry.is_nameless() && sent.title.is_none();
     let mut text = extracting::extract(extractor, raw(sent, entry, metadata), occasion).await?;
     if let Some(title) = text.title.take().filter(|_| is_nameless) {
@@ -137,7 +137,7 @@ async fn kept(extracted: Result<Text, Failure>) -> Result<(Body, FileType), Fail
     Ok((body, format_of(text.format)))
 }
 
-/// A body as the extractor takes it. A path that is made of a title says nothing about the kind.
+/// The extractor's input. A path that is derived from the title is left out, as it says nothing about the file type.
 fn raw(sent: Sent, entry: &Entry, metadata: &Metadata) -> Raw {
     Raw {
         bytes: sent.bytes,
@@ -149,7 +149,7 @@ fn raw(sent: Sent, entry: &Entry, metadata: &Metadata) -> Raw {
     }
 }
 
-/// What a body knows better than a listing.
+/// Updates the metadata with what the body's response says.
 fn describe(metadata: &mut Metadata, sent: &Sent, entry: &Entry) {
     let essence = sent.mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if !essence.is_empty() && essence.len() <= 200 {
@@ -159,7 +159,7 @@ fn describe(metadata: &mut Metadata, sent: &Sent, entry: &Entry) {
         metadata.url = Some(url.clone());
     }
     if let Some(title) = sent.title.as_ref().filter(|title| !title.trim().is_empty()) {
-        // Bounded and on one line, as those of entries are.
+        // Normalized like the titles of entries.
         metadata.title = document::seen(&Entry::new(entry.id.clone(), entry.version.clone(), title).title);
         if entry.path.is_none() {
             metadata.path = path::below(None, &metadata.title);
@@ -176,18 +176,18 @@ const fn format_of(format: Format) -> FileType {
     }
 }
 
-/// Why there is no text of a document that a provider was asked for.
+/// Why a live read has no text.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// The provider does not have it, or does not give it.
+    /// The provider does not have it, or denies access.
     Gone,
-    /// It did not answer as it should.
+    /// The request failed.
     Fault(Fault),
-    /// What it answered has no text.
+    /// The text could not be extracted.
     Failure(Failure),
 }
 
-/// What a provider answers to a question for one document, as text of at most so many bytes.
+/// Extracts the text of at most `most_bytes` from the answer to a live read.
 pub(crate) async fn read_live(
     extractor: &Extractor,
     provider: ProviderKind,
@@ -216,7 +216,7 @@ pub(crate) async fn read_live(
     describe(&mut metadata, &sent, entry);
     let text = extract(extractor, Occasion::Question, provider, sent, entry, &mut metadata).await;
     let text = text.map_err(Unread::Failure)?;
-    // A file that is packed may hold more than it weighs.
+    // Compressed files expand.
     if text.content.len() > most_bytes {
         return Err(too_large(most_bytes));
     }

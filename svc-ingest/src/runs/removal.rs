@@ -1,5 +1,4 @@
-//! What goes without anybody's asking: documents of sources that were disconnected, texts that have been hidden for long, and
-//! accounts of days that are over.
+//! Background removal: documents of disconnected sources, texts that have been hidden for long, and old request counts.
 
 use std::time::Duration;
 
@@ -16,13 +15,13 @@ use crate::{Error, store};
 /// Documents of one transaction.
 const DOCUMENTS_AT_ONCE: i64 = 200;
 const SOURCES_AT_ONCE: i64 = 20;
-/// The text of a document that its provider no longer gives access to is kept for so long.
-const HIDDEN_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Retention of texts of documents to which the credentials no longer give access.
+const HIDDEN_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const TEXTS_AT_ONCE: i64 = 100;
-/// Days of which the accounts are kept.
-const ACCOUNTS_FOR_DAYS: i64 = 90;
+/// Retention of daily request counts, in days.
+const OPERATIONS_RETENTION_DAYS: i64 = 90;
 
-/// Removes what is left of disconnected sources, and of those that have become live ones.
+/// Removes the documents of disconnected sources and of sources that were changed to live mode.
 pub(crate) async fn disconnected(context: &Context) -> Result<(), Error> {
     for (workspace, source) in store::sources::disconnected(&context.db, SOURCES_AT_ONCE).await? {
         while remove_some(context, workspace, source).await? {}
@@ -38,13 +37,13 @@ pub(crate) async fn disconnected(context: &Context) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes some documents of a source, as long as nobody runs it; whether there may be more.
+/// Removes a batch of documents of such a source; returns whether there may be more.
 async fn remove_some(context: &Context, workspace: WorkspaceId, source: SourceId) -> Result<bool, Error> {
     let mut work = Work::without_limits(context, workspace).await?;
     work.tx().lock_name(&format!("ingest-disconnected-{source}")).await?;
-    let held = store::sources::hold(work.tx(), workspace, source).await?;
+    let held = store::sources::get_for_update(work.tx(), workspace, source).await?;
     if held.is_some_and(|source| source.mode != SourceMode::Live) {
-        // Somebody has changed its mode back: what there is by now is of a new run.
+        // Its mode was changed back: these documents belong to a new run.
         return Ok(false);
     }
     let some = store::source_documents::some(work.tx(), workspace, source, DOCUMENTS_AT_ONCE).await?;
@@ -67,7 +66,7 @@ async fn remove_some(context: &Context, workspace: WorkspaceId, source: SourceId
     Ok(true)
 }
 
-/// Removes texts and accounts that are too old; what fails is tried again at the next time.
+/// Removes expired texts and request counts; after an error, the next sweep retries.
 pub(crate) async fn sweep(context: &Context) {
     if let Err(error) = try_sweep(context).await {
         tracing::warn!(%error, "what sources leave behind is not removed yet; the next try is in an hour");
@@ -76,7 +75,7 @@ pub(crate) async fn sweep(context: &Context) {
 
 async fn try_sweep(context: &Context) -> Result<(), Error> {
     let now = context.clock.now();
-    let hidden_for = i64::try_from(HIDDEN_FOR.as_micros()).unwrap_or(i64::MAX);
+    let hidden_for = i64::try_from(HIDDEN_RETENTION.as_micros()).unwrap_or(i64::MAX);
     let before = Timestamp::from_micros(now.as_micros().saturating_sub(hidden_for));
     loop {
         let some = store::source_documents::hidden_texts(&context.db, before, TEXTS_AT_ONCE).await?;
@@ -85,16 +84,16 @@ async fn try_sweep(context: &Context) -> Result<(), Error> {
         }
         for (workspace, id, hash) in some {
             let mut work = Work::without_limits(context, workspace).await?;
-            store::source_documents::forget_text(work.tx(), workspace, id).await?;
+            store::source_documents::remove_text(work.tx(), workspace, id).await?;
             work.sweep_texts(&[hash]).await?;
             work.commit().await?;
         }
     }
-    store::provider_operations::forget(&context.db, next::day(now) - ACCOUNTS_FOR_DAYS).await?;
+    store::provider_operations::prune(&context.db, next::day(now) - OPERATIONS_RETENTION_DAYS).await?;
     Ok(())
 }
 
-/// Tells the feed that all documents of a source have changed: they stand in another place, or are kept in another way.
+/// Publishes a change of all documents of a source: of their path or their retention.
 pub(crate) async fn publish_all(work: &mut Work, source: SourceId, op: Op) -> Result<(), Error> {
     let workspace = work.workspace();
     let count = store::sources::visible(work.tx(), workspace, source).await?;

@@ -1,39 +1,39 @@
-//! What the plan of a workspace has no room for: it is left out, the rest of the run goes on, and its end says so.
+//! Documents beyond the limits of the plan: they are left out, the run continues, and then fails.
 
 use cairn_chassis::limits;
 use cairn_chassis::status::Violation;
 
 use super::batch::{Batch, Write};
-use super::document::Found;
+use super::document::Finding;
 use super::read::Read;
-use super::worker::{Halt, Turn, Worker};
+use super::worker::{Checkpoint, Halt, Worker};
 use crate::Error;
-use crate::model::{Known, Run, Warning};
+use crate::model::{Run, StoredDocument, Warning};
 
-/// The code of the warning of a run that left something out. It stands in the run's row: a worker that goes on knows it.
+/// The warning code of a run that left something out. It is stored with the run, for workers that resume it.
 const NO_ROOM: &str = "no_room";
 
-/// What a run says that left something out.
+/// The warning of a run that left something out.
 pub(super) fn left_out(run: &Run) -> Option<&str> {
     run.warnings.iter().find(|warning| warning.code == NO_ROOM).map(|warning| warning.message.as_str())
 }
 
 impl Worker<'_> {
-    /// Whether there was no room for a document of this run. New ones are then not read: each would cost a request.
+    /// Whether a document of this run was left out. New documents are then not fetched, which saves their requests.
     pub(super) fn is_full(&self) -> bool {
         left_out(&self.run).is_some()
     }
 
-    /// Writes a batch, and with a turn the checkpoint. What there is no room for is left out.
-    pub(super) async fn commit(&mut self, batch: Batch, turn: Option<Turn>) -> Result<(), Halt> {
-        if batch.is_empty() && turn.is_none() {
+    /// Writes a batch, and the checkpoint if there is one. Leaves out documents beyond the limits.
+    pub(super) async fn commit(&mut self, batch: Batch, checkpoint: Option<Checkpoint>) -> Result<(), Halt> {
+        if batch.is_empty() && checkpoint.is_none() {
             return Ok(());
         }
-        match self.write(&batch, turn.as_ref()).await {
+        match self.write(&batch, checkpoint.as_ref()).await {
             Err(Halt::Error(Error::LimitExceeded(_))) => {}
             other => return other,
         }
-        // Some of it has room: as much as comes first.
+        // One document at a time, as far as there is room.
         let (writes, mut rest) = batch.split();
         for one in writes {
             match self.write(&one, None).await {
@@ -45,10 +45,10 @@ impl Worker<'_> {
                 other => other?,
             }
         }
-        self.write(&rest, turn.as_ref()).await
+        self.write(&rest, checkpoint.as_ref()).await
     }
 
-    /// Notes a document that there is no room for: a new one is counted, of another one what it was stays.
+    /// Leaves out a document: a new one counts as failed, a known one keeps its previous content.
     fn leave_out(&self, batch: &mut Batch, write: Write, refused: &[Violation]) {
         if !self.is_full() && batch.warnings.iter().all(|warning| warning.code != NO_ROOM) {
             let message = format!(
@@ -64,8 +64,8 @@ impl Worker<'_> {
         }
     }
 
-    fn keep_as_it_was(&self, batch: &mut Batch, before: Known) {
-        let found = Found::Unreadable {
+    fn keep_as_it_was(&self, batch: &mut Batch, before: StoredDocument) {
+        let found = Finding::Unreadable {
             version: before.version.clone(),
             metadata: before.metadata.clone(),
             message: "the plan of the workspace has no room for what it is now".to_owned(),

@@ -1,4 +1,4 @@
-//! A run under way: what is found out is written together with how far it is, or not at all.
+//! A run in progress: findings and the checkpoint are written in one transaction.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -14,35 +14,35 @@ use cairn_providers::{
 
 use super::absence;
 use super::batch::Batch;
-use super::document::{self, Found, Occasion, Verdict, entry_of};
+use super::document::{self, Finding, Occasion, Verdict, entry_of};
 use super::fault::{self, Failure, Health, Stop};
 use super::read::{Read, Reader};
 use super::write;
 use crate::context::Context;
-use crate::model::{Absent, Known, Run, Source, Stage, Warning};
+use crate::model::{Absent, Run, Source, Stage, StoredDocument, Warning};
 use crate::work::Work;
 use crate::{Error, store};
 
-/// For how long a worker has a run that it does not renew.
-pub(super) const TERM: Duration = Duration::from_secs(60);
+/// How long a claim lasts unless it is renewed.
+pub(super) const LEASE: Duration = Duration::from_secs(60);
 /// Documents whose rows are looked up together.
 const CHUNK: usize = 500;
-/// Documents that are asked for after a listing that lacks them.
+/// Probes of documents that a listing lacks, per run.
 const MOST_PROBES: usize = 200;
 const PROBES_AT_ONCE: i64 = 20;
 const REMOVED_AT_ONCE: i64 = 200;
-/// Documents that are tried again before new work: a fifth of what there is, within bounds.
-const LEAST_RETRIES: u64 = 10;
+/// Bounds of the documents that are retried before new work: a fifth of all.
+const MIN_RETRIES: u64 = 10;
 const MOST_RETRIES: u64 = 500;
-/// Retries in a row that the provider does not answer: what comes next will say why.
+/// Consecutive retries without an answer: then the pages will show what is wrong with the provider.
 const MOST_SILENT_RETRIES: u32 = 5;
 
-/// Why a worker does not go on.
+/// Why a worker stops.
 #[derive(Debug)]
 pub(super) enum Halt {
     Stop(Stop),
     Cancelled,
-    /// Somebody else has the run, or its source is gone.
+    /// The lease was lost, or the source is gone.
     Lost,
     Error(Error),
 }
@@ -59,7 +59,7 @@ impl From<sql::Error> for Halt {
     }
 }
 
-/// A run in the hands of a worker.
+/// A worker that executes a run.
 pub(super) struct Worker<'a> {
     pub(super) context: &'a Context,
     pub(super) reader: Reader<'a>,
@@ -70,12 +70,12 @@ pub(super) struct Worker<'a> {
     pub(super) run: Run,
     pub(super) holder: &'a str,
     pub(super) health: Health,
-    /// What the workspace may keep; absent when nobody has said which plan it has.
+    /// The limits of the workspace's plan; absent while the plan is unknown.
     pub(super) allowance: Option<Allowance>,
 }
 
 impl Worker<'_> {
-    /// Works until the run has read all that there is.
+    /// Executes the run to its end.
     pub(super) async fn work(&mut self) -> Result<(), Halt> {
         self.learn_account().await?;
         loop {
@@ -92,11 +92,11 @@ impl Worker<'_> {
         }
     }
 
-    /// Documents that could not be read before come first.
+    /// Retries documents that could not be read before.
     async fn retry(&mut self) -> Result<(), Halt> {
         let mut batch = Batch::default();
         if self.source.mode == SourceMode::Indexed {
-            let most = (self.source.documents / 5).clamp(LEAST_RETRIES, MOST_RETRIES);
+            let most = (self.source.documents / 5).clamp(MIN_RETRIES, MOST_RETRIES);
             let (limit, now) = (i64::try_from(most).unwrap_or(i64::MAX), self.now());
             let due = store::source_documents::due(
                 &self.context.db,
@@ -117,7 +117,7 @@ impl Worker<'_> {
                     Ok(read) => read,
                     Err(halt) => return self.halt(batch, halt).await,
                 };
-                // What is there now need not be read again when the listing comes to it.
+                // Marked as seen, so that the listing does not fetch it again.
                 let listing = (has_body && self.run.kind.lists()).then_some(self.run.listing);
                 batch.counters.listed += u64::from(listing.is_some());
                 batch.counters.fetched += u64::from(has_body);
@@ -132,7 +132,7 @@ impl Worker<'_> {
         }
         let mut next = self.run.clone();
         next.stage = Stage::Pages;
-        self.commit(batch, Some(Turn::To(Box::new(next)))).await
+        self.commit(batch, Some(Checkpoint::Run(Box::new(next)))).await
     }
 
     async fn turn_page(&mut self) -> Result<(), Halt> {
@@ -160,7 +160,7 @@ impl Worker<'_> {
                 return self.halt(batch, Halt::Stop(Stop::Failed(Failure::Other(message)))).await;
             }
         }
-        self.commit(batch, Some(Turn::Page(then))).await
+        self.commit(batch, Some(Checkpoint::Page(then))).await
     }
 
     async fn take_items(&mut self, items: Vec<Item>) -> Result<(), Halt> {
@@ -178,12 +178,17 @@ impl Worker<'_> {
         self.commit(batch, None).await
     }
 
-    async fn take_item(&mut self, batch: &mut Batch, item: Item, before: Option<Known>) -> Result<(), Halt> {
+    async fn take_item(
+        &mut self,
+        batch: &mut Batch,
+        item: Item,
+        before: Option<StoredDocument>,
+    ) -> Result<(), Halt> {
         let listing = self.run.listing;
         let entry = match item {
             Item::Present(entry) => *entry,
             Item::Gone(id) => {
-                self.take(batch, before, &id, Read::of(Found::Gone { after: None }), Some(listing));
+                self.take(batch, before, &id, Read::of(Finding::Gone { after: None }), Some(listing));
                 return Ok(());
             }
         };
@@ -199,7 +204,7 @@ impl Worker<'_> {
                 return Ok(());
             }
             Verdict::Moved => Read::of(document::moved(&entry, before.as_ref())),
-            Verdict::Describe => Read::of(Found::Described {
+            Verdict::Describe => Read::of(Finding::Described {
                 metadata: document::metadata(&entry, before.as_ref()),
                 version: entry.version.clone(),
             }),
@@ -216,7 +221,7 @@ impl Worker<'_> {
     async fn fetch(
         &mut self,
         entry: &Entry,
-        before: Option<&Known>,
+        before: Option<&StoredDocument>,
         batch: &mut Batch,
     ) -> Result<Read, Halt> {
         let answer = match &entry.body {
@@ -236,7 +241,7 @@ impl Worker<'_> {
         judged
     }
 
-    /// What a read says about the run: a fault of the whole source, or too many of documents.
+    /// Turns a fault of the whole source into a halt, and counts faults of documents.
     fn judged(&self, read: Result<Read, Fault>, health: Option<&mut Health>) -> Result<Read, Halt> {
         match read {
             Err(fault) => Err(self.page_fault(&fault)),
@@ -253,7 +258,7 @@ impl Worker<'_> {
         Halt::Stop(fault::of_page(fault, self.run.tries, self.now()))
     }
 
-    /// Documents that a page could not tell enough about.
+    /// Records the documents that a page reports as faults.
     async fn taken_faults(&self, faults: Vec<ItemFault>) -> Result<Batch, Halt> {
         let mut batch = Batch::default();
         let mut known = self.known(faults.iter().filter_map(|fault| fault.id.as_ref())).await?;
@@ -269,7 +274,7 @@ impl Worker<'_> {
                 known.fault.is_some() && fault.version.is_some() && known.version == fault.version
             });
             if let (true, Some(known)) = (is_known && fault.is_lasting, &before) {
-                // It is as it was: a reason is said once.
+                // Unchanged: its fault was reported before.
                 batch.counters.listed -= 1;
                 batch.see(known.id);
                 continue;
@@ -286,7 +291,7 @@ impl Worker<'_> {
         Ok(batch)
     }
 
-    /// Asks for documents that a listing lacks, where absence proves nothing.
+    /// Probes documents that a listing lacks, where absence proves nothing.
     async fn probe(&mut self) -> Result<(), Halt> {
         let mut asked = 0;
         while asked < MOST_PROBES {
@@ -317,10 +322,10 @@ impl Worker<'_> {
         }
         let mut next = self.run.clone();
         next.stage = Stage::Removal;
-        self.commit(Batch::default(), Some(Turn::To(Box::new(next)))).await
+        self.commit(Batch::default(), Some(Checkpoint::Run(Box::new(next)))).await
     }
 
-    /// Removes some of the documents that the listing lacks; whether none is left.
+    /// Removes a batch of the documents that the listing lacks; returns whether none is left.
     async fn remove(&mut self) -> Result<bool, Halt> {
         let before = match self.run.absent {
             Absent::Keep => return Ok(true),
@@ -342,13 +347,13 @@ impl Worker<'_> {
         let mut batch = Batch::default();
         for known in absent {
             let id = known.external_id.clone();
-            self.take(&mut batch, Some(known), &id, Read::of(Found::Gone { after: None }), None);
+            self.take(&mut batch, Some(known), &id, Read::of(Finding::Gone { after: None }), None);
         }
         self.commit(batch, None).await?;
         Ok(false)
     }
 
-    /// The same for all of a run, however often it is interrupted.
+    /// Derived from the start of the run, so that it is the same after an interruption.
     fn held_back_since(&self) -> Timestamp {
         absence::held_back_since(self.run.started_at.unwrap_or(self.run.created_at))
     }
@@ -356,17 +361,17 @@ impl Worker<'_> {
     async fn known(
         &self,
         ids: impl Iterator<Item = &ExternalId>,
-    ) -> Result<HashMap<ExternalId, Known>, Halt> {
+    ) -> Result<HashMap<ExternalId, StoredDocument>, Halt> {
         let (workspace, source) = (self.run.workspace, self.run.source);
         let known = store::source_documents::known(&self.context.db, workspace, source, ids).await?;
         Ok(known.into_iter().map(|known| (known.external_id.clone(), known)).collect())
     }
 
-    /// Notes what becomes of a document; whether there is anything to be written.
+    /// Adds the step of a document to a batch; returns whether there is one.
     pub(super) fn take(
         &self,
         batch: &mut Batch,
-        before: Option<Known>,
+        before: Option<StoredDocument>,
         id: &ExternalId,
         read: Read,
         listing: Option<SourceRunId>,
@@ -378,7 +383,7 @@ impl Worker<'_> {
         true
     }
 
-    /// Writes what there is before the run stops; documents that were read are not read again.
+    /// Commits the batch before the run stops, so that its documents are not read again.
     async fn halt(&mut self, batch: Batch, halt: Halt) -> Result<(), Halt> {
         if matches!(halt, Halt::Stop(_)) {
             self.commit(batch, None).await?;
@@ -386,18 +391,18 @@ impl Worker<'_> {
         Err(halt)
     }
 
-    /// Writes a batch, and with a turn the checkpoint, in one transaction: documents, their feed entries, and how far the
-    /// run is. None of it is written when somebody else has the run by now, or the plan has no room for it.
-    pub(super) async fn write(&mut self, batch: &Batch, turn: Option<&Turn>) -> Result<(), Halt> {
+    /// Writes a batch, and the checkpoint if there is one, in one transaction: documents, their feed entries, and the progress of the run.
+    /// Rolls back when the lease was lost or the plan has no room for it.
+    pub(super) async fn write(&mut self, batch: &Batch, checkpoint: Option<&Checkpoint>) -> Result<(), Halt> {
         let mut work = Work::within(self.context, self.run.workspace, self.allowance).await?;
         let mut next = self.run.clone();
         write::documents(&mut work, self.run.source, self.run.listing, batch).await?;
         next.counters.add(batch.counters);
         batch.warnings.iter().for_each(|warning| next.warn(warning.clone()));
-        if let Some(turn) = turn {
-            self.turn(work.tx(), &mut next, turn).await?;
+        if let Some(checkpoint) = checkpoint {
+            self.apply_checkpoint(work.tx(), &mut next, checkpoint).await?;
         }
-        let until = self.now().plus(TERM);
+        let until = self.now().plus(LEASE);
         let Some(is_cancelled) = store::source_runs::save(work.tx(), &next, self.holder, until).await? else {
             work.rollback().await?;
             return Err(Halt::Lost);
@@ -407,14 +412,19 @@ impl Worker<'_> {
         if is_cancelled { Err(Halt::Cancelled) } else { Ok(()) }
     }
 
-    async fn turn(&self, tx: &mut Tx, next: &mut Run, turn: &Turn) -> Result<(), Halt> {
-        // Whoever gets this far has not failed here.
+    async fn apply_checkpoint(
+        &self,
+        tx: &mut Tx,
+        next: &mut Run,
+        checkpoint: &Checkpoint,
+    ) -> Result<(), Halt> {
+        // Progress ends the series of failures.
         next.tries = 0;
         next.lost = 0;
-        match turn {
-            Turn::To(to) => next.stage = to.stage,
-            Turn::Page(Then::More(position)) => next.position = Some(position.clone()),
-            Turn::Page(Then::End { next: position, partial }) => {
+        match checkpoint {
+            Checkpoint::Run(to) => next.stage = to.stage,
+            Checkpoint::Page(Then::More(position)) => next.position = Some(position.clone()),
+            Checkpoint::Page(Then::End { next: position, partial }) => {
                 next.position = Some(position.clone());
                 next.complete = partial.is_empty();
                 for part in partial {
@@ -430,7 +440,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// What the end of a listing says about the documents that it lacks.
+    /// Draws conclusions about the documents that a finished listing lacks.
     async fn conclude(&self, tx: &mut Tx, next: &mut Run) -> Result<(), Halt> {
         if absence::probes(next.kind, &self.traits) {
             next.stage = Stage::Probes;
@@ -459,10 +469,10 @@ impl Worker<'_> {
     }
 }
 
-/// How a run goes on.
+/// Where a run continues.
 #[derive(Debug)]
-pub(super) enum Turn {
-    To(Box<Run>),
+pub(super) enum Checkpoint {
+    Run(Box<Run>),
     Page(Then),
 }
 
@@ -482,7 +492,7 @@ fn ended(run: &Run) -> store::source_documents::Ended<'_> {
     }
 }
 
-/// How a run that read everything ends.
+/// The final state of a run that read everything.
 pub(super) const fn completed(run: &Run) -> SourceRunStatus {
     if run.warnings.is_empty() && run.counters.failed == 0 && run.complete {
         SourceRunStatus::Completed

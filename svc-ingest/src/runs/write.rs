@@ -1,4 +1,4 @@
-//! A batch as rows and feed entries.
+//! Writes a batch as rows and feed entries.
 
 use cairn_chassis::feed::{Kind, Op};
 use cairn_proto::ids::{SourceId, SourceRunId};
@@ -8,7 +8,7 @@ use crate::model::Body;
 use crate::work::Work;
 use crate::{Error, store};
 
-/// Writes what a batch says of documents. The row of the source comes first: locks are taken in one order everywhere.
+/// Writes the documents of a batch. Lock order: the row of the source first.
 pub(super) async fn documents(
     work: &mut Work,
     source: SourceId,
@@ -16,14 +16,14 @@ pub(super) async fn documents(
     batch: &Batch,
 ) -> Result<(), Error> {
     let workspace = work.workspace();
-    store::sources::hold(work.tx(), workspace, source).await?;
+    store::sources::get_for_update(work.tx(), workspace, source).await?;
     let growth = batch.growth();
     if growth != 0 {
         store::sources::add_documents(work.tx(), workspace, source, growth).await?;
         work.grow_documents(growth);
     }
     let now = work.now();
-    // By their hashes, as everywhere: two sources that hold the same texts would deadlock otherwise.
+    // Lock order: texts by hash. Two sources with the same texts would deadlock otherwise.
     let mut bodies: Vec<&Body> = batch.writes.iter().filter_map(|write| write.body.as_ref()).collect();
     bodies.sort_unstable_by(|one, other| one.hash.cmp(&other.hash));
     for body in bodies {
@@ -48,7 +48,7 @@ pub(super) async fn documents(
     work.sweep_texts(&batch.left()).await?;
     for write in &batch.writes {
         let Some(document) = write.step.document.as_ref().or(write.before.as_ref()) else { continue };
-        match write.step.told {
+        match write.step.feed_op {
             None => {}
             Some(Op::Delete) => work.publish_delete(Kind::SourceDocument, document.id),
             Some(Op::Upsert | Op::Unspecified) => work.publish_upsert(Kind::SourceDocument, document.id),

@@ -29,10 +29,10 @@ impl Sources {
     /// Asks the provider. It counts against no budget.
     pub(crate) async fn check(&self, caller: &Caller, draft: Draft) -> Result<CheckAnswer, Error> {
         caller.require_whole_workspace(SOURCES)?;
-        let machine = &self.machine;
-        let checked = input::check(draft, machine.connect.as_ref(), false)?;
-        let clock = Arc::clone(&machine.context.clock);
-        let call = Call::new(machine.connect.guard().clone(), Arc::new(Check::new()), clock)
+        let runner = &self.runner;
+        let checked = input::check(draft, runner.connect.as_ref(), false)?;
+        let clock = Arc::clone(&runner.context.clock);
+        let call = Call::new(runner.connect.guard().clone(), Arc::new(Check::new()), clock)
             .with_deadline(Instant::now() + MOST_TIME);
         let asked = tokio::time::timeout(MOST_TIME, checked.provider.check(&call)).await;
         match asked.unwrap_or(Err(Fault::Unavailable)) {

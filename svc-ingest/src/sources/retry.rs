@@ -24,9 +24,9 @@ impl Sources {
             return Ok(document);
         }
         self.learn_plan(caller).await?;
-        let mut work = Work::without_limits(&self.machine.context, workspace).await?;
+        let mut work = Work::without_limits(&self.runner.context, workspace).await?;
         // The row of the source comes first: locks are taken in one order everywhere.
-        let held = store::sources::hold(work.tx(), workspace, document.source).await?;
+        let held = store::sources::get_for_update(work.tx(), workspace, document.source).await?;
         let mut source = held.ok_or_else(no_document)?;
         if store::source_documents::index_again(work.tx(), workspace, parsed).await? {
             work.publish_upsert(Kind::SourceDocument, parsed);
@@ -36,14 +36,14 @@ impl Sources {
             self.queue_retry(work.tx(), &mut source).await?;
         }
         work.commit().await?;
-        self.machine.wake();
+        self.runner.wake();
         store::source_views::one(db, workspace, parsed).await?.ok_or_else(no_document)
     }
 
     /// Sees to a run that begins with what is to be tried again: the one that waits to begin, or a new one, at once or right
     /// after the one that is under way.
     async fn queue_retry(&self, tx: &mut Tx, source: &mut Source) -> Result<(), Error> {
-        if self.machine.queue(tx, source, false).await?.is_some() {
+        if self.runner.queue(tx, source, false).await?.is_some() {
             return Ok(());
         }
         let open = store::source_runs::open(tx, source.workspace, source.id).await?;

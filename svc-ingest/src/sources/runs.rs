@@ -23,8 +23,8 @@ impl Sources {
             return Err(Error::RunNotStartable("the source is paused: resume it, which queues a run"));
         }
         self.learn_plan(caller).await?;
-        let queued = self.machine.queue_now(&source, full).await?;
-        self.machine.wake();
+        let queued = self.runner.queue_now(&source, full).await?;
+        self.runner.wake();
         queued.ok_or(Error::RunBusy)
     }
 
@@ -54,8 +54,8 @@ impl Sources {
     /// Ends a run: at once when nobody works on it, else very soon.
     pub(crate) async fn cancel_run(&self, caller: &Caller, id: &str, run: &str) -> Result<Run, Error> {
         let found = self.get_run(caller, id, run).await?;
-        let mut work = Work::without_limits(&self.machine.context, caller.workspace).await?;
-        let source = store::sources::hold(work.tx(), found.workspace, found.source).await?;
+        let mut work = Work::without_limits(&self.runner.context, caller.workspace).await?;
+        let source = store::sources::get_for_update(work.tx(), found.workspace, found.source).await?;
         source.ok_or_else(|| Error::NoSource(id.to_owned()))?;
         let open = store::source_runs::open(work.tx(), found.workspace, found.source).await?;
         let open = open.filter(|open| open.id == found.id);

@@ -1,4 +1,4 @@
-//! Documents whose text is still to be taken out of them, and what was sent of them.
+//! The queue of text extractions, and the uploaded pieces of their documents.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx};
@@ -28,7 +28,7 @@ statements! {
 
     const IS_ANY_DUE: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM extractions WHERE due_at <= $1 LIMIT 1) AS due";
 
-    /// $1 is the holder from now on, $2 until when, $3 now; of the first workspace after $4 that has work.
+    /// $1 is the new holder, $2 the end of the lease, $3 now; of the first workspace after $4 that has work.
     const CLAIM: Dialect = Dialect { sqlite: claim!(""), postgres: claim!(" FOR UPDATE SKIP LOCKED") };
 
     const COUNT: &str = "SELECT COUNT(*) FROM extractions";
@@ -47,7 +47,7 @@ statements! {
 
     const REMOVE_PIECES: &str = "DELETE FROM upload_pieces WHERE workspace_id = $1 AND document_id = $2";
 
-    /// Of uploads that ended before they were whole: their ids, which tell their time, are before $1.
+    /// Of incomplete uploads whose ids, which begin with their time, are before $1.
     const SWEEP_PIECES: &str = "DELETE FROM upload_pieces WHERE document_id < $1 AND NOT EXISTS (\
          SELECT 1 FROM extractions e WHERE e.workspace_id = upload_pieces.workspace_id \
          AND e.document_id = upload_pieces.document_id)";
@@ -79,7 +79,7 @@ impl From<Row> for Extraction {
     }
 }
 
-/// Has a document read, from that time on.
+/// Queues the extraction of a document, due at that time.
 pub(crate) async fn insert(
     tx: &mut Tx,
     place: Place,
@@ -100,19 +100,19 @@ pub(crate) async fn insert(
     .map(drop)
 }
 
-/// Whether there is work for anybody.
+/// Whether any extraction is due.
 pub(crate) async fn is_any_due(db: &Db, now: Timestamp) -> Result<bool, Error> {
     let due: i64 = fetch!(scalar, db, IS_ANY_DUE, now)?;
     Ok(due > 0)
 }
 
-/// How many documents are to be read, of all workspaces.
+/// The number of queued extractions of all workspaces.
 pub(crate) async fn count(db: &Db) -> Result<u32, Error> {
     let count: i64 = fetch!(scalar, db, COUNT)?;
     Ok(to_small(count))
 }
 
-/// Takes what has waited longest of the workspace after `last`, in the order of their ids and round about.
+/// Claims the oldest extraction of the next workspace after `last`: round-robin over workspaces by id.
 pub(crate) async fn claim(
     db: &Db,
     holder: &str,
@@ -131,51 +131,51 @@ pub(crate) async fn claim(
     Ok(row.map(Extraction::from))
 }
 
-/// Holds the work for longer, or lets somebody have it from then on; whether it was still held.
+/// Extends or ends the lease; `false` if it was lost.
 pub(crate) async fn renew(db: &Db, place: Place, holder: &str, until: Timestamp) -> Result<bool, Error> {
     let writer = db.writer();
     let renewed = execute!(writer, RENEW, Text(place.workspace), Text(place.document), holder, until)?;
     Ok(renewed == 1)
 }
 
-/// Ends the work; whether it was still held.
+/// Completes the extraction; `false` if the lease was lost.
 pub(crate) async fn finish(tx: &mut Tx, place: Place, holder: &str) -> Result<bool, Error> {
     let finished = execute!(tx, FINISH, Text(place.workspace), Text(place.document), holder)?;
     execute!(tx, REMOVE_PIECES, Text(place.workspace), Text(place.document))?;
     Ok(finished == 1)
 }
 
-/// Forgets the work on a document that goes; answers how many bytes were kept for it.
+/// Removes the extraction of a document that is deleted; returns the size of its pieces in bytes.
 pub(crate) async fn remove(tx: &mut Tx, place: Place) -> Result<i64, Error> {
     let size: Option<i64> = fetch!(optional_scalar, tx, REMOVE, Text(place.workspace), Text(place.document))?;
     execute!(tx, REMOVE_PIECES, Text(place.workspace), Text(place.document))?;
     Ok(size.unwrap_or(0))
 }
 
-/// Keeps a piece, within a transaction.
+/// Inserts a piece, in a transaction.
 pub(crate) async fn put_piece(tx: &mut Tx, place: Place, number: u64, data: &[u8]) -> Result<(), Error> {
     execute!(tx, PUT_PIECE, Text(place.workspace), Text(place.document), to_column(number), data).map(drop)
 }
 
-/// The same by itself.
+/// Inserts a piece, in a transaction of its own.
 pub(crate) async fn spool_piece(db: &Db, place: Place, number: u64, data: &[u8]) -> Result<(), Error> {
     let writer = db.writer();
     execute!(writer, PUT_PIECE, Text(place.workspace), Text(place.document), to_column(number), data)
         .map(drop)
 }
 
-/// All that was sent of a document.
+/// All pieces of a document.
 pub(crate) async fn read_pieces(db: &Db, place: Place) -> Result<Vec<Vec<u8>>, Error> {
     fetch!(scalars, db, READ_PIECES, Text(place.workspace), Text(place.document))
 }
 
-/// Forgets what came of an upload that ended.
+/// Removes the pieces of an upload.
 pub(crate) async fn remove_pieces(db: &Db, place: Place) -> Result<(), Error> {
     let writer = db.writer();
     execute!(writer, REMOVE_PIECES, Text(place.workspace), Text(place.document)).map(drop)
 }
 
-/// Forgets what is left of uploads that were cut before that id was made.
+/// Removes the pieces of interrupted uploads from before an id.
 pub(crate) async fn sweep_pieces(db: &Db, before: DocumentId) -> Result<u64, Error> {
     let writer = db.writer();
     execute!(writer, SWEEP_PIECES, Text(before))

@@ -81,7 +81,7 @@ statements! {
 
     const GET_MANY: Dialect = list_statement!(with_text!(" AND id IN "), "$2", "");
 
-    // SQLite's LIKE knows no case, PostgreSQL's does.
+    // LIKE ignores case on SQLite, and does not on PostgreSQL.
     const LIST: Dialect = Dialect { sqlite: list!("LIKE", ""), postgres: list!("ILIKE", "") };
 
     const LIST_OF_STATUS: Dialect =
@@ -198,7 +198,7 @@ fn all(rows: Vec<Row>) -> Result<Vec<Ingested>, Error> {
     rows.into_iter().map(Row::into_ingested).collect()
 }
 
-/// Stores a new document; whether its key and its name were free.
+/// Inserts a document; `false` if its key or its name is taken.
 pub(crate) async fn insert(tx: &mut Tx, workspace: WorkspaceId, document: &Ingested) -> Result<bool, Error> {
     let text = document.text.as_ref();
     let inserted = execute!(
@@ -245,7 +245,7 @@ pub(crate) async fn has_name(tx: &mut Tx, workspace: WorkspaceId, name: &str) ->
     Ok(count > 0)
 }
 
-/// Notes that a document's turn has come.
+/// Marks a document as being extracted.
 pub(crate) async fn begin(db: &Db, place: Place, now: Timestamp) -> Result<(), Error> {
     let (from, to) = (IngestStatus::Pending.number(), IngestStatus::Indexing.number());
     let (workspace, id) = (Text(place.workspace), Text(place.document));
@@ -253,7 +253,7 @@ pub(crate) async fn begin(db: &Db, place: Place, now: Timestamp) -> Result<(), E
     execute!(writer, BEGIN, workspace, id, i64::from(from), i64::from(to), now).map(drop)
 }
 
-/// Gives a document its text; whether it is there and had none.
+/// Sets the text of a document; `false` if it does not exist or has one.
 pub(crate) async fn keep_text(
     tx: &mut Tx,
     place: Place,
@@ -274,7 +274,7 @@ pub(crate) async fn keep_text(
     Ok(kept == 1)
 }
 
-/// Notes why a document has no text.
+/// Stores why a document has no text.
 pub(crate) async fn fail(tx: &mut Tx, place: Place, error: &str, now: Timestamp) -> Result<(), Error> {
     let failed = i64::from(IngestStatus::Failed.number());
     execute!(tx, FAIL, Text(place.workspace), Text(place.document), failed, error, now).map(drop)
@@ -286,7 +286,7 @@ pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: DocumentId) -> Resu
     row.map(Row::into_ingested).transpose()
 }
 
-/// Those of these documents that have a text, in no order.
+/// Those of these documents that have a text, in no particular order.
 pub(crate) async fn get_many(
     db: &Db,
     workspace: WorkspaceId,
@@ -295,7 +295,7 @@ pub(crate) async fn get_many(
     all(fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?)
 }
 
-/// The same, as a transaction sees it.
+/// Those of these documents that have a text, in a transaction.
 pub(crate) async fn some(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -314,7 +314,7 @@ pub(crate) async fn after(
     all(fetch!(all, tx, AFTER, Text(workspace), Text(after), limit)?)
 }
 
-/// What a list is narrowed to.
+/// The filter of a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filter<'a> {
     /// None: of any.
@@ -354,7 +354,7 @@ pub(crate) async fn count(db: &Db, workspace: WorkspaceId, filter: Filter<'_>) -
     Ok(to_count(count))
 }
 
-/// Removes a document; answers the hash of the text that it had, `None` when there was no such document.
+/// Removes a document; returns the hash of its text, `None` when there was no such document.
 pub(crate) async fn remove(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -374,7 +374,7 @@ pub(crate) async fn select(
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// Notes what became of documents in the index, as far as they still have the text that is told of.
+/// Stores the indexing results of documents that still have the indexed text.
 pub(crate) async fn acknowledge(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -397,7 +397,7 @@ pub(crate) async fn acknowledge(
     )
 }
 
-/// How many there are of each status.
+/// The number of documents of each status.
 pub(crate) async fn count_by_status(
     db: &Db,
     workspace: WorkspaceId,

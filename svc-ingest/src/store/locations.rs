@@ -1,10 +1,10 @@
-//! In which workspace a document is.
+//! Finds the workspace of a document.
 
 use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
 use cairn_chassis::{fetch, list_statement, statements};
 use cairn_proto::ids::{DocumentId, WorkspaceId};
 
-// By the keys of the tables, once for each workspace of the list.
+// A primary key lookup for each workspace of the list.
 statements! {
     pub(super) fn statements;
 

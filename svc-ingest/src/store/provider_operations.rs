@@ -1,4 +1,4 @@
-//! How many requests each connection made on which day.
+//! Requests of each connection per day.
 
 use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
@@ -10,7 +10,7 @@ use crate::model::Spending;
 statements! {
     pub(super) fn statements;
 
-    /// One more, if that is not beyond $5.
+    /// Increments the count unless it has reached $5.
     const TAKE: &str = "INSERT INTO provider_operations (workspace_id, source_id, day, ledger, used) \
          VALUES ($1, $2, $3, $4, 1) ON CONFLICT (workspace_id, source_id, day, ledger) DO UPDATE \
          SET used = provider_operations.used + 1 WHERE provider_operations.used + 1 <= $5";
@@ -33,7 +33,7 @@ fn number(spending: Spending) -> i64 {
     }
 }
 
-/// Takes one request of a day; whether there was one left of `limit`.
+/// Counts one request of a day; `false` if `limit` is reached.
 pub(crate) async fn take(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -49,7 +49,7 @@ pub(crate) async fn take(
     Ok(execute!(tx, TAKE, Text(workspace), Text(source), day, number(spending), limit)? == 1)
 }
 
-/// How many requests of a day are used.
+/// The requests of a day.
 pub(crate) async fn used(
     db: &Db,
     workspace: WorkspaceId,
@@ -62,7 +62,7 @@ pub(crate) async fn used(
     Ok(used.map_or(0, to_small))
 }
 
-/// The same of each source of a workspace.
+/// The requests of a day, of each source of a workspace.
 pub(crate) async fn used_of_all(
     db: &Db,
     workspace: WorkspaceId,
@@ -74,12 +74,12 @@ pub(crate) async fn used_of_all(
     Ok(rows.into_iter().map(|(source, used)| (source.0, to_small(used))).collect())
 }
 
-/// Removes the account of a source.
+/// Removes the counts of a source.
 pub(crate) async fn remove_of(tx: &mut Tx, workspace: WorkspaceId, source: SourceId) -> Result<(), Error> {
     execute!(tx, REMOVE_OF, Text(workspace), Text(source)).map(drop)
 }
 
-/// Forgets the days before this one.
-pub(crate) async fn forget(db: &Db, before: i64) -> Result<(), Error> {
+/// Removes the counts of the days before this one.
+pub(crate) async fn prune(db: &Db, before: i64) -> Result<(), Error> {
     execute!(db.writer(), FORGET, before).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Documents of sources, as runs keep them.
+//! Documents of sources, as runs store them.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
@@ -8,7 +8,7 @@ use cairn_proto::ids::{DocumentId, SourceId, SourceRunId, WorkspaceId};
 use cairn_providers::{ExternalId, Version};
 
 use super::numbers::{to_column, to_count, to_small};
-use crate::model::{Fault, Kept, Known, Metadata, Missing, RetainedText};
+use crate::model::{Fault, Metadata, Missing, RetainedText, Retention, StoredDocument};
 
 macro_rules! columns {
     () => {
@@ -17,7 +17,7 @@ macro_rules! columns {
     };
 }
 
-/// Documents of the source $2 that the listing $3 lacks, where it left nothing out: $4 are the prefixes of what it did.
+/// Documents of the source $2 that the listing $3 lacks, except those with prefixes $4, which the listing did not cover.
 macro_rules! absent {
     ($before:expr, $after:expr) => {
         Dialect {
@@ -52,7 +52,7 @@ statements! {
         "WHERE workspace_id = $1 AND source_id = $2 AND next_try <= $3 ORDER BY next_try, id LIMIT $4"
     );
 
-    /// $23: whether what retrieval said no longer holds.
+    /// $23: whether the document has to be indexed again.
     const PUT: &str = "INSERT INTO source_documents (workspace_id, id, source_id, external_id, title, path, mime_type, url, \
          updated_at, version, format, size_bytes, content_hash, state, index_state, error, tries, next_try, seen_listing, \
          missing_since, misses, hidden_at, created_at, changed_at, synced_at) \
@@ -69,7 +69,7 @@ statements! {
          chunk_count = CASE WHEN $23 THEN NULL ELSE source_documents.chunk_count END, \
          indexed_at = CASE WHEN $23 THEN NULL ELSE source_documents.indexed_at END";
 
-    /// Before all others whose time has come.
+    /// Due before all others.
     const TRY_FIRST: &str = "UPDATE source_documents SET next_try = 0 \
          WHERE workspace_id = $1 AND id = $2 AND source_id = $3 AND (error IS NOT NULL OR state >= 2)";
 
@@ -86,13 +86,13 @@ statements! {
     const REMOVE: Dialect =
         list_statement!("DELETE FROM source_documents WHERE workspace_id = $1 AND id IN ", "$2", "");
 
-    /// $5 is now. Once for a listing.
+    /// $5 is now. Idempotent for each listing.
     const MISS: Dialect = absent!(
         "UPDATE source_documents SET misses = misses + 1, missing_since = COALESCE(missing_since, $5) WHERE ",
         ""
     );
 
-    /// $5 is how many misses count, $6 the time before which a document must have been missing to be held back no longer.
+    /// $5 is the number of misses that count; documents that have been missing since before $6 are no longer held back.
     const COUNT_ABSENT: Dialect = absent!(
         "SELECT COUNT(*), COUNT(CASE WHEN missing_since <= $6 THEN 1 END) FROM source_documents WHERE ",
         " AND misses >= $5"
@@ -106,8 +106,7 @@ statements! {
         " AND misses >= $5 AND missing_since <= $6 ORDER BY id LIMIT $7"
     );
 
-    /// At most $5 of them, however long they have been missing. Those first that nobody has asked for or listed for longest:
-    /// a run asks for some of them only.
+    /// At most $5 of them, however long they have been missing, the least recently seen or probed first: a run probes only some of them.
     const UNSEEN: Dialect = absent!(concat!(columns!(), "WHERE "), " ORDER BY synced_at, id LIMIT $5");
 
     const SOME: &str = concat!(columns!(), "WHERE workspace_id = $1 AND source_id = $2 LIMIT $3");
@@ -117,7 +116,7 @@ statements! {
          index_error = NULL, chunk_count = NULL, indexed_at = NULL, error = NULL, next_try = NULL, tries = 0, \
          changed_at = $3 WHERE workspace_id = $1 AND source_id = $2 AND state = 0";
 
-    /// What could not be read, or not any more: the next listing describes it, as nobody knows its version.
+    /// Unreadable or hidden documents: the next listing stores their metadata, as their version is unknown.
     const FORGET_UNREAD: &str = "UPDATE source_documents SET content_hash = NULL, size_bytes = 0, version = NULL, \
          hidden_at = NULL, changed_at = $3 WHERE workspace_id = $1 AND source_id = $2 AND state IN (2, 3)";
 
@@ -131,7 +130,7 @@ statements! {
          WHERE workspace_id = $1 AND source_id = $2 AND content_hash IS NOT NULL";
 }
 
-const KEPT: [Kept; 4] = [Kept::Text, Kept::Metadata, Kept::Nothing, Kept::Hidden];
+const KEPT: [Retention; 4] = [Retention::Text, Retention::Metadata, Retention::Nothing, Retention::Hidden];
 
 #[derive(Debug, sqlx::FromRow)]
 struct Row {
@@ -156,7 +155,7 @@ struct Row {
     hidden_at: Option<Timestamp>,
 }
 
-impl TryFrom<Row> for Known {
+impl TryFrom<Row> for StoredDocument {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {
@@ -190,43 +189,43 @@ impl TryFrom<Row> for Known {
     }
 }
 
-fn read(rows: Vec<Row>) -> Result<Vec<Known>, Error> {
-    rows.into_iter().map(Known::try_from).collect()
+fn read(rows: Vec<Row>) -> Result<Vec<StoredDocument>, Error> {
+    rows.into_iter().map(StoredDocument::try_from).collect()
 }
 
-/// The number of what is kept in its column.
-pub(super) fn number_of(kept: Kept) -> i64 {
+/// The number of a retention in the database.
+pub(super) fn number_of(kept: Retention) -> i64 {
     let place = KEPT.iter().position(|other| *other == kept);
     place.and_then(|place| i64::try_from(place).ok()).unwrap_or_default()
 }
 
-/// Those of a source with these ids of the provider's that are known, in no order.
+/// The stored documents of a source with these external ids, in no particular order.
 pub(crate) async fn known(
     db: &Db,
     workspace: WorkspaceId,
     source: SourceId,
     ids: impl IntoIterator<Item = &ExternalId>,
-) -> Result<Vec<Known>, Error> {
+) -> Result<Vec<StoredDocument>, Error> {
     read(fetch!(all, db, KNOWN, Text(workspace), json_list(ids), Text(source))?)
 }
 
-/// Those that are to be tried again by now, the longest due first.
+/// Documents whose retry is due, the longest due first.
 pub(crate) async fn due(
     db: &Db,
     workspace: WorkspaceId,
     source: SourceId,
     now: Timestamp,
     limit: i64,
-) -> Result<Vec<Known>, Error> {
+) -> Result<Vec<StoredDocument>, Error> {
     read(fetch!(all, db, DUE, Text(workspace), Text(source), now, limit)?)
 }
 
-/// Writes a document as it is now; with `reindex`, what retrieval said of it no longer holds.
+/// Inserts or replaces a document; `reindex` resets its indexing state.
 pub(crate) async fn put(
     tx: &mut Tx,
     workspace: WorkspaceId,
     source: SourceId,
-    document: &Known,
+    document: &StoredDocument,
     reindex: bool,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -263,7 +262,7 @@ pub(crate) async fn put(
     .map(drop)
 }
 
-/// Has a document that was not read tried again by the next run, before all others; whether it is one.
+/// Makes an unread document due for a retry before all others; `false` if it was read.
 pub(crate) async fn try_first(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -273,12 +272,12 @@ pub(crate) async fn try_first(
     Ok(execute!(tx, TRY_FIRST, Text(workspace), Text(id), Text(source))? == 1)
 }
 
-/// Forgets why a document is not in the index; whether there was something to forget.
+/// Clears the indexing error of a document; `false` if it had none.
 pub(crate) async fn index_again(tx: &mut Tx, workspace: WorkspaceId, id: DocumentId) -> Result<bool, Error> {
     Ok(execute!(tx, INDEX_AGAIN, Text(workspace), Text(id))? == 1)
 }
 
-/// Notes that a listing has these documents.
+/// Marks documents as seen by a listing.
 pub(crate) async fn see(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -294,23 +293,23 @@ pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, ids: &[DocumentI
     execute!(tx, REMOVE, Text(workspace), json_list(ids)).map(drop)
 }
 
-/// A listing that has ended, as documents of a source are compared with it.
+/// A finished listing, with which stored documents are compared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended<'a> {
     pub(crate) workspace: WorkspaceId,
     pub(crate) source: SourceId,
     pub(crate) listing: SourceRunId,
-    /// Prefixes of ids that it says nothing about.
+    /// Prefixes of external ids that it did not cover.
     pub(crate) spared: &'a [String],
 }
 
-/// Counts a miss of every document that the listing lacks; once for a listing.
+/// Counts a miss for every document that the listing lacks. Idempotent for each listing.
 pub(crate) async fn miss(tx: &mut Tx, ended: Ended<'_>, now: Timestamp) -> Result<(), Error> {
     let (workspace, source, listing) = (Text(ended.workspace), Text(ended.source), Text(ended.listing));
     execute!(tx, MISS, workspace, source, listing, json_list(ended.spared), now).map(drop)
 }
 
-/// Counts the documents that have been missing for so many listings, and of them those since before that time.
+/// Counts the documents that have been missing for that many listings, and those of them that have been since before a time.
 pub(crate) async fn count_absent(
     tx: &mut Tx,
     ended: Ended<'_>,
@@ -326,37 +325,37 @@ pub(crate) async fn count_absent(
     Ok(Missing { documents: to_count(documents), absent, held_back })
 }
 
-/// Some of them.
+/// At most `limit` of the documents that [`count_absent`] counts.
 pub(crate) async fn absent(
     db: &Db,
     ended: Ended<'_>,
     misses: u32,
     before: Timestamp,
     limit: i64,
-) -> Result<Vec<Known>, Error> {
+) -> Result<Vec<StoredDocument>, Error> {
     let (workspace, source, listing) = (Text(ended.workspace), Text(ended.source), Text(ended.listing));
     let spared = json_list(ended.spared);
     read(fetch!(all, db, ABSENT, workspace, source, listing, spared, i64::from(misses), before, limit)?)
 }
 
-/// Some of the documents that the listing lacks, however often they were missing.
-pub(crate) async fn unseen(db: &Db, ended: Ended<'_>, limit: i64) -> Result<Vec<Known>, Error> {
+/// Documents that the listing lacks, regardless of their misses; at most `limit`.
+pub(crate) async fn unseen(db: &Db, ended: Ended<'_>, limit: i64) -> Result<Vec<StoredDocument>, Error> {
     let (workspace, source, listing) = (Text(ended.workspace), Text(ended.source), Text(ended.listing));
     read(fetch!(all, db, UNSEEN, workspace, source, listing, json_list(ended.spared), limit)?)
 }
 
-/// Some documents of a source, in no order.
+/// Documents of a source, at most `limit`, in no particular order.
 pub(crate) async fn some(
     tx: &mut Tx,
     workspace: WorkspaceId,
     source: SourceId,
     limit: i64,
-) -> Result<Vec<Known>, Error> {
+) -> Result<Vec<StoredDocument>, Error> {
     read(fetch!(all, tx, SOME, Text(workspace), Text(source), limit)?)
 }
 
-/// Keeps of a source's documents their metadata alone; answers the hashes that they had.
-pub(crate) async fn forget_texts(
+/// Removes the texts of a source's documents; returns their hashes.
+pub(crate) async fn remove_texts(
     tx: &mut Tx,
     workspace: WorkspaceId,
     source: SourceId,
@@ -368,7 +367,7 @@ pub(crate) async fn forget_texts(
     Ok(hashes)
 }
 
-/// Documents of every workspace that were hidden before that time and still have a text, with its hash.
+/// Documents of all workspaces that were hidden before a time and still have a text, with its hash.
 pub(crate) async fn hidden_texts(
     db: &Db,
     before: Timestamp,
@@ -379,7 +378,7 @@ pub(crate) async fn hidden_texts(
     Ok(rows.into_iter().map(|(workspace, id, hash)| (workspace.0, id.0, hash)).collect())
 }
 
-/// Takes the text away from a document that is hidden.
-pub(crate) async fn forget_text(tx: &mut Tx, workspace: WorkspaceId, id: DocumentId) -> Result<(), Error> {
+/// Removes the text of a hidden document.
+pub(crate) async fn remove_text(tx: &mut Tx, workspace: WorkspaceId, id: DocumentId) -> Result<(), Error> {
     execute!(tx, FORGET_TEXT, Text(workspace), Text(id)).map(drop)
 }

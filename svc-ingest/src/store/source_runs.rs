@@ -1,5 +1,4 @@
-//! Runs of sources. A run that is worked on has a holder until a time; what a worker writes about it is written only while
-//! it holds it.
+//! Runs of sources. A running one has a lease: its holder, until a time. Only the holder may write its progress.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
@@ -49,7 +48,7 @@ statements! {
          cancel_asked, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, FALSE, 0, 0, 0, 0, 0, 0, 0, 0, '[]', 0, 0, \
          FALSE, $10) ON CONFLICT DO NOTHING";
 
-    /// Of every workspace that is not suspended: those that a worker may take at $1, the oldest first.
+    /// Of all workspaces that are not suspended: runs that can be claimed at $1, the oldest first.
     const CLAIMABLE: &str = select!(
         "WHERE state < 4 AND (state = 1 OR (state = 2 AND lease_until <= $1) OR (state = 3 AND waiting_until <= $1)) AND ",
         not_suspended!("source_runs.workspace_id"),
@@ -64,10 +63,10 @@ statements! {
     const RENEW: &str = "UPDATE source_runs SET lease_until = $5 \
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2 AND holder = $4";
 
-    const WANTED: &str = "SELECT cancel_asked FROM source_runs \
+    const IS_CANCEL_REQUESTED: &str = "SELECT cancel_asked FROM source_runs \
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2 AND holder = $4";
 
-    /// Of a worker that holds it. Operations are counted where they are reserved.
+    /// Fenced by the lease. Operations are counted where they are reserved.
     const SAVE: &str = "UPDATE source_runs SET kind = $5, state = $6, stage = $7, listing = $8, position = $9, absent = $10, \
          spared = $11, complete = $12, listed = $13, fetched = $14, unchanged = $15, created = $16, updated = $17, \
          removed = $18, failed = $19, warnings = $20, error = $21, lost = $22, tries = $23, waiting_until = $24, \
@@ -77,24 +76,24 @@ statements! {
     const COUNT_OPERATION: &str = "UPDATE source_runs SET operations = operations + 1 \
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2 AND holder = $4";
 
-    /// What nobody works on ends at once.
+    /// A run without a worker ends at once.
     const CANCEL_IDLE: &str = "UPDATE source_runs SET state = 7, waiting_until = NULL, finished_at = $4 \
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state IN (1, 3)";
 
-    const ASK_TO_CANCEL: &str = "UPDATE source_runs SET cancel_asked = TRUE \
+    const REQUEST_CANCEL: &str = "UPDATE source_runs SET cancel_asked = TRUE \
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2";
 
-    /// Whoever works on it finds that it is no longer its own.
+    /// Its worker loses the lease.
     const END_OPEN: &str = "UPDATE source_runs SET state = 7, holder = NULL, waiting_until = NULL, finished_at = $3 \
          WHERE workspace_id = $1 AND source_id = $2 AND state < 4";
 
-    /// After a restart of the only process on the storage nobody holds anything.
-    const FREE_ALL: &str = "UPDATE source_runs SET lease_until = $1 WHERE state = 2";
+    /// After a restart of the storage's only process, no lease has a holder.
+    const EXPIRE_ALL_LEASES: &str = "UPDATE source_runs SET lease_until = $1 WHERE state = 2";
 
     const REMOVE_OF: &str = "DELETE FROM source_runs WHERE workspace_id = $1 AND source_id = $2";
 
     /// All but the newest $3.
-    const FORGET: &str = "DELETE FROM source_runs WHERE workspace_id = $1 AND source_id = $2 AND state >= 4 AND id < \
+    const PRUNE: &str = "DELETE FROM source_runs WHERE workspace_id = $1 AND source_id = $2 AND state >= 4 AND id < \
          (SELECT MIN(id) FROM (SELECT id FROM source_runs WHERE workspace_id = $1 AND source_id = $2 \
          ORDER BY id DESC LIMIT $3) AS kept)";
 }
@@ -215,12 +214,12 @@ pub(crate) async fn last(db: &Db, workspace: WorkspaceId, source: SourceId) -> R
     read_one(fetch!(optional, db, LAST, Text(workspace), Text(source))?)
 }
 
-/// The same of a source that the transaction holds.
-pub(crate) async fn last_held(tx: &mut Tx, source: &Source) -> Result<Option<Run>, Error> {
+/// The newest run of a source, in a transaction.
+pub(crate) async fn last_in(tx: &mut Tx, source: &Source) -> Result<Option<Run>, Error> {
     read_one(fetch!(optional, tx, LAST, Text(source.workspace), Text(source.id))?)
 }
 
-/// The run of a source that is not over.
+/// The run of a source that has not ended.
 pub(crate) async fn open(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -247,7 +246,7 @@ pub(crate) async fn lasts(db: &Db, workspace: WorkspaceId) -> Result<Vec<Run>, E
     read(fetch!(all, db, LASTS, Text(workspace))?)
 }
 
-/// Writes a queued run; whether the source had no other that is not over.
+/// Inserts a queued run; `false` if the source has another that has not ended.
 pub(crate) async fn insert(tx: &mut Tx, run: &Run) -> Result<bool, Error> {
     let inserted = execute!(
         tx,
@@ -266,12 +265,12 @@ pub(crate) async fn insert(tx: &mut Tx, run: &Run) -> Result<bool, Error> {
     Ok(inserted == 1)
 }
 
-/// Runs of every workspace that a worker may take, the oldest first.
+/// Runs of all workspaces that can be claimed, the oldest first.
 pub(crate) async fn claimable(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<Run>, Error> {
     read(fetch!(all, db, CLAIMABLE, now, limit)?)
 }
 
-/// Takes a run for a holder until a time; whether it was still to be had.
+/// Claims a run for a holder until a time; `false` if another process was faster.
 pub(crate) async fn claim(
     db: &Db,
     run: &Run,
@@ -283,19 +282,19 @@ pub(crate) async fn claim(
     Ok(execute!(db.writer(), CLAIM, workspace, source, id, holder, until, now)? == 1)
 }
 
-/// Holds a run for longer; whether it was still held.
+/// Extends the lease; `false` if it was lost.
 pub(crate) async fn renew(db: &Db, run: &Run, holder: &str, until: Timestamp) -> Result<bool, Error> {
     let (workspace, source, id) = (Text(run.workspace), Text(run.source), Text(run.id));
     Ok(execute!(db.writer(), RENEW, workspace, source, id, holder, until)? == 1)
 }
 
-/// Whether somebody wants a run cancelled; `None` when the holder does not have it any more.
-pub(crate) async fn wanted(db: &Db, run: &Run, holder: &str) -> Result<Option<bool>, Error> {
+/// Whether a run was cancelled; `None` if the lease was lost.
+pub(crate) async fn is_cancel_requested(db: &Db, run: &Run, holder: &str) -> Result<Option<bool>, Error> {
     let (workspace, source, id) = (Text(run.workspace), Text(run.source), Text(run.id));
-    fetch!(optional_scalar, db, WANTED, workspace, source, id, holder)
+    fetch!(optional_scalar, db, IS_CANCEL_REQUESTED, workspace, source, id, holder)
 }
 
-/// Writes how a run stands, if the holder still has it: whether somebody wants it cancelled.
+/// Stores the state of a run and returns whether it was cancelled; `None`, and nothing is stored, if the lease was lost.
 pub(crate) async fn save(
     tx: &mut Tx,
     run: &Run,
@@ -336,7 +335,7 @@ pub(crate) async fn save(
     )
 }
 
-/// Counts a request of a run; whether its worker still holds it and nobody wants it cancelled.
+/// Counts a request of a run; `false` if the lease was lost or the run was cancelled.
 pub(crate) async fn count_operation(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -347,16 +346,16 @@ pub(crate) async fn count_operation(
     Ok(execute!(tx, COUNT_OPERATION, Text(workspace), Text(source), Text(id), holder)? == 1)
 }
 
-/// Cancels a run: at once when nobody works on it, else its worker is asked to stop.
+/// Cancels a run: at once when no worker has it, else its worker is requested to stop.
 pub(crate) async fn cancel(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
     let (workspace, source, id) = (Text(run.workspace), Text(run.source), Text(run.id));
     if execute!(tx, CANCEL_IDLE, workspace, source, id, now)? == 0 {
-        execute!(tx, ASK_TO_CANCEL, workspace, source, id)?;
+        execute!(tx, REQUEST_CANCEL, workspace, source, id)?;
     }
     Ok(())
 }
 
-/// Ends whatever runs of a source, without asking its worker.
+/// Ends the open run of a source, without waiting for its worker.
 pub(crate) async fn end_open(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -366,9 +365,9 @@ pub(crate) async fn end_open(
     execute!(tx, END_OPEN, Text(workspace), Text(source), now).map(drop)
 }
 
-/// Frees what nobody can hold any more.
-pub(crate) async fn free_all(db: &Db, now: Timestamp) -> Result<(), Error> {
-    execute!(db.writer(), FREE_ALL, now).map(drop)
+/// Expires the leases of all runs.
+pub(crate) async fn expire_all_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
+    execute!(db.writer(), EXPIRE_ALL_LEASES, now).map(drop)
 }
 
 /// Removes the runs of a source.
@@ -377,11 +376,11 @@ pub(crate) async fn remove_of(tx: &mut Tx, workspace: WorkspaceId, source: Sourc
 }
 
 /// Removes all but the newest runs of a source.
-pub(crate) async fn forget(
+pub(crate) async fn prune(
     tx: &mut Tx,
     workspace: WorkspaceId,
     source: SourceId,
     kept: i64,
 ) -> Result<(), Error> {
-    execute!(tx, FORGET, Text(workspace), Text(source), kept).map(drop)
+    execute!(tx, PRUNE, Text(workspace), Text(source), kept).map(drop)
 }

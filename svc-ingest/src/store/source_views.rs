@@ -9,7 +9,7 @@ use cairn_proto::ids::{DocumentId, SourceId, WorkspaceId};
 use super::numbers::to_count;
 use crate::model::{DocumentStatus, ListedDocument, SourceView};
 
-/// How a document stands, as a number: the order of [`DocumentStatus::ALL`].
+/// The status of a document as a number: its index in [`DocumentStatus::ALL`].
 macro_rules! status {
     () => {
         "CASE WHEN error IS NOT NULL OR state >= 2 OR index_error IS NOT NULL THEN 4 \
@@ -18,7 +18,7 @@ macro_rules! status {
     };
 }
 
-/// Of a source that is connected and keeps something.
+/// Of connected sources that store documents.
 macro_rules! of_connected {
     () => {
         " AND EXISTS (SELECT 1 FROM sources s WHERE s.workspace_id = $1 AND s.id = source_documents.source_id \
@@ -80,7 +80,7 @@ macro_rules! views {
 statements! {
     pub(super) fn statements;
 
-    // SQLite's LIKE knows no case, PostgreSQL's does.
+    // LIKE ignores case on SQLite, and does not on PostgreSQL.
     const PAGE: Dialect = Dialect { sqlite: page!("LIKE", ""), postgres: page!("ILIKE", "") };
     const PAGE_OF: Dialect = Dialect {
         sqlite: page!("LIKE", " AND source_id = $7"),
@@ -122,7 +122,7 @@ statements! {
         ""
     );
 
-    /// Says something about the text $3 only, or about metadata when that is empty.
+    /// Applies only to the text $3, or to metadata when that is empty.
     const ACKNOWLEDGE: &str = "UPDATE source_documents SET index_state = $4, chunk_count = $5, indexed_at = $6, \
          index_error = $7 WHERE workspace_id = $1 AND id = $2 AND COALESCE(content_hash, '') = $3 AND state IN (0, 1)";
 }
@@ -164,7 +164,7 @@ fn status_of(number: i32) -> Result<DocumentStatus, Error> {
     status.ok_or_else(|| Error::corrupt("a document of a source with an unknown status"))
 }
 
-/// What a list of documents is narrowed to.
+/// The filter of a list of documents.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filter<'a> {
     /// None: of any.
@@ -200,7 +200,7 @@ pub(crate) async fn page(
     rows.into_iter().map(ListedDocument::try_from).collect()
 }
 
-/// One document, as lists show it.
+/// A document.
 pub(crate) async fn one(
     db: &Db,
     workspace: WorkspaceId,
@@ -210,7 +210,7 @@ pub(crate) async fn one(
     row.map(ListedDocument::try_from).transpose()
 }
 
-/// How many there are in all.
+/// The number of documents.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId, filter: Filter<'_>) -> Result<u64, Error> {
     let (status, titles) = (filter.status_number(), filter.titles);
     let count: i64 = match filter.source {
@@ -220,7 +220,7 @@ pub(crate) async fn count(db: &Db, workspace: WorkspaceId, filter: Filter<'_>) -
     Ok(to_count(count))
 }
 
-/// How many there are of each status.
+/// The number of documents of each status.
 pub(crate) async fn count_by_status(
     db: &Db,
     workspace: WorkspaceId,
@@ -271,7 +271,7 @@ fn read(rows: Vec<View>) -> Vec<SourceView> {
     rows.into_iter().map(Into::into).collect()
 }
 
-/// Those of these documents that everybody sees, in no order.
+/// The visible ones of these documents, in no particular order.
 pub(crate) async fn get_many(
     db: &Db,
     workspace: WorkspaceId,
@@ -280,7 +280,7 @@ pub(crate) async fn get_many(
     Ok(read(fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?))
 }
 
-/// The document of a source with that id of the provider's.
+/// The document of a source with that external id.
 pub(crate) async fn find(
     db: &Db,
     workspace: WorkspaceId,
@@ -291,7 +291,7 @@ pub(crate) async fn find(
     Ok(row.map(Into::into))
 }
 
-/// The same in a transaction.
+/// Visible documents by id, in a transaction.
 pub(crate) async fn some(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -329,7 +329,7 @@ pub(crate) async fn select(
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// Takes in what retrieval says of a text; of another one than is kept now it says nothing.
+/// Stores the indexing result of a text; ignored if the document has another text by now.
 pub(crate) async fn acknowledge(
     tx: &mut Tx,
     workspace: WorkspaceId,

@@ -31,10 +31,10 @@ statements! {
 
     const LIST: &str = select!("WHERE workspace_id = $1 AND disconnected_at IS NULL ORDER BY name, id");
 
-    /// Of every workspace, for operators.
+    /// Of all workspaces, for operators.
     const LIST_ALL: &str = select!("WHERE disconnected_at IS NULL ORDER BY workspace_id, name, id");
 
-    /// On SQLite the transaction is the only one that writes.
+    /// SQLite needs no row lock: it has one writer at a time.
     const HOLD: PostgresOnly =
         PostgresOnly("SELECT 1 FROM sources WHERE workspace_id = $1 AND id = $2 FOR NO KEY UPDATE");
 
@@ -46,7 +46,7 @@ statements! {
          full_next, documents, created_at, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, FALSE, 0, $14, TRUE, 0, $15, $15)";
 
-    /// What people change.
+    /// The fields that users change.
     const CHANGE: &str = "UPDATE sources SET name = $3, folder = $4, mode = $5, settings = $6, every_seconds = $7, \
          daily_budget = $8, paused = $9, needs_credentials = $10, error = $11, position = $12, failures = $13, \
          next_run_at = $14, full_next = $15, not_before = $16, account = $17, updated_at = $18 \
@@ -55,7 +55,7 @@ statements! {
     const SET_CREDENTIALS: &str = "UPDATE sources SET credentials = $3, sealing = $4, credential_hint = $5 \
          WHERE workspace_id = $1 AND id = $2";
 
-    /// Unless people changed something since $4.
+    /// Unless it was changed after $4.
     const SET_ACCOUNT: &str =
         "UPDATE sources SET account = $3 WHERE workspace_id = $1 AND id = $2 AND account IS NULL AND updated_at = $4";
 
@@ -64,7 +64,7 @@ statements! {
 
     const REST: &str = "SELECT not_before FROM sources WHERE workspace_id = $1 AND id = $2 AND disconnected_at IS NULL";
 
-    /// Unless somebody changed it meanwhile: $4 is when it was changed last.
+    /// Optimistic lock: $4 is when it was changed last.
     const REFUSE: &str = "UPDATE sources SET needs_credentials = TRUE, error = $3, next_run_at = NULL \
          WHERE workspace_id = $1 AND id = $2 AND updated_at = $4 AND disconnected_at IS NULL";
 
@@ -84,7 +84,7 @@ statements! {
     const DISCONNECTED: &str = "SELECT workspace_id, id FROM sources WHERE disconnected_at IS NOT NULL \
          ORDER BY disconnected_at LIMIT $1";
 
-    /// Live sources that were something else before.
+    /// Live sources that had another mode before.
     const EMPTIED: &str = "SELECT workspace_id, id FROM sources s WHERE mode = 3 AND disconnected_at IS NULL AND EXISTS \
          (SELECT 1 FROM source_documents d WHERE d.workspace_id = s.workspace_id AND d.source_id = s.id) LIMIT $1";
 
@@ -105,7 +105,7 @@ statements! {
 
     const COUNT: &str = "SELECT COUNT(*) FROM sources WHERE workspace_id = $1 AND disconnected_at IS NULL";
 
-    /// Documents of the source $2 that everybody sees: $3 is the position before the first, $4 the kind, $5 the op.
+    /// Visible documents of the source $2: $3 is the position before the first, $4 the kind, $5 the op.
     const PUBLISH: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
          SELECT workspace_id, $3 + ROW_NUMBER() OVER (ORDER BY id), $4, id, $5, $6 FROM source_documents \
          WHERE workspace_id = $1 AND source_id = $2 AND state IN (0, 1)";
@@ -156,7 +156,7 @@ impl TryFrom<Row> for Source {
         let mode = SourceMode::from_number(row.mode).ok_or_else(|| corrupt("an unknown mode"))?;
         let settings =
             serde_json::from_str(&row.settings).map_err(|_| corrupt("settings that are no JSON"))?;
-        // A position that is too long for this version is lost, no more.
+        // A position that this version cannot read counts as lost.
         let position = row.position.and_then(|text| Position::try_from(text).ok());
         Ok(Self {
             workspace: row.workspace_id.0,
@@ -191,14 +191,18 @@ fn read(rows: Vec<Row>) -> Result<Vec<Source>, Error> {
     rows.into_iter().map(Source::try_from).collect()
 }
 
-/// A source that is connected.
+/// A connected source.
 pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: SourceId) -> Result<Option<Source>, Error> {
     let row: Option<Row> = fetch!(optional, db, GET, Text(workspace), Text(id))?;
     row.map(Source::try_from).transpose()
 }
 
-/// The same, kept as it is until the transaction ends.
-pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: SourceId) -> Result<Option<Source>, Error> {
+/// A connected source, locked until the transaction ends.
+pub(crate) async fn get_for_update(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: SourceId,
+) -> Result<Option<Source>, Error> {
     if let Engine::Postgres(connection) = tx.engine() {
         sqlx::query(HOLD.0).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
     }
@@ -222,7 +226,7 @@ pub(crate) async fn count(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, Er
     Ok(to_count(count))
 }
 
-/// The credentials of a source, as they are stored.
+/// The sealed credentials of a source.
 pub(crate) async fn credentials(
     db: &Db,
     workspace: WorkspaceId,
@@ -232,17 +236,14 @@ pub(crate) async fn credentials(
     Ok(row.map(|(envelope, sealing)| SealedCredentials { envelope, sealing }))
 }
 
-/// The same of a source that the transaction holds.
-pub(crate) async fn held_credentials(
-    tx: &mut Tx,
-    source: &Source,
-) -> Result<Option<SealedCredentials>, Error> {
+/// The sealed credentials of a source, in a transaction.
+pub(crate) async fn credentials_in(tx: &mut Tx, source: &Source) -> Result<Option<SealedCredentials>, Error> {
     let (workspace, id) = (Text(source.workspace), Text(source.id));
     let row: Option<(Vec<u8>, String)> = fetch!(optional, tx, CREDENTIALS, workspace, id)?;
     Ok(row.map(|(envelope, sealing)| SealedCredentials { envelope, sealing }))
 }
 
-/// Writes a new source.
+/// Inserts a source.
 pub(crate) async fn insert(
     tx: &mut Tx,
     source: &Source,
@@ -270,7 +271,7 @@ pub(crate) async fn insert(
     .map(drop)
 }
 
-/// Writes what people changed.
+/// Updates the fields that users change.
 pub(crate) async fn change(tx: &mut Tx, source: &Source) -> Result<(), Error> {
     execute!(
         tx,
@@ -297,7 +298,7 @@ pub(crate) async fn change(tx: &mut Tx, source: &Source) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Replaces the credentials, or takes them away.
+/// Replaces or removes the credentials.
 pub(crate) async fn set_credentials(
     tx: &mut Tx,
     source: &Source,
@@ -315,14 +316,14 @@ pub(crate) async fn set_credentials(
     .map(drop)
 }
 
-/// Keeps whose the credentials are; empty when the provider does not tell.
+/// Stores the account of the credentials; empty if the provider does not name one.
 pub(crate) async fn set_account(db: &Db, source: &Source, account: &str) -> Result<(), Error> {
     let (workspace, id) = (Text(source.workspace), Text(source.id));
     execute!(db.writer(), SET_ACCOUNT, workspace, id, account, source.updated_at).map(drop)
 }
 
-/// Has the whole connection keep still until then.
-pub(crate) async fn hold_until(
+/// Pauses all requests of a connection until then.
+pub(crate) async fn set_rest_until(
     db: &Db,
     workspace: WorkspaceId,
     id: SourceId,
@@ -331,7 +332,7 @@ pub(crate) async fn hold_until(
     execute!(db.writer(), HOLD_UNTIL, Text(workspace), Text(id), until).map(drop)
 }
 
-/// Until when the connection keeps still; the outer absence: it is not connected any more.
+/// Until when a connection is paused; the outer `None`: the source is not connected.
 pub(crate) async fn rest(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -340,13 +341,13 @@ pub(crate) async fn rest(
     fetch!(optional_scalar, tx, REST, Text(workspace), Text(id))
 }
 
-/// Notes that the provider did not take the credentials that a source has, unless it was changed since it was read.
+/// Records that the provider refused the credentials of a source, unless the source was changed since it was read.
 pub(crate) async fn refuse_credentials(db: &Db, source: &Source, message: &str) -> Result<(), Error> {
     let (workspace, id) = (Text(source.workspace), Text(source.id));
     execute!(db.writer(), REFUSE, workspace, id, message, source.updated_at).map(drop)
 }
 
-/// Writes what a run that is over leaves; whether the source is still connected.
+/// Stores the result of an ended run; `false` if the source is no longer connected.
 pub(crate) async fn finish(tx: &mut Tx, source: &Source) -> Result<bool, Error> {
     let changed = execute!(
         tx,
@@ -365,7 +366,7 @@ pub(crate) async fn finish(tx: &mut Tx, source: &Source) -> Result<bool, Error> 
     Ok(changed == 1)
 }
 
-/// Counts documents that everybody sees, more or less.
+/// Adds to the number of visible documents; negative to subtract.
 pub(crate) async fn add_documents(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -375,13 +376,13 @@ pub(crate) async fn add_documents(
     execute!(tx, ADD_DOCUMENTS, Text(workspace), Text(id), more).map(drop)
 }
 
-/// Writes when the next run is due and whether it begins anew.
+/// Stores when the next run is due, and whether it is a full one.
 pub(crate) async fn set_next(tx: &mut Tx, source: &Source) -> Result<(), Error> {
     execute!(tx, QUEUED, Text(source.workspace), Text(source.id), source.next_run_at, source.full_next)
         .map(drop)
 }
 
-/// Marks a source as disconnected; whether it was not yet.
+/// Marks a source as disconnected; `false` if it was already.
 pub(crate) async fn disconnect(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -391,13 +392,13 @@ pub(crate) async fn disconnect(
     Ok(execute!(tx, DISCONNECT, Text(workspace), Text(id), now)? == 1)
 }
 
-/// Some of the sources that are disconnected and not gone yet.
+/// Disconnected sources that are not removed yet, at most `limit`.
 pub(crate) async fn disconnected(db: &Db, limit: i64) -> Result<Vec<(WorkspaceId, SourceId)>, Error> {
     let rows: Vec<(Text<WorkspaceId>, Text<SourceId>)> = fetch!(all, db, DISCONNECTED, limit)?;
     Ok(rows.into_iter().map(|(workspace, id)| (workspace.0, id.0)).collect())
 }
 
-/// Some of the live sources that still have documents of another mode.
+/// Live sources that still have stored documents, at most `limit`.
 pub(crate) async fn emptied(db: &Db, limit: i64) -> Result<Vec<(WorkspaceId, SourceId)>, Error> {
     let rows: Vec<(Text<WorkspaceId>, Text<SourceId>)> = fetch!(all, db, EMPTIED, limit)?;
     Ok(rows.into_iter().map(|(workspace, id)| (workspace.0, id.0)).collect())
@@ -408,7 +409,7 @@ pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, id: SourceId) ->
     execute!(tx, REMOVE, Text(workspace), Text(id)).map(drop)
 }
 
-/// Sources of every workspace whose run is due, the longest due first.
+/// Sources of all workspaces whose run is due, the longest due first.
 pub(crate) async fn due(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<Source>, Error> {
     read(fetch!(all, db, DUE, now, limit)?)
 }
@@ -424,13 +425,13 @@ pub(crate) async fn is_folder_taken(
     Ok(count > 0)
 }
 
-/// How many documents of a source everybody sees.
+/// The number of visible documents of a source.
 pub(crate) async fn visible(tx: &mut Tx, workspace: WorkspaceId, id: SourceId) -> Result<u64, Error> {
     let count: i64 = fetch!(scalar, tx, COUNT_VISIBLE, Text(workspace), Text(id))?;
     Ok(to_count(count))
 }
 
-/// Tells the feed that all of these have changed; the positions are taken.
+/// Publishes a change of all documents of a source, at reserved feed positions.
 pub(crate) async fn publish_documents(
     tx: &mut Tx,
     workspace: WorkspaceId,

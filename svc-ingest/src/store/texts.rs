@@ -1,4 +1,4 @@
-//! Texts that nothing refers to.
+//! Garbage collection of texts.
 
 use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{bodies, fetch, list_statement, statements};
@@ -16,7 +16,7 @@ statements! {
     );
 }
 
-/// Removes those of these texts that nothing refers to; answers how many bytes they had.
+/// Removes those of these texts that nothing refers to; returns their size in bytes.
 pub(crate) async fn sweep(tx: &mut Tx, workspace: WorkspaceId, hashes: &[String]) -> Result<i64, Error> {
     if hashes.is_empty() {
         return Ok(0);

@@ -1,4 +1,4 @@
-//! What each workspace keeps, in one row.
+//! The usage of each workspace, in one row.
 
 use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
@@ -26,24 +26,24 @@ fn read((documents, bytes): (i64, i64)) -> Usage {
     Usage { documents: to_count(documents), bytes: to_count(bytes) }
 }
 
-/// What a workspace keeps.
+/// The usage of a workspace.
 pub(crate) async fn get(db: &Db, workspace: WorkspaceId) -> Result<Usage, Error> {
     let row: Option<(i64, i64)> = fetch!(optional, db, GET, Text(workspace))?;
     Ok(row.map(read).unwrap_or_default())
 }
 
-/// Counts more, or less; answers what the workspace keeps then. Other writers of the row wait until the transaction ends.
+/// Adds to the usage and returns the new one. Locks the row until the transaction ends.
 pub(crate) async fn add(tx: &mut Tx, workspace: WorkspaceId, growth: Growth) -> Result<Usage, Error> {
     let row: (i64, i64) = fetch!(one, tx, ADD, Text(workspace), growth.documents, growth.bytes)?;
     Ok(read(row))
 }
 
-/// The plan that a caller of the workspace had last; `None` before there was one.
+/// The plan that a caller of the workspace presented last; `None` before the first.
 pub(crate) async fn plan(db: &Db, workspace: WorkspaceId) -> Result<Option<String>, Error> {
     fetch!(optional_scalar, db, PLAN, Text(workspace))
 }
 
-/// Remembers the plan of a workspace for what is done without a caller.
+/// Stores the plan of a workspace for background work.
 pub(crate) async fn learn_plan(db: &Db, workspace: WorkspaceId, plan: &str) -> Result<(), Error> {
     execute!(db.writer(), LEARN_PLAN, Text(workspace), plan).map(drop)
 }

@@ -1,4 +1,4 @@
-//! What is sent to webhooks: written before it is sent, and kept for a while after.
+//! Deliveries to webhooks: stored before they are sent, and retained for a while.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
@@ -109,7 +109,7 @@ fn read(rows: Vec<Row>) -> Result<Vec<Delivery>, Error> {
 /// Of which webhook.
 pub(crate) type Of = (WorkspaceId, WebhookId);
 
-/// Writes a delivery that is to be tried at once.
+/// Inserts a delivery that is due at once.
 pub(crate) async fn insert(
     tx: &mut Tx,
     (workspace, webhook): Of,
@@ -132,7 +132,7 @@ pub(crate) async fn insert(
     .map(drop)
 }
 
-/// Those that are to be tried, now or later: the one that others wait for first.
+/// The open deliveries, the one that blocks others first.
 pub(crate) async fn open(db: &Db, (workspace, webhook): Of, most: i64) -> Result<Vec<Delivery>, Error> {
     read(fetch!(all, db, OPEN, Text(workspace), Text(webhook), most)?)
 }
@@ -148,7 +148,7 @@ pub(crate) async fn contents(
     Ok(row.map(|(changes, next)| Contents { changes, next }))
 }
 
-/// Writes what became of a delivery; what has arrived keeps no changes.
+/// Stores the result of a delivery; drops its payload after a success.
 pub(crate) async fn save(tx: &mut Tx, (workspace, webhook): Of, delivery: &Delivery) -> Result<(), Error> {
     execute!(
         tx,
@@ -202,7 +202,7 @@ pub(crate) async fn standing(db: &Db, workspace: WorkspaceId) -> Result<Vec<(Web
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// Has a dead letter tried anew; whether it is one.
+/// Requeues a dead letter; `false` if it is none.
 pub(crate) async fn replay(
     tx: &mut Tx,
     (workspace, webhook): Of,
@@ -212,12 +212,12 @@ pub(crate) async fn replay(
     Ok(execute!(tx, REPLAY, Text(workspace), Text(webhook), Text(id), now)? == 1)
 }
 
-/// The same with all of them; answers how many.
+/// Requeues all dead letters; returns how many.
 pub(crate) async fn replay_all(tx: &mut Tx, (workspace, webhook): Of, now: Timestamp) -> Result<u64, Error> {
     execute!(tx, REPLAY_ALL, Text(workspace), Text(webhook), now)
 }
 
-/// Has what is under way tried at once.
+/// Makes the open deliveries due at once.
 pub(crate) async fn hasten(tx: &mut Tx, (workspace, webhook): Of, now: Timestamp) -> Result<(), Error> {
     execute!(tx, HASTEN, Text(workspace), Text(webhook), now).map(drop)
 }
@@ -232,7 +232,7 @@ pub(crate) async fn state_of(
     Ok(state.and_then(State::from_number))
 }
 
-/// Forgets all of a state but the newest.
+/// Removes all deliveries of a state but the newest.
 pub(crate) async fn forget(
     tx: &mut Tx,
     (workspace, webhook): Of,
@@ -242,7 +242,7 @@ pub(crate) async fn forget(
     execute!(tx, FORGET, Text(workspace), Text(webhook), i64::from(state.number()), kept).map(drop)
 }
 
-/// Forgets the dead letters that are older than that.
+/// Removes dead letters from before that time.
 pub(crate) async fn forget_old(db: &Db, before: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), FORGET_OLD, before).map(drop)
 }

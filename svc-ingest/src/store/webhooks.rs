@@ -1,5 +1,4 @@
-//! Webhooks and their sealed secrets. One that is worked on has a holder until a time; what a worker writes about it is
-//! written only while it holds it.
+//! Webhooks and their sealed secrets. A claimed one has a lease: its holder, until a time. Only the holder may write its progress.
 
 use std::collections::HashMap;
 
@@ -48,7 +47,7 @@ statements! {
 
     const REMOVE: &str = "DELETE FROM webhooks WHERE workspace_id = $1 AND id = $2";
 
-    /// Of every workspace that is not suspended: those that a worker may take at $1, the longest due first.
+    /// Of all workspaces that are not suspended: webhooks that can be claimed at $1, the longest due first.
     const CLAIMABLE: &str = select!(
         "WHERE enabled AND look_at <= $1 AND (lease_until IS NULL OR lease_until <= $1) AND ",
         not_suspended!("webhooks.workspace_id"),
@@ -62,13 +61,13 @@ statements! {
     const RENEW: &str = "UPDATE webhooks SET lease_until = $4 \
          WHERE workspace_id = $1 AND id = $2 AND holder = $3 AND enabled";
 
-    /// Somebody may have asked for an earlier look meanwhile.
+    /// An earlier round may have been requested meanwhile.
     const RELEASE: &str = "UPDATE webhooks SET holder = NULL, lease_until = NULL, \
          look_at = CASE WHEN look_at < $4 THEN look_at ELSE $4 END \
          WHERE workspace_id = $1 AND id = $2 AND holder = $3";
 
-    /// After a restart of the only process on the storage nobody holds anything.
-    const FREE_ALL: &str =
+    /// After a restart of the storage's only process, no lease has a holder.
+    const EXPIRE_ALL_LEASES: &str =
         "UPDATE webhooks SET holder = NULL, lease_until = NULL, look_at = $1 WHERE holder IS NOT NULL";
 
     const MOVE_ON: &str = "UPDATE webhooks SET content_position = $4, ingest_position = $5 \
@@ -226,7 +225,7 @@ pub(crate) async fn insert(tx: &mut Tx, webhook: &Webhook, secrets: &SealedCrede
     .map(drop)
 }
 
-/// Writes what people changed.
+/// Updates the fields that users change.
 pub(crate) async fn change(tx: &mut Tx, webhook: &Webhook) -> Result<(), Error> {
     execute!(
         tx,
@@ -249,7 +248,7 @@ pub(crate) async fn change(tx: &mut Tx, webhook: &Webhook) -> Result<(), Error> 
     .map(drop)
 }
 
-/// The secrets of a webhook, as they are stored.
+/// The sealed secrets of a webhook.
 pub(crate) async fn secrets(
     db: &Db,
     workspace: WorkspaceId,
@@ -295,12 +294,12 @@ pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, id: WebhookId) -
     Ok(execute!(tx, REMOVE, Text(workspace), Text(id))? == 1)
 }
 
-/// Those of all workspaces that a worker may take now.
+/// Webhooks of all workspaces that can be claimed now.
 pub(crate) async fn claimable(db: &Db, now: Timestamp, most: i64) -> Result<Vec<Webhook>, Error> {
     read(fetch!(all, db, CLAIMABLE, now, most)?)
 }
 
-/// Takes a webhook until `until`; whether it was still to be had. Unless something happens, it is due again at `again`.
+/// Claims a webhook until `until`; `false` if another process was faster. Its next round is due at `again` at the latest.
 pub(crate) async fn claim(
     db: &Db,
     webhook: &Webhook,
@@ -313,12 +312,12 @@ pub(crate) async fn claim(
     Ok(execute!(db.writer(), CLAIM, workspace, id, holder, until, again, now)? == 1)
 }
 
-/// Holds it for longer; whether it is still held and enabled.
+/// Extends the lease; `false` if it was lost or the webhook is disabled.
 pub(crate) async fn renew(db: &Db, webhook: &Webhook, holder: &str, until: Timestamp) -> Result<bool, Error> {
     Ok(execute!(db.writer(), RENEW, Text(webhook.workspace), Text(webhook.id), holder, until)? == 1)
 }
 
-/// Gives it back, to be looked after at that time at the latest.
+/// Releases the lease; the next round is due at that time at the latest.
 pub(crate) async fn release(
     db: &Db,
     webhook: &Webhook,
@@ -328,12 +327,12 @@ pub(crate) async fn release(
     execute!(db.writer(), RELEASE, Text(webhook.workspace), Text(webhook.id), holder, look_at).map(drop)
 }
 
-/// Frees what a process that ended held.
-pub(crate) async fn free_all(db: &Db, now: Timestamp) -> Result<(), Error> {
-    execute!(db.writer(), FREE_ALL, now).map(drop)
+/// Expires the leases of all webhooks.
+pub(crate) async fn expire_all_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
+    execute!(db.writer(), EXPIRE_ALL_LEASES, now).map(drop)
 }
 
-/// Notes how far the feeds were read, in the transaction that writes what was read; whether it is still held.
+/// Stores the feed positions, in the transaction of their delivery; `false` if the lease was lost.
 pub(crate) async fn move_on(
     tx: &mut Tx,
     webhook: &Webhook,
@@ -352,12 +351,12 @@ pub(crate) async fn move_on(
     Ok(moved == 1)
 }
 
-/// Notes that it may not go on since that time, unless that was noted before.
+/// Records since when its owner is refused, unless that is recorded already.
 pub(crate) async fn refused(db: &Db, webhook: &Webhook, since: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), REFUSED, Text(webhook.workspace), Text(webhook.id), since).map(drop)
 }
 
-/// Notes that it may go on again.
+/// Clears the refusal.
 pub(crate) async fn allowed(db: &Db, webhook: &Webhook) -> Result<(), Error> {
     execute!(db.writer(), ALLOWED, Text(webhook.workspace), Text(webhook.id)).map(drop)
 }
@@ -372,7 +371,7 @@ pub(crate) async fn disable(
     execute!(tx, DISABLE, Text(webhook.workspace), Text(webhook.id), reason, now).map(drop)
 }
 
-/// Notes what a try came to.
+/// Stores the result of a try.
 pub(crate) async fn tried(tx: &mut Tx, webhook: &Webhook, last: &Last, given_up: u32) -> Result<(), Error> {
     execute!(
         tx,
@@ -402,7 +401,7 @@ pub(crate) async fn idle(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// Has somebody look after a webhook.
+/// Makes a webhook due.
 pub(crate) async fn look(db: &Db, workspace: WorkspaceId, id: WebhookId, at: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), LOOK, Text(workspace), Text(id), at).map(drop)
 }

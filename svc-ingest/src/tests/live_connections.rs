@@ -14,15 +14,15 @@ use super::live_rules::{MINUTE, contents, only};
 use super::runs::{Stand, draft, listed};
 use super::*;
 use crate::live::{Live, Outcome};
-use crate::runs::{Connect, Machine};
+use crate::runs::{Connect, Runner};
 use crate::sources::{Draft, Patch, Sources};
 
 /// Questions, and the rules of sources, over connections of that kind.
 fn over(stand: &Stand, connect: Arc<dyn Connect>) -> (Live, Sources) {
-    let usual = stand.machine.clone();
-    let machine = Machine::new(usual.context, connect, usual.extractor, usual.keyring, usual.entropy);
-    let live = Live::new(machine.clone(), machine.extractor.clone(), 16 << 20);
-    (live.clone(), Sources::new(machine, live))
+    let usual = stand.runner.clone();
+    let runner = Runner::new(usual.context, connect, usual.extractor, usual.keyring, usual.entropy);
+    let live = Live::new(runner.clone(), runner.extractor.clone(), 16 << 20);
+    (live.clone(), Sources::new(runner, live))
 }
 
 /// Connects each source to the shelf that its settings name.

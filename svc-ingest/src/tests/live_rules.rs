@@ -11,9 +11,9 @@ use tokio::task::JoinSet;
 
 use super::runs::{Stand, draft, listed, views};
 use super::*;
-use crate::live::{Answers, Asked, Live, Outcome};
+use crate::live::{Answers, Live, Outcome, SourceReport};
 use crate::model::SourceStatus;
-use crate::runs::{Machine, Till};
+use crate::runs::{BudgetQueue, Runner};
 use crate::sources::{Draft, Patch, Secret};
 
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ impl Stand {
 
     /// The ids of entries of catalogs, by the provider's ids.
     async fn entries(&self) -> BTreeMap<String, String> {
-        let views = views(&self.machine.context.db, self.caller.workspace).await;
+        let views = views(&self.runner.context.db, self.caller.workspace).await;
         views.into_iter().map(|view| (view.external_id, view.id.to_string())).collect()
     }
 
@@ -52,9 +52,9 @@ impl Stand {
         let db = self.bench.test.open(store::SCHEMA, store::MIGRATIONS).await.unwrap();
         let other = self.other_process();
         let context = Context { db, ..other.context };
-        let machine =
-            Machine::new(context, other.connect, other.extractor.clone(), other.keyring, other.entropy);
-        Live::new(machine, other.extractor, 16 << 20)
+        let runner =
+            Runner::new(context, other.connect, other.extractor.clone(), other.keyring, other.entropy);
+        Live::new(runner, other.extractor, 16 << 20)
     }
 
     /// Asked for anything, by whomever.
@@ -69,7 +69,7 @@ pub(super) fn contents(answers: &Answers) -> Vec<&str> {
 }
 
 #[track_caller]
-pub(super) fn only(answers: &Answers) -> Asked {
+pub(super) fn only(answers: &Answers) -> SourceReport {
     assert_eq!(answers.sources.len(), 1, "{answers:?}");
     answers.sources[0]
 }
@@ -89,7 +89,8 @@ async fn a_live_source_is_searched_and_what_it_finds_is_read() {
             "{}",
             stand.engine()
         );
-        let outcome = Asked { source: id, outcome: Outcome::Answered, not_read: 0, used: 4, remaining: 46 };
+        let outcome =
+            SourceReport { source: id, outcome: Outcome::Answered, not_read: 0, used: 4, remaining: 46 };
         assert_eq!(only(&answers), outcome);
         let found = &answers.documents[0];
         assert_eq!((found.path.as_str(), found.source_name.as_str()), ("/sources/Team wiki/a", "Team wiki"));
@@ -119,7 +120,7 @@ async fn entries_of_catalogs_are_read_in_the_order_of_the_question() {
         stand.work().await;
         let before = stand.asked();
         assert!(stand.search("a.md", &[id, other, SourceId(Uuid::from_u128(77))]).await.sources.is_empty());
-        let kept = views(&stand.machine.context.db, stand.caller.workspace).await;
+        let kept = views(&stand.runner.context.db, stand.caller.workspace).await;
         let kept = kept.into_iter().find(|view| view.source == other).unwrap().id.to_string();
         let gone = Uuid::from_u128(78).to_string();
         let answers = stand.live.ask(&stand.caller, String::new(), &[], &[kept, gone]).await.unwrap();
@@ -212,22 +213,23 @@ async fn the_budget_is_exact_whoever_asks_at_once_and_after_a_restart() {
 async fn requests_of_many_questions_are_written_together_and_budgets_hold() {
     for stand in listed().await {
         let (poor, rich) = (stand.connect_live("poor", 30).await, stand.connect_live("rich", 500).await);
-        let (context, workspace) = (&stand.machine.context, stand.caller.workspace);
-        let till = Till::new(context.db.clone(), Arc::clone(&context.clock));
+        let (context, workspace) = (&stand.runner.context, stand.caller.workspace);
+        let budget_queue = BudgetQueue::new(context.db.clone(), Arc::clone(&context.clock));
         // The tests' runtime has one thread, so all of them come before the first is served.
         tokio::task::yield_now().await;
         let wishes = (0..50).flat_map(|_| [(poor, 30), (rich, 500)]);
-        let taken = join_all(wishes.map(|(source, budget)| till.take(workspace, source, budget))).await;
+        let taken =
+            join_all(wishes.map(|(source, budget)| budget_queue.take(workspace, source, budget))).await;
         let count = |answer: Result<(), Fault>| taken.iter().filter(|taken| **taken == answer).count();
         assert_eq!((count(Ok(())), count(Err(Fault::Budget))), (80, 20), "{}", stand.engine());
-        assert_eq!(till.transactions(), 1, "one waits for the disk, not a hundred");
+        assert_eq!(budget_queue.transactions(), 1, "one waits for the disk, not a hundred");
         for (id, used) in [(poor, 30), (rich, 50)] {
             assert_eq!(stand.shown(id).await.used_today, used, "{}", stand.engine());
         }
-        assert_eq!(till.take(workspace, rich, 500).await, Ok(()));
+        assert_eq!(budget_queue.take(workspace, rich, 500).await, Ok(()));
         let nobodys = SourceId(Uuid::from_u128(7));
-        assert_eq!(till.take(workspace, nobodys, 500).await, Err(Fault::Refused));
-        assert_eq!(till.transactions(), 3);
+        assert_eq!(budget_queue.take(workspace, nobodys, 500).await, Err(Fault::Refused));
+        assert_eq!(budget_queue.transactions(), 3);
     }
 }
 
@@ -350,7 +352,7 @@ async fn a_body_is_kept_for_a_minute_in_memory_and_goes_with_its_source() {
         stand.clock.advance(MINUTE);
         stand.read(&["a"]).await;
         assert_eq!(stand.asked(), 3, "it was too old");
-        assert!(stand.live.kept_bytes() > 0);
+        assert!(stand.live.cached_bytes() > 0);
         // Where no listing tells versions, nobody knows whether it is still the same.
         stand.shelf.hide_versions();
         let live = stand.connect_live("pages", 50).await;
@@ -358,7 +360,7 @@ async fn a_body_is_kept_for_a_minute_in_memory_and_goes_with_its_source() {
             assert_eq!(only(&stand.search("the second", &[live]).await).used, 2);
         }
         stand.sources.disconnect(&stand.caller, &id.to_string()).await.unwrap();
-        assert_eq!(stand.live.kept_bytes(), 0);
+        assert_eq!(stand.live.cached_bytes(), 0);
         assert!(stand.entries().await.is_empty());
     }
 }
@@ -402,7 +404,7 @@ async fn credentials_that_are_refused_are_not_tried_again() {
         stand.sources.update(&stand.caller, &id.to_string(), patch).await.unwrap();
         assert_eq!(contents(&stand.search("plan", &[id]).await), ["plan"]);
         // What is said of old credentials says nothing of new ones.
-        let (db, source) = (&stand.machine.context.db, shown.source);
+        let (db, source) = (&stand.runner.context.db, shown.source);
         store::sources::refuse_credentials(db, &source, "refused").await.unwrap();
         assert_eq!(stand.shown(id).await.status(stand.clock.now()), SourceStatus::Ready);
     }
@@ -421,7 +423,7 @@ async fn nothing_that_was_read_is_in_the_storage() {
         stand.sources.fetch(&stand.caller, &live.to_string(), "a").await.unwrap();
         assert_eq!(stand.bench.told(0).await, told, "{}", stand.engine());
         let hash = cairn_chassis::bodies::content_hash(SECRET);
-        let db = &stand.machine.context.db;
+        let db = &stand.runner.context.db;
         let kept = store::bodies::get_many(db, stand.caller.workspace, &[hash.as_str()]).await.unwrap();
         assert!(kept.is_empty());
         assert!(stand.texts(live).await.is_empty());

@@ -37,7 +37,7 @@ use super::{Bench, benches, caller};
 use crate::context::Context;
 use crate::live::Live;
 use crate::model::{PageRequest, Run, SOURCE_PAGES, Shown, SourceView};
-use crate::runs::{Connect, Machine};
+use crate::runs::{Connect, Runner};
 use crate::scope::Caller;
 use crate::sources::{Draft, Sources};
 use crate::store;
@@ -82,7 +82,7 @@ pub(super) struct Stand {
     pub(super) bench: Bench,
     pub(super) clock: Arc<ManualClock>,
     pub(super) shelf: Shelf,
-    pub(super) machine: Machine,
+    pub(super) runner: Runner,
     pub(super) live: Live,
     pub(super) sources: Sources,
     pub(super) caller: Caller,
@@ -127,17 +127,17 @@ impl Stand {
             ..bench.context.clone()
         };
         let ring = Some(Arc::new(Keyring::generate(entropy.as_ref())));
-        let machine = Machine::new(context, connect, Extractor::in_this_process(), ring, entropy);
-        let live = Live::new(machine.clone(), machine.extractor.clone(), 16 << 20);
-        let sources = Sources::new(machine.clone(), live.clone());
-        Self { bench, clock, shelf, machine, live, sources, caller: caller(1) }
+        let runner = Runner::new(context, connect, Extractor::in_this_process(), ring, entropy);
+        let live = Live::new(runner.clone(), runner.extractor.clone(), 16 << 20);
+        let sources = Sources::new(runner.clone(), live.clone());
+        Self { bench, clock, shelf, runner, live, sources, caller: caller(1) }
     }
 
     /// The same storage and shelf in another process.
-    pub(super) fn other_process(&self) -> Machine {
-        let machine = self.machine.clone();
-        let (context, connect) = (machine.context.clone(), Arc::clone(&machine.connect));
-        Machine::new(context, connect, machine.extractor, machine.keyring, machine.entropy)
+    pub(super) fn other_process(&self) -> Runner {
+        let runner = self.runner.clone();
+        let (context, connect) = (runner.context.clone(), Arc::clone(&runner.connect));
+        Runner::new(context, connect, runner.extractor, runner.keyring, runner.entropy)
     }
 
     pub(super) async fn connect(&self, name: &str) -> SourceId {
@@ -152,7 +152,7 @@ impl Stand {
     /// Works until nothing is left to be done now.
     pub(super) async fn work(&self) {
         self.clock.advance(Duration::from_millis(10));
-        work(&self.machine).await;
+        work(&self.runner).await;
     }
 
     pub(super) async fn sync(&self, id: SourceId) -> Run {
@@ -172,7 +172,7 @@ impl Stand {
     }
 
     async fn last(&self, id: SourceId) -> Run {
-        let db = &self.machine.context.db;
+        let db = &self.runner.context.db;
         store::source_runs::last(db, self.caller.workspace, id).await.unwrap().unwrap()
     }
 
@@ -182,7 +182,7 @@ impl Stand {
 
     /// The documents of a source that everybody sees, with their texts.
     pub(super) async fn texts(&self, id: SourceId) -> BTreeMap<String, String> {
-        let (db, workspace) = (&self.machine.context.db, self.caller.workspace);
+        let (db, workspace) = (&self.runner.context.db, self.caller.workspace);
         let mut texts = BTreeMap::new();
         for view in views(db, workspace).await {
             if view.source != id {
@@ -214,7 +214,7 @@ impl Stand {
     }
 
     async fn visible(&self) -> Vec<String> {
-        let (db, workspace) = (&self.machine.context.db, self.caller.workspace);
+        let (db, workspace) = (&self.runner.context.db, self.caller.workspace);
         let views = views(db, workspace).await;
         views.into_iter().map(|view| view.id.to_string()).collect()
     }
@@ -233,18 +233,18 @@ impl Stand {
 }
 
 /// Does what is to be done now, in that process.
-async fn work(machine: &Machine) {
-    let db = &machine.context.db;
+async fn work(runner: &Runner) {
+    let db = &runner.context.db;
     loop {
-        machine.queue_due().await.unwrap();
-        let now = machine.context.clock.now();
+        runner.queue_due().await.unwrap();
+        let now = runner.context.clock.now();
         let runs = store::source_runs::claimable(db, now, 100).await.unwrap();
         if runs.is_empty() {
             return;
         }
         for run in runs {
-            if let Some(run) = machine.claim(run).await.unwrap() {
-                machine.perform(run, &CancellationToken::new()).await;
+            if let Some(run) = runner.claim(run).await.unwrap() {
+                runner.perform(run, &CancellationToken::new()).await;
             }
         }
     }

@@ -88,7 +88,7 @@ async fn names_become_folders_of_their_own() {
         let patch = Patch { name: Some("after".into()), ..Patch::default() };
         let renamed = stand.sources.update(&stand.caller, &id.to_string(), patch).await.unwrap();
         assert_eq!((renamed.source.name.as_str(), renamed.source.folder.as_str()), ("after", "after"));
-        let views = super::runs::views(&stand.machine.context.db, stand.caller.workspace).await;
+        let views = super::runs::views(&stand.runner.context.db, stand.caller.workspace).await;
         assert!(views.iter().any(|view| view.path == "/sources/after/a"), "{views:?}");
         stand.assert_sound("renamed").await;
     }
@@ -145,10 +145,10 @@ async fn credentials_are_sealed_and_in_no_answer() {
         let shown = stand.sources.connect(&stand.caller, with).await.unwrap();
         assert_eq!(shown.source.credential_hint.as_deref(), Some("wxyz"));
         assert!(!format!("{shown:?}").contains(secret));
-        let opened = stand.machine.opened(&shown.source).await.unwrap().unwrap();
+        let opened = stand.runner.opened(&shown.source).await.unwrap().unwrap();
         assert_eq!(opened["token"], secret, "{}", stand.engine());
         let sealed = crate::store::sources::credentials(
-            &stand.machine.context.db,
+            &stand.runner.context.db,
             stand.caller.workspace,
             shown.source.id,
         );
@@ -232,7 +232,7 @@ async fn a_document_is_read_by_its_id_with_what_is_retained_of_it() {
         stand.sources.update(&stand.caller, &id.to_string(), catalog).await.unwrap();
         let held = get(&stand.caller, plan.id.to_string()).await.unwrap();
         assert!(held.text.is_none() && held.view.is_some(), "{}", stand.engine());
-        let located = crate::locations::Locations::new(stand.machine.context.clone());
+        let located = crate::locations::Locations::new(stand.runner.context.clone());
         let here = vec![stand.caller.workspace.to_string()];
         let found = located.locate(&plan.id.to_string(), &here).await.unwrap();
         assert_eq!(found, (stand.caller.workspace, cairn_chassis::feed::Kind::SourceDocument));

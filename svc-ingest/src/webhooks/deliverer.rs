@@ -1,4 +1,4 @@
-//! Finds webhooks that are due, takes those that nobody works on, and hears which feeds move.
+//! Claims webhooks that are due, executes their rounds, and watches which feeds move.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -26,30 +26,30 @@ use crate::context::Context;
 use crate::model::Webhook;
 use crate::{Error, store};
 
-/// How often this process looks for work that nobody told it of.
+/// How often this process polls for webhooks that are due.
 const POLL: Duration = Duration::from_millis(500);
-/// A webhook of which nothing is heard is looked after all the same.
+/// The interval of rounds without a notification.
 const IDLE: Duration = Duration::from_secs(60);
-/// A worker that is lost holds its webhook for so long.
+/// How long a claim lasts unless it is renewed.
 pub(super) const TERM: Duration = Duration::from_secs(60);
-/// Webhooks that this process works on at once, and those of one workspace among them.
+/// Webhooks that this process serves concurrently, in all and of one workspace.
 const MOST_AT_ONCE: usize = 16;
 const MOST_OF_ONE: usize = 4;
 const LOOKED_AT: i64 = 100;
-/// How long a receiver may take.
+/// Deadline of a delivery.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Heads that move in so short a time are heard of together.
+/// Debounce of feed notifications.
 const GATHER: Duration = Duration::from_millis(100);
 const HEADS_AT_ONCE: usize = 1_000;
-/// Before another watch begins.
+/// Backoff between watches.
 const RECONNECT: Duration = Duration::from_secs(1);
-/// Dead letters are kept for so long.
+/// Retention of dead letters.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 /// When svc-auth and svc-content are not known yet.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// What the workers of this process work on.
+/// The webhook of each worker task of this process.
 type Working = HashMap<task::Id, (WorkspaceId, WebhookId)>;
 
 /// Delivers to the webhooks of all workspaces; cheap to clone.
@@ -59,7 +59,7 @@ pub(crate) struct Deliverer {
     pub(super) guard: Guard,
     pub(super) keyring: Option<Arc<Keyring>>,
     pub(super) entropy: Arc<dyn Entropy>,
-    /// Between tries.
+    /// Backoff between tries.
     pub(super) waits: Arc<[Duration]>,
     pub(super) holder: Arc<str>,
     upstream: Arc<OnceLock<Arc<dyn Upstream>>>,
@@ -79,7 +79,7 @@ impl Deliverer {
         Self { context, guard, keyring, entropy, waits, holder, upstream, wake }
     }
 
-    /// Learns where the other services are; the first time counts.
+    /// Sets the other services; only the first call has an effect.
     pub(crate) fn connect(&self, upstream: Arc<dyn Upstream>) {
         let _ = self.upstream.set(upstream);
     }
@@ -90,16 +90,18 @@ impl Deliverer {
         self.upstream.get().ok_or_else(unknown)
     }
 
-    /// Has this process look for work now.
+    /// Wakes the deliverer: a webhook may be due.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// Works until the shutdown.
+    /// Claims and serves webhooks until the shutdown.
     pub(crate) async fn run(&self, shutdown: &CancellationToken) {
         if !self.context.db.is_shared() {
-            // Whoever held a webhook before was this process, which has begun anew.
-            if let Err(error) = store::webhooks::free_all(&self.context.db, self.context.clock.now()).await {
+            // No other process uses the storage: all leases are from before a restart of this one.
+            if let Err(error) =
+                store::webhooks::expire_all_leases(&self.context.db, self.context.clock.now()).await
+            {
                 tracing::warn!(%error, "deliveries to webhooks that were cut short go on later");
             }
         }
@@ -125,7 +127,7 @@ impl Deliverer {
                 }
             }
         }
-        // They notice by themselves, and give their webhooks back.
+        // Workers see the shutdown themselves, and release their webhooks.
         while workers.join_next().await.is_some() {}
     }
 
@@ -157,23 +159,23 @@ impl Deliverer {
         Ok(())
     }
 
-    /// Takes a webhook, if it is still to be had.
+    /// Claims a webhook; `None` if another process was faster.
     pub(crate) async fn claim(&self, webhook: &Webhook) -> Result<bool, Error> {
         let now = self.context.clock.now();
         let (until, again) = (now.plus(TERM), now.plus(IDLE));
         Ok(store::webhooks::claim(&self.context.db, webhook, &self.holder, until, again, now).await?)
     }
 
-    /// Works on a webhook that this process holds, until it has nothing more to do.
+    /// Serves a claimed webhook until it has nothing more to do.
     pub(crate) async fn perform(&self, webhook: Webhook, shutdown: &CancellationToken) {
         let (workspace, id) = (webhook.workspace, webhook.id);
         if let Err(error) = self.attend(webhook, shutdown).await {
-            // Whoever takes it next goes on with what is written.
+            // The next worker resumes from the stored state.
             tracing::warn!(%workspace, webhook = %id, %error, "deliveries to a webhook were cut short");
         }
     }
 
-    /// Sends a message once, signed, and says what came of it.
+    /// Sends a signed message once; returns the result.
     pub(super) async fn send(&self, webhook: &Webhook, id: &str, body: Bytes) -> Result<Outcome, Error> {
         let sealed = store::webhooks::secrets(&self.context.db, webhook.workspace, webhook.id).await?;
         let sealed = sealed.ok_or_else(|| Error::NoWebhook(webhook.id.to_string()))?;
@@ -247,7 +249,7 @@ impl Deliverer {
         }
     }
 
-    /// Has webhooks looked after whose feed has moved, for as long as the stream tells.
+    /// Makes webhooks due whose feed has moved, until the stream ends.
     async fn hear(&self, feed: Source, told: impl Stream<Item = Moved> + Send) {
         let mut told = std::pin::pin!(told.ready_chunks(HEADS_AT_ONCE));
         while let Some(moved) = told.next().await {
@@ -257,14 +259,14 @@ impl Deliverer {
                 *head = position.max(*head);
             }
             if let Err(error) = self.notice(feed, &heads).await {
-                // They are looked after in a minute all the same.
+                // They are due in a minute anyway.
                 tracing::warn!(%error, "webhooks cannot be told of changes now");
             }
             tokio::time::sleep(GATHER).await;
         }
     }
 
-    /// Has webhooks looked after that were told of less than that.
+    /// Makes webhooks due that are behind this position.
     pub(crate) async fn notice(&self, feed: Source, heads: &HashMap<WorkspaceId, u64>) -> Result<(), Error> {
         let now = self.context.clock.now();
         let mut is_due = false;

@@ -1,5 +1,5 @@
-//! What is done for one webhook that is held: a delivery is written together with how far the feeds were read, then it is
-//! sent until it arrives or is given up, then the feeds are read on. So whatever is cut short goes on where it was written.
+//! The round of a claimed webhook. A delivery is stored in one transaction with the feed positions, then sent until it succeeds or is
+//! given up; then the feeds are read on. An interrupted round resumes from the stored state.
 
 use std::time::Duration;
 
@@ -15,38 +15,38 @@ use super::upstream::Delegated;
 use crate::model::{Delivery, Positions, Webhook};
 use crate::{Error, store};
 
-/// Changes of one delivery at most.
+/// Changes of one delivery.
 const MOST_CHANGES: u32 = 100;
-/// After so many rounds others have their turn.
+/// Rounds in a row before other webhooks are served.
 const MOST_ROUNDS: u32 = 50;
-/// Open deliveries that are looked at together.
+/// Open deliveries of one query.
 const LOOKED_AT: i64 = 20;
-/// For so long an answer of svc-auth holds, so that a role that was lost holds within seconds.
+/// Time to live of an identity: bounds how long a revoked role is still used.
 const DELEGATED_FOR: Duration = Duration::from_secs(2);
-/// Before another service is asked again that did not answer.
+/// Backoff after a failed call to another service.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
-/// Refused for so long, a webhook is disabled. A workspace that is deleted is suspended sooner, and its webhooks stay.
+/// A webhook whose owner has been refused for this long is disabled. Deleted workspaces are suspended sooner, so their webhooks stay.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
-/// Deliveries in a row that are given up before a webhook is disabled: days, with the usual waits.
+/// Dead letters in a row after which a webhook is disabled: days, with the default backoff.
 const MOST_GIVEN_UP: u32 = 5;
-/// What is kept of a webhook.
+/// Deliveries of a webhook that are retained.
 const KEPT_DEAD: i64 = 100;
 const KEPT_DELIVERED: i64 = 50;
 
-/// How it goes on after a round.
+/// What follows a round.
 enum Next {
-    /// At once.
+    /// Another round at once.
     Round,
-    /// Not before that time, unless something happens.
+    /// A round at that time, or earlier when notified.
     Rest(Timestamp),
-    /// It is nobody's any more, or somebody else's.
+    /// The webhook is gone, or the lease was lost.
     Over,
 }
 
-/// An identity, and until when it is used.
-type Kept = Option<(Delegated, Timestamp)>;
+/// A cached identity, and its expiry.
+type CachedIdentity = Option<(Delegated, Timestamp)>;
 
-/// What the feeds told after the positions of a webhook.
+/// The changes after the positions of a webhook.
 struct Read {
     changes: Vec<Change>,
     positions: Positions,
@@ -54,10 +54,10 @@ struct Read {
 }
 
 impl Deliverer {
-    /// Works on a webhook that is held, and gives it back.
+    /// Serves a claimed webhook, and releases it.
     pub(super) async fn attend(&self, webhook: Webhook, shutdown: &CancellationToken) -> Result<(), Error> {
         let mut identity = None;
-        // What was not done is done soon, by whoever comes first.
+        // After an error, the webhook is due again soon.
         let mut rest = self.now();
         for _ in 0..MOST_ROUNDS {
             let until = self.now().plus(TERM);
@@ -67,7 +67,7 @@ impl Deliverer {
             let round = self.round(&webhook, &mut identity);
             let next = tokio::select! {
                 next = round => next?,
-                // What was sent and not noted is sent once more, with the same id.
+                // At-least-once: a delivery whose result was not stored is sent again with the same id.
                 () = shutdown.cancelled() => break,
             };
             match next {
@@ -82,8 +82,8 @@ impl Deliverer {
         Ok(store::webhooks::release(&self.context.db, &webhook, &self.holder, rest).await?)
     }
 
-    async fn round(&self, held: &Webhook, identity: &mut Kept) -> Result<Next, Error> {
-        // As it is now: somebody may have changed it meanwhile.
+    async fn round(&self, held: &Webhook, identity: &mut CachedIdentity) -> Result<Next, Error> {
+        // Read again: the webhook may have changed meanwhile.
         let found = store::webhooks::get(&self.context.db, held.workspace, held.id).await?;
         let Some(webhook) = found.filter(|webhook| webhook.enabled) else { return Ok(Next::Over) };
         let of = (webhook.workspace, webhook.id);
@@ -118,8 +118,12 @@ impl Deliverer {
         Ok(if goes_on { Next::Round } else { Next::Rest(later.unwrap_or(idle)) })
     }
 
-    /// The identity to go on with, or how it goes on without.
-    async fn identity(&self, webhook: &Webhook, kept: &mut Kept) -> Result<Result<Delegated, Next>, Error> {
+    /// The identity for this round, or what follows without one.
+    async fn identity(
+        &self,
+        webhook: &Webhook,
+        kept: &mut CachedIdentity,
+    ) -> Result<Result<Delegated, Next>, Error> {
         let now = self.now();
         if let Some((identity, _)) = kept.as_ref().filter(|(_, until)| now < *until) {
             return Ok(Ok(identity.clone()));
@@ -161,7 +165,7 @@ impl Deliverer {
         }
     }
 
-    /// What both feeds tell after the positions of a webhook, as far as it wants to know.
+    /// Reads the subscribed changes of both feeds after the positions of a webhook.
     async fn read(&self, webhook: &Webhook, identity: &Delegated) -> Result<Read, Error> {
         let Positions { content, ingest } = webhook.positions;
         let told = self.upstream()?.changes(identity, Some(content), MOST_CHANGES).await;
@@ -175,7 +179,7 @@ impl Deliverer {
         let wanted = |kind: ChangeKind| webhook.kinds.is_empty() || webhook.kinds.contains(&kind);
         let of_content = told.changes.into_iter().filter_map(Change::of_content);
         read.changes.extend(of_content.filter(|(kind, _)| wanted(*kind)).map(|(_, change)| change));
-        // What comes from outside stands in no folder.
+        // Documents of this service are in no folder.
         let room = MOST_CHANGES.saturating_sub(looked_at);
         if !webhook.folders.is_empty() || room == 0 {
             read.has_more |= room == 0;
@@ -191,7 +195,7 @@ impl Deliverer {
         Ok(read)
     }
 
-    /// Writes what is to be sent and how far the feeds were read, in one transaction; whether the webhook is still held.
+    /// Stores a delivery and the feed positions in one transaction; `false` if the lease was lost.
     async fn write(&self, webhook: &Webhook, read: &Read) -> Result<bool, Error> {
         let mut tx = self.context.db.begin_write().await?;
         if !store::webhooks::move_on(&mut tx, webhook, &self.holder, read.positions).await? {
@@ -211,14 +215,14 @@ impl Deliverer {
     async fn try_delivery(&self, webhook: &Webhook, delivery: Delivery) -> Result<Next, Error> {
         let of = (webhook.workspace, webhook.id);
         let contents = store::webhook_deliveries::contents(&self.context.db, of, delivery.id).await?;
-        // It went with its webhook, or was forgotten.
+        // It was removed, with its webhook or by retention.
         let Some(contents) = contents else { return Ok(Next::Round) };
         let body = message::changes(webhook.workspace, &contents, delivery.created_at);
         let outcome = self.send(webhook, &delivery.id.to_string(), body).await?;
         self.conclude(webhook, delivery, outcome).await
     }
 
-    /// Writes what a try came to, and what that means for the webhook.
+    /// Stores the result of a try, and its consequences for the webhook.
     async fn conclude(
         &self,
         webhook: &Webhook,

@@ -1,4 +1,4 @@
-//! When a delivery that did not arrive is tried again, and what an answer means.
+//! The retry schedule of deliveries, and the meaning of responses.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use http::StatusCode;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 
-/// The waits between tries when the operator says nothing else: a day in all.
+/// The default backoff between tries: a day in all.
 pub(crate) const USUAL_WAITS: [Duration; 8] = [
     Duration::from_secs(5),
     Duration::from_secs(30),
@@ -20,34 +20,34 @@ pub(crate) const USUAL_WAITS: [Duration; 8] = [
     Duration::from_secs(6 * HOUR),
     Duration::from_secs(12 * HOUR),
 ];
-/// Of a wait, at most so much is added by chance, so that what failed together is not tried together for ever.
+/// Jitter in percent of the backoff, so that deliveries that failed together are not retried together.
 const JITTER_PERCENT: u32 = 20;
-/// What a receiver asks for is granted up to so much.
+/// The longest `Retry-After` that is honored.
 const MOST_ASKED: Duration = Duration::from_secs(24 * HOUR);
 
-/// What a try came to.
+/// The result of a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) verdict: Verdict,
-    /// Absent when there was no answer.
+    /// Absent when there was no response.
     pub(crate) status: Option<u16>,
-    /// What is to be said of it; empty of what arrived.
+    /// The error message; empty after a success.
     pub(crate) message: String,
-    /// How long the receiver wants to be left alone.
+    /// The `Retry-After` of the receiver.
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// What follows from it.
+/// The outcome of a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Arrived,
     Failed,
-    /// The receiver wants nothing any more.
+    /// The receiver has unsubscribed (410).
     Gone,
 }
 
 impl Verdict {
-    /// For counting.
+    /// The label in metrics.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Arrived => "delivered",
@@ -58,7 +58,7 @@ impl Verdict {
 }
 
 impl Outcome {
-    /// What a status means (Standard Webhooks: 2xx is success, 410 ends it, all else is a failure).
+    /// The outcome of a status (Standard Webhooks: 2xx is success, 410 unsubscribes, all else is a failure).
     pub(crate) fn of_status(status: StatusCode, retry_after: Option<Duration>) -> Self {
         let (verdict, message) = match status.as_u16() {
             200..=299 => (Verdict::Arrived, String::new()),
@@ -72,13 +72,13 @@ impl Outcome {
         Self { verdict, status: Some(status.as_u16()), message, retry_after }
     }
 
-    /// No answer, for that reason.
+    /// No response, for that reason.
     pub(crate) fn unanswered(message: impl Into<String>) -> Self {
         Self { verdict: Verdict::Failed, status: None, message: message.into(), retry_after: None }
     }
 }
 
-/// When the next try is after that many; `None` when it was the last one.
+/// The time of the next try after that many; `None` when it was the last one.
 pub(crate) fn next_try(
     waits: &[Duration],
     tries: u32,

@@ -15,7 +15,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::model::SealedCredentials;
 use crate::{Error, store};
 
-/// Where secrets stand.
+/// The column of sealed secrets.
 pub(crate) const COLUMN: SealedColumn = SealedColumn {
     name: "webhooks.secrets",
     list: store::webhooks::LIST_SEALED,
@@ -63,7 +63,7 @@ impl Secret {
     }
 }
 
-/// The secrets of a webhook: the one that signs, and the one before it for as long as receivers may know no other.
+/// The secrets of a webhook: the current one, and the previous one during the rotation period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Secrets {
     current: Secret,
@@ -76,12 +76,12 @@ impl Secrets {
         Self { current, previous: None }
     }
 
-    /// Another one signs, and the one that did signs as well.
+    /// Rotates the secret; the previous one stays valid for a while.
     pub(crate) fn rotated(self, next: Secret) -> Self {
         Self { current: next, previous: Some(self.current) }
     }
 
-    /// What `webhook-signature` says: the signature of each secret that is valid now, with a blank between.
+    /// The header `webhook-signature`: the signature of each valid secret, separated by spaces.
     pub(crate) fn signatures(
         &self,
         id: &str,
@@ -126,7 +126,7 @@ impl Secrets {
         }
         let opened = ring.open(&sealed.envelope, &COLUMN.place(&webhook.to_string()));
         let opened = opened.map_err(|error| Error::Sealed(error.to_string()))?;
-        // The parser's own words would quote what it read.
+        // The parser's message would quote the secret.
         serde_json::from_slice(&opened).map_err(|_| Error::Sealed("its secrets are no JSON".to_owned()))
     }
 }

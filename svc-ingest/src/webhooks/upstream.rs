@@ -1,4 +1,4 @@
-//! The services that webhooks need: svc-auth says for whom they may still act, svc-content tells what changes.
+//! The services that webhooks need: svc-auth issues their identities, svc-content has the main feed.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -20,9 +20,9 @@ use cairn_proto::ids::{FolderId, UserId, WorkspaceId};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 
-/// How long one call may take.
+/// Deadline of a call.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A watch ends after so long, and another begins.
+/// The duration of a watch, after which another one starts.
 const WATCH: Duration = Duration::from_secs(60 * 60);
 const USER: &str = "user";
 
@@ -54,7 +54,7 @@ pub(crate) trait Upstream: Debug + Send + Sync {
     /// The live folders of an identity's scope, with all below them.
     async fn live_folders(&self, identity: &Delegated) -> Result<HashSet<FolderId>, Problem>;
 
-    /// What of svc-content's feed the identity sees after a position; none, and where the feed is, without one.
+    /// The changes in svc-content's feed that the identity can see after a position; without one, only the current position.
     async fn changes(
         &self,
         identity: &Delegated,
@@ -62,7 +62,7 @@ pub(crate) trait Upstream: Debug + Send + Sync {
         limit: u32,
     ) -> Result<ListChangesResponse, Problem>;
 
-    /// Where svc-content's feeds are, and each that moves.
+    /// The positions of svc-content's feeds, and then each that moves.
     async fn watch(&self) -> Result<BoxStream<'static, Result<Moved, Problem>>, Problem>;
 }
 
@@ -71,7 +71,7 @@ pub(crate) trait Upstream: Debug + Send + Sync {
 pub(crate) struct Remote {
     pub(crate) auth: ServiceChannel,
     pub(crate) content: ServiceChannel,
-    /// This service's own.
+    /// This service's own identity.
     pub(crate) identity: ServiceIdentitySource,
 }
 

@@ -1,4 +1,4 @@
-//! Targets of links as they are written: schemes, fragments, percent signs.
+//! Parses link targets: schemes, fragments, percent-encoding.
 
 use std::borrow::Cow;
 
@@ -13,15 +13,15 @@ const PARAMETERS: &AsciiSet = &HEADING.remove(b'=').remove(b'&').remove(b',').re
 /// A relative target, in its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Relative {
-    /// Decoded once, and composed.
+    /// Percent-decoded once, in NFC.
     pub(crate) path: String,
-    /// As it is written, composed; differs from `path` when it holds percent signs.
+    /// As written, in NFC; differs from `path` if it contains percent signs.
     pub(crate) raw: String,
     /// Decoded.
     pub(crate) fragment: Option<String>,
 }
 
-/// The parts of a Markdown target; `None` for one with a scheme or a host, and for a place in the same text.
+/// Parses a Markdown target; `None` for one with a scheme or a host, and for a fragment of the same text.
 pub(crate) fn relative(target: &str) -> Option<Relative> {
     if target.is_empty() || target.starts_with('#') || target.starts_with("//") || has_scheme(target) {
         return None;
@@ -33,12 +33,12 @@ pub(crate) fn relative(target: &str) -> Option<Relative> {
     Some(Relative { path: decoded(path).nfc().collect(), raw: path.nfc().collect(), fragment })
 }
 
-/// Percent signs once; what is no UTF-8 then stays.
+/// Percent-decodes once; unchanged if the result is not UTF-8.
 pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8().unwrap_or(Cow::Borrowed(text))
 }
 
-/// RFC 3986, section 3.1. One letter is a drive of Windows.
+/// RFC 3986, section 3.1. A single letter is a Windows drive.
 pub(crate) fn has_scheme(target: &str) -> bool {
     let Some((scheme, _)) = target.split_once(':') else { return false };
     scheme.len() > 1
@@ -46,7 +46,7 @@ pub(crate) fn has_scheme(target: &str) -> bool {
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-/// A path from a folder. `..` stops at the root.
+/// Resolves a path relative to a folder. `..` stops at the root.
 pub(crate) fn joined(folder: &str, target: &str) -> String {
     let mut names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
     for name in target.split('/') {
@@ -59,7 +59,7 @@ pub(crate) fn joined(folder: &str, target: &str) -> String {
     names.join("/")
 }
 
-/// A heading or a block as it stands behind a `#`.
+/// A heading or a block as a fragment.
 pub(crate) fn heading(text: &str) -> String {
     match text.strip_prefix('^') {
         Some(block) => format!("^{}", utf8_percent_encode(block, HEADING)),
@@ -67,7 +67,7 @@ pub(crate) fn heading(text: &str) -> String {
     }
 }
 
-/// What stands behind the `#` of an attachment.
+/// The fragment of an attachment.
 pub(crate) fn parameters(text: &str) -> String {
     utf8_percent_encode(text, PARAMETERS).to_string()
 }

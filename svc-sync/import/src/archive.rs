@@ -1,8 +1,8 @@
-//! ZIP files of strangers: looked at whole before anything is unpacked, and bounded while it is.
+//! Untrusted ZIP files: validated as a whole before anything is decompressed, and bounded while it is.
 //!
-//! The `zip` crate reads the format. Around it stand the bounds of the import's contract: how many entries, how much they
-//! say they hold against the archive's own size, that none shares its bytes with another, and that none holds more than it
-//! says. An archive that breaks one is refused; an entry that cannot be read fails alone.
+//! The `zip` crate reads the format. This module enforces the limits of the import's contract: the number of entries, their declared size
+//! relative to the archive, no overlapping entries, and no entry larger than declared. An archive that violates one is refused; an
+//! unreadable entry only fails itself.
 
 mod names;
 mod tree;
@@ -24,42 +24,42 @@ pub use self::tree::{Tree, TreeFile};
 use crate::report::{Warning, WarningCode};
 use crate::text::{self, MOST_TEXT_BYTES};
 
-/// The most entries of an archive and its parts.
+/// Entries of an archive and its parts.
 pub const MOST_ENTRIES: usize = 100_000;
-/// What entries may hold unpacked, beside [`MOST_RATIO`] times the archive's own size.
+/// Decompressed bytes of all entries, in addition to [`MOST_RATIO`] times the archive's size.
 const MOST_BYTES: u64 = 100 * 1024 * 1024;
 const MOST_RATIO: u64 = 50;
-/// Names and their fields are held in memory, so they are bounded beyond their number.
+/// Bytes of the central directory, which is held in memory.
 const MOST_DIRECTORY_BYTES: u64 = 32 * 1024 * 1024;
-/// A local header before its name (APPNOTE 4.3.7).
+/// The size of a local header without its name (APPNOTE 4.3.7).
 const LOCAL_HEADER: usize = 30;
 const LOCAL_MAGIC: [u8; 4] = *b"PK\x03\x04";
 const CHUNK: usize = 64 * 1024;
-/// Parts that are missing and told.
+/// Missing parts that are reported.
 const MOST_MISSING: usize = 20;
 
 /// Why an archive is refused as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// No ZIP file, a cut one, or one whose parts do not fit together.
+    /// Not a ZIP file, truncated, or inconsistent.
     #[error("the file is not a ZIP archive that can be read: {0}")]
     Invalid(&'static str),
-    /// Entries that need a password.
+    /// Encrypted entries.
     #[error("the archive is encrypted")]
     Encrypted,
-    /// More entries, or more bytes in them, than an archive of its size may hold.
+    /// More entries or decompressed bytes than an archive of its size may have.
     #[error("the archive unpacks to far more than an import may hold")]
     Bomb,
     /// Nothing in it can be imported.
     #[error("the archive holds nothing that can be imported")]
     Empty,
-    /// The archive could not be read from its place.
+    /// An I/O error while reading the archive.
     #[error("the archive could not be read")]
     Io(#[source] io::Error),
 }
 
 impl ArchiveError {
-    /// The code of the violation that is answered; `None` when the archive is not to blame.
+    /// The code of the violation for the caller; `None` when the failure is on our side.
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self {
@@ -72,21 +72,21 @@ impl ArchiveError {
     }
 }
 
-/// Why one entry is not read.
+/// Why an entry could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EntryError {
-    /// Its bytes are not what the archive says that they are.
+    /// Its bytes contradict its declared size or checksum.
     #[error("the entry is damaged")]
     Corrupt,
-    /// It holds more than the caller takes.
+    /// It is larger than the caller's limit.
     #[error("the entry is too large")]
     TooLarge,
-    /// Whoever takes the bytes failed.
+    /// The sink failed.
     #[error("the entry's bytes could not be passed on")]
     Sink(#[source] io::Error),
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// Bytes.
@@ -100,17 +100,17 @@ pub enum EntryKind {
 /// An entry of an archive.
 #[derive(Debug)]
 pub struct Entry {
-    /// As the archive has it, decoded, with `/` between folders and composed (NFC). Never a name on disk.
+    /// The decoded name, with `/` as separator and in NFC. Never used as a path on disk.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
-    /// Bytes unpacked, as it says; no more of it are read.
+    /// The declared decompressed size, which is enforced.
     pub size: u64,
     volume: usize,
     head: OwnedZipFileEntry,
 }
 
-/// Takes the bytes of an entry, piece by piece.
+/// Receives the bytes of an entry in chunks.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
 
 /// An archive, with the parts that were added to it.
@@ -119,12 +119,12 @@ pub struct Archive<R> {
     volumes: Vec<R>,
     entries: Vec<Entry>,
     warnings: Vec<Warning>,
-    /// What more the entries may say that they hold.
+    /// The remaining budget of decompressed bytes.
     left: u64,
 }
 
 impl<R: Read + Seek> Archive<R> {
-    /// Opens an archive: reads its directory and the heads of its entries, and unpacks nothing.
+    /// Opens an archive: reads its directory and the local headers, and decompresses nothing.
     ///
     /// # Errors
     /// [`ArchiveError`] when it is refused as a whole.
@@ -136,7 +136,7 @@ impl<R: Read + Seek> Archive<R> {
         Ok(archive)
     }
 
-    /// Adds the entries of an archive that was an entry of this one. It counts against the bounds of the whole.
+    /// Adds the entries of a nested archive. They count toward the limits of the whole.
     ///
     /// # Errors
     /// [`ArchiveError`] when it is refused; the import is then refused with it.
@@ -161,7 +161,7 @@ impl<R: Read + Seek> Archive<R> {
         Ok(())
     }
 
-    /// Reads the directory, and refuses what it says.
+    /// Reads and validates the directory.
     fn heads(&mut self, file: &mut R) -> Result<Vec<OwnedZipFileEntry>, ArchiveError> {
         let mut zip = ZipIterable::try_new(&mut *file, Config::default()).map_err(|error| refused(&error))?;
         if zip.len() > MOST_ENTRIES.saturating_sub(self.entries.len()) {
@@ -189,20 +189,20 @@ impl<R: Read + Seek> Archive<R> {
         }
     }
 
-    /// The entries, of all parts, in their order.
+    /// The entries of all parts, in order.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Names that were decoded by a guess.
+    /// Names whose encoding was guessed.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// Which entries are parts of this archive by their names: `…Part-N.zip` at the root, or in a single top folder.
-    /// Unpack each to a place of your own and give it to [`Archive::add_part`].
+    /// The entries that are parts of this archive by their names: `…Part-N.zip` at the root, or in a single top folder. The caller extracts
+    /// each and passes it to [`Archive::add_part`].
     #[must_use]
     pub fn parts(&self) -> Vec<usize> {
         let files = || {
@@ -221,8 +221,7 @@ impl<R: Read + Seek> Archive<R> {
         self.entries.iter().enumerate().filter(|(_, entry)| is_part(entry)).map(|(index, _)| index).collect()
     }
 
-    /// Of the parts that have to be there when these are, as far as their numbers say; of an archive without parts, when its
-    /// own name is that of one. Not all of very many.
+    /// Names of missing parts, according to the numbers of the others or of the archive's own name. Limited in number.
     pub(crate) fn missing_parts(&self, parts: &[usize], file_name: &str) -> Vec<Warning> {
         let of_parts = parts.iter().filter_map(|index| self.entries.get(*index));
         let mut names: Vec<&str> = of_parts.map(|entry| entry.name.as_str()).collect();
@@ -270,7 +269,7 @@ impl<R: Read + Seek> Archive<R> {
         if text.len() > MOST_TEXT_BYTES { Err(EntryError::TooLarge) } else { Ok((text, is_clean)) }
     }
 
-    /// Streams the bytes of an entry. What was passed on before an error is to be thrown away.
+    /// Streams the bytes of an entry. After an error, the bytes before it must be discarded.
     ///
     /// # Errors
     /// [`EntryError::Corrupt`] when it holds other bytes than it says, [`EntryError::Sink`] when the sink fails.
@@ -282,7 +281,7 @@ impl<R: Read + Seek> Archive<R> {
         let mut chunk = vec![0; CHUNK];
         let mut copied = 0_u64;
         loop {
-            // At the end of the bytes the reader compares their checksum.
+            // The reader verifies the checksum at the end.
             let count = reader.read(&mut chunk).map_err(|_| EntryError::Corrupt)?;
             let bytes = chunk.get(..count).ok_or(EntryError::Corrupt)?;
             copied = copied.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
@@ -312,7 +311,7 @@ fn split_part(name: &str) -> Option<(&str, &str)> {
     (is_number && !name.contains('/')).then_some((before, number))
 }
 
-/// Whether the directory has another entry behind its last one.
+/// Whether the directory has more entries than it declares.
 fn goes_on<R: Read + Seek>(file: &mut R, last: u64) -> bool {
     const CENTRAL_HEADER: usize = 46;
     const CENTRAL_MAGIC: [u8; 4] = *b"PK\x01\x02";
@@ -325,8 +324,8 @@ fn goes_on<R: Read + Seek>(file: &mut R, last: u64) -> bool {
     read.is_ok() && magic == CENTRAL_MAGIC
 }
 
-/// Refuses entries that share bytes, or reach into the directory: what is stored once would be unpacked many times.
-/// An entry without a head where it should be is none that can be read, and fails by itself.
+/// Refuses entries that overlap with each other or the directory: a zip bomb stores data once and references it many times. An entry without
+/// a local header is unreadable and only fails itself.
 fn no_overlap<R: Read + Seek>(file: &mut R, heads: &[OwnedZipFileEntry]) -> Result<(), ArchiveError> {
     let directory = heads.first().map_or(u64::MAX, OwnedZipFileEntry::central_header_start);
     let mut places = Vec::with_capacity(heads.len());
@@ -357,13 +356,13 @@ fn read_at<R: Read + Seek>(file: &mut R, place: u64, bytes: &mut [u8]) -> io::Re
     file.read_exact(bytes)
 }
 
-/// A number of two bytes in a head.
+/// A two-byte number in a header.
 fn short(head: &[u8], place: usize) -> u16 {
     let byte = |place: usize| head.get(place).copied().unwrap_or_default();
     u16::from_le_bytes([byte(place), byte(place + 1)])
 }
 
-/// What the archive's reader says of it. Offsets that lead nowhere are errors of reading, too.
+/// Maps an error of the `zip` crate. It also reports invalid offsets as I/O errors.
 fn refused(error: &ZipError) -> ArchiveError {
     use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
     if let ZipError::Io(error) = error

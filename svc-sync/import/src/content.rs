@@ -1,4 +1,4 @@
-//! The text of a file with the places of its links, which are filled in when the ids of what they lead to are known.
+//! The text of a file with the ranges of its links, which are filled in once the ids of their targets are known.
 
 use std::ops::Range;
 
@@ -6,35 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::UnresolvedReason;
 
-/// The text of a file, ready to be written but for its links.
+/// The text of a file as a template: only its links are missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// The text as it was written.
+    /// The original text.
     pub text: String,
-    /// Without `#`, each once.
+    /// Tags without `#`, deduplicated.
     pub tags: Vec<String>,
-    /// What is replaced in the text: in its order, without overlap.
+    /// Replacements, in order and without overlap.
     pub links: Vec<Link>,
-    /// Links that are listed in the report.
+    /// Links for the report.
     pub unresolved: Vec<Listed>,
-    /// Links within the archive: those that are replaced, and those that stay.
+    /// The number of links within the archive: replaced, and left as they are.
     pub found: usize,
 }
 
-/// A place in a text that is replaced.
+/// A replacement in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// What is replaced, in bytes.
+    /// The byte range to replace.
     pub range: Range<usize>,
-    /// What stands before the address of the target.
+    /// The text before the target's address.
     pub before: String,
-    /// The item that it leads to; `None` for a place in the same text.
+    /// The target; `None` for a fragment of the same text.
     pub target: Option<usize>,
-    /// What stands behind the address.
+    /// The text after the address.
     pub after: String,
 }
 
-/// A link that is listed.
+/// A link for the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// From 1.
@@ -46,7 +46,7 @@ pub struct Listed {
 }
 
 impl Content {
-    /// The text with its links. `address` is where an item is found; a link to one that has none stays as it was written.
+    /// Fills in the links. `address` resolves an item; a link to an item without an address stays as it is.
     pub fn fill(&self, mut address: impl FnMut(usize) -> Option<String>) -> String {
         let mut filled = String::with_capacity(self.text.len() + 64 * self.links.len());
         let mut done = 0;
@@ -69,7 +69,7 @@ impl Content {
     }
 }
 
-/// Lines of growing places in a text.
+/// Line numbers of ascending offsets in a text.
 #[derive(Debug)]
 pub(crate) struct Lines<'a> {
     text: &'a str,
@@ -82,7 +82,7 @@ impl<'a> Lines<'a> {
         Self { text, place: 0, line: 1 }
     }
 
-    /// The line of a place, from 1. A place before the last one has the line of that.
+    /// The line of an offset, from 1. An offset before the previous one gets its line.
     pub(crate) fn at(&mut self, place: usize) -> usize {
         let passed = self.text.as_bytes().get(self.place..place).unwrap_or_default();
         self.line += passed.iter().filter(|byte| **byte == b'\n').count();
@@ -91,7 +91,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What of a link's target is kept in a report.
+/// Truncates a link's target for the report.
 pub(crate) fn reported(target: &str) -> String {
     const MOST_CHARS: usize = 300;
     target.chars().take(MOST_CHARS).collect()

@@ -1,8 +1,8 @@
-//! Archives of other tools, read with bounds and turned into a plan of workspace content.
+//! Reads archives of other tools within limits, and plans the workspace content that they become.
 //!
-//! [`Archive`] reads a ZIP file that a stranger sent. [`obsidian`] and [`notion`] make a [`Plan`] of it: items in an order in which they
-//! can be made, and what the report says. When the ids of all items are there, [`Plan::content`] reads a file again and
-//! [`Content::fill`] writes its links. It knows no service, no database and no network, and it writes no file.
+//! [`Archive`] reads an untrusted ZIP file. [`obsidian`] and [`notion`] make a [`Plan`] of it: items in an order in which they can be
+//! created, and the contents of the report. Once all items have ids, [`Plan::content`] reads a file again and [`Content::fill`] fills in
+//! its links. The crate knows no service, no database and no network, and writes no file.
 
 mod address;
 mod archive;

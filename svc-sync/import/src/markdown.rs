@@ -1,5 +1,5 @@
-//! What of a Markdown text is code, and where its links have their targets. `pulldown-cmark` reads the text; what it does
-//! not tell is where in a link the target stands.
+//! Finds the code and the link targets in Markdown. `pulldown-cmark` parses the text; this module adds the ranges of the targets within
+//! links, which it does not report.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 /// would take half a gigabyte.
 const MOST_MARKS: usize = 1_000_000;
 
-/// A link or an image with its target in place.
+/// A link or an image, with the range of its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Linked {
-    /// All of it.
+    /// The range of the link.
     pub(crate) whole: Range<usize>,
-    /// The target, without `<` and `>`.
+    /// The range of the target, without `<` and `>`.
     pub(crate) target: Range<usize>,
-    /// The target without its escapes.
+    /// The unescaped target.
     pub(crate) to: String,
     pub(crate) is_image: bool,
 }
 
-/// The places of a text.
+/// The ranges of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// Blocks and spans of code, in order and apart.
+    /// Blocks and spans of code, in order and without overlap.
     pub(crate) code: Vec<Range<usize>>,
-    /// Everything that is no running text: code, links, HTML. In order of begin.
+    /// Everything that is not running text (code, links, HTML), ordered by start.
     pub(crate) opaque: Vec<Range<usize>>,
     /// Tables, in order.
     pub(crate) tables: Vec<Range<usize>>,
@@ -35,7 +35,7 @@ pub(crate) struct Places {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "of the parser's many events these have places")]
-/// Reads the text from `begin` on; places are those of the whole text. `None` when it holds too much to look at.
+/// Parses the text from `begin` on; ranges refer to the whole text. `None` when it is too complex.
 pub(crate) fn places(text: &str, begin: usize) -> Option<Places> {
     let body = text.get(begin..).unwrap_or_default();
     let is_mark = |byte: &&u8| b"\n[]`*_<&|!\\~#:$^>".contains(byte);
@@ -97,7 +97,7 @@ fn shifted(range: &Range<usize>, begin: usize) -> Range<usize> {
     range.start + begin..range.end + begin
 }
 
-/// A link whose end was not seen yet.
+/// A link whose end has not been parsed yet.
 struct Open {
     whole: Range<usize>,
     link_type: LinkType,
@@ -125,7 +125,7 @@ impl Open {
     }
 }
 
-/// Where the target is that follows `mark` (CommonMark 0.31, "link destination").
+/// The range of the target after `mark` (CommonMark 0.31, "link destination").
 fn target_behind(text: &str, whole: &Range<usize>, from: usize, mark: &str) -> Option<Range<usize>> {
     let found = from + text.get(from..whole.end)?.find(mark)? + mark.len();
     let rest = text.get(found..whole.end)?;
@@ -174,11 +174,11 @@ fn unescaped(text: &str, mut ends: impl FnMut(u8, &mut usize) -> bool) -> Option
     None
 }
 
-/// Whether a place lies in one of these ranges, which are in order of begin; asked with growing places.
+/// Whether an offset is in one of these ranges, which are ordered by start. Queries must be ascending.
 #[derive(Debug)]
 pub(crate) struct Inside<'a> {
     ranges: std::slice::Iter<'a, Range<usize>>,
-    /// The furthest end of those that began.
+    /// The maximum end of the ranges that have started.
     end: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Vaults of Obsidian.
+//! Plans imports of Obsidian vaults.
 //!
-//! The first pass reads every entry once: what cannot be read is left out, and aliases are collected. The second reads the
-//! notes again and follows their links; nothing of a text is held between the two.
+//! The first pass reads every entry once, leaves out unreadable ones, and collects aliases. The second reads the notes again and resolves
+//! their links. No texts are held in memory between the two.
 
 mod front_matter;
 mod resolve;
@@ -13,7 +13,7 @@ use std::io::{Read, Seek};
 use unicode_normalization::UnicodeNormalization as _;
 
 use self::front_matter::FrontMatter;
-use self::resolve::{Found, Resolver};
+use self::resolve::{Resolution, Resolver};
 use self::tags::Tags;
 use self::wikilink::Wikilink;
 use crate::address::{heading, parameters, relative};
@@ -24,10 +24,10 @@ use crate::markdown::{self, Inside, Linked, Places};
 use crate::plan::{self, Builder, ItemKind, Limits, Plan};
 use crate::report::{Ignored, UnresolvedReason, Warning, WarningCode};
 
-/// The most links that are replaced in one note.
+/// Links that are replaced in one note.
 const MOST_LINKS: usize = 50_000;
 
-/// What the second pass needs: who leads where.
+/// The state that the second pass needs to resolve links.
 #[derive(Debug)]
 pub(crate) struct Index {
     resolver: Resolver,
@@ -35,10 +35,10 @@ pub(crate) struct Index {
     items: Vec<usize>,
 }
 
-/// What becomes of a vault. `file_name` is what the archive is called.
+/// Plans the import of a vault. `file_name` is that of the archive.
 ///
 /// # Errors
-/// [`ArchiveError`] for an archive that holds nothing that can be imported, or that names too many folders.
+/// [`ArchiveError`] for an archive with nothing to import, or with too many folders.
 pub fn obsidian<R: Read + Seek>(
     archive: &mut Archive<R>,
     file_name: &str,
@@ -90,8 +90,8 @@ fn item(kind: Kind, file: usize) -> ItemKind {
     }
 }
 
-/// Makes the paths those of the vault. Its root is the folder that holds `.obsidian`, else the only top folder, after which
-/// the import is named.
+/// Makes the paths relative to the vault. Its root is the folder that contains `.obsidian`, else the only top folder, which also names the
+/// import.
 fn enter_vault(tree: &mut Tree) -> Option<String> {
     let vault = vault_of(&tree.ignored);
     if vault.as_deref() == Some("") {
@@ -117,7 +117,7 @@ fn vault_of(ignored: &[Ignored]) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Reads a text once: warns of what is wrong with it, and returns the aliases of a note.
+/// Checks a text and adds warnings; returns the aliases of a note.
 fn check_text<R: Read + Seek>(
     archive: &mut Archive<R>,
     file: &TreeFile,
@@ -146,11 +146,11 @@ fn check_text<R: Read + Seek>(
     Ok(note.front_matter.aliases.iter().map(|alias| alias.nfc().collect()).collect())
 }
 
-/// A note as it is read in both passes.
+/// A parsed note.
 struct Parsed<'a> {
     front_matter: FrontMatter,
     tags: Tags,
-    /// `None` for a text that holds too much to look at: nothing in it is known to be no code.
+    /// `None` for a text that is too complex to tell code from text.
     places: Option<(Places, Vec<Wikilink<'a>>)>,
 }
 
@@ -173,7 +173,7 @@ impl<'a> Parsed<'a> {
 }
 
 impl Index {
-    /// The content of a note: tags, and its links as places.
+    /// The content of a note, with tags and the ranges of its links.
     pub(crate) fn content(&mut self, files: &[TreeFile], file: usize, text: String) -> Content {
         let note = Parsed::of(&text);
         let tags = note.tags.kept;
@@ -199,7 +199,7 @@ impl Index {
     }
 }
 
-/// Something that may be replaced.
+/// A link that may be replaced.
 enum Place<'a> {
     Wikilink(Wikilink<'a>),
     Linked(Linked),
@@ -221,8 +221,8 @@ impl Place<'_> {
     }
 }
 
-/// All places of a text that may be replaced, in their order and apart. A link has no link in its text, but an embed; and
-/// `[[a]](b)` is a wikilink with a parenthesis behind it.
+/// All links of a text that may be replaced, in order and without overlap. The text of a link may contain an embed and no other link;
+/// `[[a]](b)` is a wikilink followed by a parenthesis.
 fn in_order(wikilinks: Vec<Wikilink<'_>>, mut links: Vec<Linked>) -> Vec<Place<'_>> {
     let begins: std::collections::HashSet<usize> =
         wikilinks.iter().filter(|link| !link.is_embed).map(|link| link.range.start).collect();
@@ -245,7 +245,7 @@ fn in_order(wikilinks: Vec<Wikilink<'_>>, mut links: Vec<Linked>) -> Vec<Place<'
     places
 }
 
-/// A note whose links are followed.
+/// Resolves the links of a note.
 struct Note<'a> {
     index: &'a mut Index,
     files: &'a [TreeFile],
@@ -288,7 +288,7 @@ impl Note<'_> {
         }
         self.content.found += 1;
         let mut found = self.index.resolver.markdown(self.files, &self.folder, &to.path);
-        if found == Found::Nothing && to.raw != to.path {
+        if found == Resolution::Nothing && to.raw != to.path {
             found = self.index.resolver.markdown(self.files, &self.folder, &to.raw);
         }
         let written = text.get(link.target.clone()).unwrap_or_default();
@@ -298,13 +298,13 @@ impl Note<'_> {
         self.replace(link.target, String::new(), Some(target), behind(fragment));
     }
 
-    /// The file and the item of what was found; what was not is listed.
-    fn found(&mut self, found: Found, place: usize, written: &str) -> Option<(usize, usize)> {
+    /// The file and the item of a target; an unresolved one is added to the report.
+    fn found(&mut self, found: Resolution, place: usize, written: &str) -> Option<(usize, usize)> {
         let (file, reason) = match found {
-            Found::One(file) => (Some(file), None),
-            Found::FirstOf(file) => (Some(file), Some(UnresolvedReason::Ambiguous)),
-            Found::Several => (None, Some(UnresolvedReason::Ambiguous)),
-            Found::Nothing => (None, Some(UnresolvedReason::NotFound)),
+            Resolution::One(file) => (Some(file), None),
+            Resolution::FirstOf(file) => (Some(file), Some(UnresolvedReason::Ambiguous)),
+            Resolution::Several => (None, Some(UnresolvedReason::Ambiguous)),
+            Resolution::Nothing => (None, Some(UnresolvedReason::NotFound)),
         };
         if let Some(reason) = reason {
             let line = self.lines.at(place);
@@ -336,7 +336,7 @@ fn behind(fragment: Option<String>) -> String {
         .unwrap_or_default()
 }
 
-/// A text as that of a Markdown link: brackets that would end it are escaped, and bars where they would end a cell.
+/// Escapes the text of a Markdown link: brackets, and bars in table cells.
 fn label(text: &str, in_table: bool) -> String {
     let is_balanced = {
         let mut depth = 0_i64;

@@ -1,4 +1,4 @@
-//! What becomes of an archive.
+//! The plan of an import.
 
 use std::collections::HashMap;
 use std::io::{Read, Seek};
@@ -12,51 +12,51 @@ use crate::kind::Kind;
 use crate::report::{Counts, Ignored, Unresolved, Warning, WarningCode};
 use crate::{notion, obsidian};
 
-/// The most links that a plan lists; `counts` has their number.
+/// Links that a plan lists; `counts` has the total.
 const MOST_UNRESOLVED: usize = 100_000;
 
-/// What the workspace allows.
+/// The limits of the workspace.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Folders below each other, in the import's folder.
+    /// Nesting depth of folders in the import's folder.
     pub folders: usize,
     /// Bytes of an attachment.
     pub asset_bytes: u64,
 }
 
-/// What becomes of an archive: items in an order in which each is behind what it needs, and what the report says.
+/// The plan of an import: items in dependency order, and the contents of the report.
 #[derive(Debug)]
 pub struct Plan {
-    /// The name of the folder into which everything goes.
+    /// The name of the import's folder.
     pub root: String,
-    /// Each behind the folder that it is in, and records behind their databases and bodies.
+    /// Items after their folders; records after their databases and bodies.
     pub items: Vec<Item>,
-    /// What is none of the user's content.
+    /// Entries that are not user content.
     pub ignored: Vec<Ignored>,
-    /// What was left out or changed.
+    /// Warnings about what was left out or changed.
     pub warnings: Vec<Warning>,
-    /// Links that lead nowhere or to several files, at most 100 000.
+    /// Unresolved and ambiguous links, at most 100 000.
     pub unresolved: Vec<Unresolved>,
-    /// How much of everything.
+    /// Totals.
     pub counts: Counts,
     pub(crate) files: Vec<TreeFile>,
     pub(crate) index: Index,
 }
 
-/// Something that is made in the workspace.
+/// An object to create in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// The folder that it is in, by its place in the plan; `None` for the import's own.
     pub parent: Option<usize>,
     /// Its name in the workspace.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
-    /// By what a second import knows it, where that is not its path.
+    /// The identity across imports, if it is not the path.
     pub(crate) id: Option<String>,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ItemKind {
     /// A folder.
@@ -82,7 +82,7 @@ pub enum ItemKind {
         /// The file of the archive.
         file: usize,
     },
-    /// A record. Those of a database follow each other in the order of its rows.
+    /// A record. The records of a database are consecutive, in the order of its rows.
     Record {
         /// The item of its database.
         database: usize,
@@ -94,7 +94,7 @@ pub enum ItemKind {
 /// A property of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Property {
-    /// Its name, once in its database.
+    /// Its name, unique in its database.
     pub name: String,
     /// Its type.
     pub kind: PropertyKind,
@@ -109,13 +109,13 @@ pub enum PropertyKind {
     Number,
     /// True or false.
     Boolean,
-    /// A date, or a moment.
+    /// A date, with or without a time.
     Date,
     /// One of these options.
     Select(Vec<String>),
     /// Some of these options.
     MultiSelect(Vec<String>),
-    /// An address.
+    /// A URL.
     Url,
     /// Records of the database that is this item, which may come later in the plan.
     Relation(usize),
@@ -126,7 +126,7 @@ pub enum PropertyKind {
 /// A value of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Value {
-    /// Text, or an address.
+    /// Text, or a URL.
     Text(String),
     /// A number.
     Number(f64),
@@ -149,7 +149,7 @@ impl ItemKind {
     }
 }
 
-/// What the second pass needs.
+/// The state that the second pass needs.
 #[derive(Debug)]
 pub(crate) enum Index {
     Obsidian(obsidian::Index),
@@ -173,7 +173,7 @@ impl Plan {
         names.join("/")
     }
 
-    /// The path of an item in the archive, for a report; of what is no file in it, its path in the workspace.
+    /// The path of an item in the archive, for the report; the path in the workspace if it is not a file of the archive.
     #[must_use]
     pub fn source(&self, item: usize) -> String {
         let Some(found) = self.items.get(item) else { return String::new() };
@@ -182,25 +182,25 @@ impl Plan {
         file.map_or_else(|| self.path(item), |file| file.path.clone())
     }
 
-    /// By what a second import knows the item again, among those of its kind in the same folder of the same workspace: its
-    /// id where the tool has ids, else its path.
+    /// The identity of an item across imports, unique among those of its kind in the same folder of the same workspace: its id if the
+    /// tool has ids, else its path.
     #[must_use]
     pub fn identity(&self, item: usize) -> String {
         self.items.get(item).and_then(|item| item.id.clone()).unwrap_or_else(|| self.path(item))
     }
 
-    /// The entry of the archive that holds an item's bytes, and how many they are.
+    /// The archive entry with an item's bytes, and their number.
     #[must_use]
     pub fn entry(&self, item: usize) -> Option<(usize, u64)> {
         let file = self.files.get(self.items.get(item)?.kind.file()?)?;
         Some((file.entry, file.size))
     }
 
-    /// Where an item is found whose id is known: what a link to it says.
+    /// The address of an item with this id, for links.
     #[must_use]
     pub fn address(&self, item: usize, id: &str) -> Option<String> {
         match self.items.get(item)?.kind {
-            // A record is found with its database: a link to it leads to its body.
+            // A record has no address of its own: links lead to its body.
             ItemKind::Folder | ItemKind::Record { .. } => None,
             ItemKind::Database { .. } => Some(format!("/databases/{id}")),
             ItemKind::File { .. } => Some(format!("/file/{id}")),
@@ -208,11 +208,10 @@ impl Plan {
         }
     }
 
-    /// The text of a file with its tags and the places of its links, read again from the archive; `None` for what is no
-    /// file.
+    /// The text of a file with its tags and the ranges of its links, read again from the archive; `None` for an item that is not a file.
     ///
     /// # Errors
-    /// [`EntryError`] when the entry cannot be read, which it could when the plan was made.
+    /// [`EntryError`] when the entry can no longer be read.
     pub fn content<R: Read + Seek>(
         &mut self,
         archive: &mut Archive<R>,
@@ -233,10 +232,10 @@ impl Plan {
         }
     }
 
-    /// Gives each record of a database with its values: by the place of the property. What is empty is not among them.
+    /// Visits each record of a database with its non-empty values, by the index of the property.
     ///
     /// # Errors
-    /// [`EntryError`] when the table cannot be read, which it could when the plan was made.
+    /// [`EntryError`] when the table can no longer be read.
     pub fn records<R: Read + Seek>(
         &self,
         archive: &mut Archive<R>,
@@ -249,10 +248,10 @@ impl Plan {
         }
     }
 
-    /// Follows all links once, for the report.
+    /// Resolves all links once, for the report.
     pub(crate) fn follow<R: Read + Seek>(&mut self, archive: &mut Archive<R>) {
         for item in 0..self.items.len() {
-            // What could be read a moment ago fails only with the disk, and then the run does.
+            // It was readable before, so this is a disk error, which will fail the run.
             let Ok(Some(content)) = self.content(archive, item) else { continue };
             self.counts.links += content.found;
             self.counts.links_resolved += content.links.len();
@@ -268,7 +267,7 @@ impl Plan {
     }
 }
 
-/// Makes the items of a plan.
+/// Builds the items of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     pub(crate) items: Vec<Item>,
@@ -277,7 +276,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// The folder at a path, which is made when it is not there.
+    /// Gets or creates the folder at a path.
     pub(crate) fn folder(&mut self, path: &str) -> Option<usize> {
         let mut parent = None;
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -303,7 +302,7 @@ impl Builder {
             ItemKind::Database { .. } => self.counts.databases += 1,
             ItemKind::Record { .. } => self.counts.records += 1,
         }
-        // Attachments and records are in no folder, so a folder of nothing else is not made.
+        // Attachments and records are in no folder, so they create none.
         let is_placed = !matches!(kind, ItemKind::Asset { .. } | ItemKind::Record { .. });
         let parent = if is_placed { self.folder(folder) } else { None };
         self.items.push(Item { parent, name: name.to_owned(), kind, id: None });
@@ -319,7 +318,7 @@ pub(crate) fn unread(error: &EntryError) -> WarningCode {
     }
 }
 
-/// Whether an attachment can be imported: small enough, and whole.
+/// Whether an attachment can be imported: small enough, and intact.
 pub(crate) fn check_asset<R: Read + Seek>(
     archive: &mut Archive<R>,
     file: &TreeFile,
@@ -331,7 +330,7 @@ pub(crate) fn check_asset<R: Read + Seek>(
     archive.copy(file.entry, &mut |_| Ok(())).map(drop).map_err(|error| unread(&error))
 }
 
-/// The name of the import's folder, when the archive has no top folder: that of the file.
+/// The name of the import's folder if the archive has no top folder: that of the file.
 pub(crate) fn root_of_file(name: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let is_zip =
@@ -346,7 +345,7 @@ pub(crate) fn root_of_file(name: &str) -> String {
     }
 }
 
-/// Refuses a plan in which nothing is imported.
+/// Refuses an empty plan.
 pub(crate) fn not_empty(builder: &Builder) -> Result<(), ArchiveError> {
     let has_content = builder.items.iter().any(|item| item.kind != ItemKind::Folder);
     if has_content { Ok(()) } else { Err(ArchiveError::Empty) }

@@ -1,13 +1,13 @@
-//! What a report says beside the items of a plan.
+//! The entries of a report that are not items.
 
 use serde::{Deserialize, Serialize};
 
-/// Something that was imported otherwise than it was, or not at all.
+/// A warning about something that was changed or left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// In the vault or the export, so that its owner knows it again.
+    /// The path in the vault or the export.
     pub path: String,
-    /// What it is about.
+    /// The code.
     pub code: WarningCode,
 }
 
@@ -17,40 +17,40 @@ impl Warning {
     }
 }
 
-/// What warnings are about.
+/// The codes of warnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WarningCode {
-    /// A name that is not UTF-8 was decoded by a guess, or holds characters that no name may hold.
+    /// The encoding of a name was guessed, or the name had invalid characters.
     NameEncoding,
-    /// A name was longer than names may be.
+    /// A name was truncated.
     NameShortened,
-    /// A path that leads out of the archive: left out.
+    /// A path traversal: left out.
     UnsafePath,
     /// A symbolic link: left out.
     Symlink,
-    /// More text than a file may hold: left out.
+    /// A text over the size limit: left out.
     TooLarge,
-    /// More folders within each other than there may be: left out.
+    /// Folders nested too deep: left out.
     TooDeep,
-    /// An entry that cannot be read: left out.
+    /// An unreadable entry: left out.
     EntryCorrupt,
-    /// Two entries with one path: the earlier is left out.
+    /// A duplicate path: the earlier entry is left out.
     DuplicatePath,
-    /// Paths that differ in case only: both are imported.
+    /// Paths that differ only in case: both are imported.
     CaseClash,
-    /// A text that is not UTF-8, or holds NUL characters.
+    /// A text that is not UTF-8, or contains NUL.
     TextEncoding,
-    /// Front matter that is no YAML mapping.
+    /// Front matter that is not a YAML mapping.
     FrontMatterInvalid,
-    /// More tags than a file may have, or longer ones.
+    /// Too many tags, or too long ones.
     TagsTruncated,
-    /// More links than are looked at in one file.
+    /// Too many links in one file.
     LinksTruncated,
-    /// A page in a database's folder that is no row's: imported as a file.
+    /// A page in a database's folder without a row: imported as a file.
     RowPageWithoutRow,
     /// A table that is too large or too damaged for a database: imported as a file.
     TableInvalid,
-    /// A part of an export that its other parts speak of.
+    /// A missing part of an export.
     PartMissing,
 }
 
@@ -78,7 +78,7 @@ impl WarningCode {
         }
     }
 
-    /// A sentence for whoever reads the report.
+    /// The message for people.
     #[must_use]
     pub fn message(self) -> &'static str {
         match self {
@@ -114,21 +114,21 @@ impl WarningCode {
     }
 }
 
-/// An entry that is none of the user's content.
+/// An entry that is not user content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignored {
     /// In the vault or the export.
     pub path: String,
-    /// Why it is none.
+    /// The reason.
     pub reason: IgnoredReason,
 }
 
-/// Why an entry is not imported without anything being wrong with it.
+/// Why an entry is not user content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IgnoredReason {
     /// A name that begins with a dot: settings and trash.
     Hidden,
-    /// What an operating system puts beside files.
+    /// Metadata of operating systems.
     System,
     /// A view of a database that is imported.
     LinkedView,
@@ -149,12 +149,12 @@ impl IgnoredReason {
     }
 }
 
-/// A link that could not be followed, or could be followed in several ways.
+/// An unresolved or ambiguous link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unresolved {
-    /// The item whose text it is in, by its place in the plan.
+    /// The index of the item with the link.
     pub item: usize,
-    /// Where it is in that text, from 1.
+    /// The line, from 1.
     pub line: usize,
     /// As it is written.
     pub target: String,
@@ -182,7 +182,7 @@ impl UnresolvedReason {
     }
 }
 
-/// How much of what a plan holds.
+/// The totals of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
@@ -204,6 +204,6 @@ pub struct Counts {
     pub links_resolved: usize,
     /// Links that stay as they were written.
     pub links_unresolved: usize,
-    /// Entries that are none of the user's content.
+    /// Entries that are not user content.
     pub ignored: usize,
 }

@@ -1,4 +1,4 @@
-//! Attachments: their bytes go on as they come.
+//! Attachments: streamed to svc-content.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use futures::StreamExt as _;
 use uuid::Uuid;
 
 use super::tables::refusal;
-use super::{Opened, problem};
+use super::{ContentSession, problem};
 
-/// For the largest one on a slow disk.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// Deadline of an upload: enough for the largest attachment on a slow disk.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// An attachment before its bytes.
+/// The metadata of an attachment.
 #[derive(Debug, Clone)]
 pub(crate) struct Attachment {
     pub(crate) id: Uuid,
@@ -27,8 +27,8 @@ pub(crate) struct Attachment {
     pub(crate) size_bytes: u64,
 }
 
-impl Opened {
-    /// Makes an asset of bytes that are still coming. A refusal of this one is answered with its code and a sentence.
+impl ContentSession {
+    /// Creates an asset from a stream of bytes. The inner error is a refusal of this asset: code and message.
     pub(crate) async fn upload(
         &self,
         attachment: Attachment,
@@ -46,7 +46,7 @@ impl Opened {
         let parts = futures::stream::iter([part(draft)])
             .chain(bytes.map(move |bytes| part(Part::Bytes(bytes))))
             .chain(futures::stream::iter([part(end)]));
-        let request = Call::within(PATIENCE).with_identity(&self.identity).request(parts);
+        let request = Call::within(UPLOAD_TIMEOUT).with_identity(&self.identity).request(parts);
         let mut client = AssetServiceClient::new(self.channel.clone());
         match client.upload_asset(request).await.map_err(problem) {
             Ok(_) => Ok(Ok(())),

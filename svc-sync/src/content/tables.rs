@@ -1,4 +1,4 @@
-//! Databases and assets, which are written one call each: what is asked for again finds what is there.
+//! Databases and assets, which take a call each. The calls are idempotent: a retry finds what exists.
 
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::status::{Problem, Reason};
@@ -9,16 +9,16 @@ use cairn_proto::domain::PropertyType;
 use prost_types::FieldMask;
 use uuid::Uuid;
 
-use super::{Opened, Payload, Property, Work, Written, problem};
+use super::{BatchOutcome, ContentSession, Payload, Property, Work, problem};
 use crate::model::{Kind, Step, Write};
 
-impl Opened {
+impl ContentSession {
     fn databases(&self) -> DatabaseServiceClient<ServiceChannel> {
         DatabaseServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 
-    /// Carries out steps one by one; those that were done before are done no second time.
-    pub(super) async fn write_tables(&self, work: &mut [Work]) -> Result<Written, Problem> {
+    /// Executes steps one by one; those that were done before are skipped.
+    pub(super) async fn write_tables(&self, work: &mut [Work]) -> Result<BatchOutcome, Problem> {
         let mut refused = Vec::new();
         for (place, (step, payload)) in work.iter_mut().enumerate() {
             match self.write_one(step, payload).await {
@@ -29,13 +29,13 @@ impl Opened {
                 }
             }
         }
-        if refused.is_empty() { Ok(Written::All) } else { Ok(Written::Refused(refused)) }
+        if refused.is_empty() { Ok(BatchOutcome::Done) } else { Ok(BatchOutcome::Refused(refused)) }
     }
 
-    /// Carries out a step; answers the version that it left, where there is one.
+    /// Executes a step; returns the version after it, if there is one.
     async fn write_one(&self, step: &Step, payload: &Payload) -> Result<Option<u64>, Problem> {
         match (step.kind, &step.write) {
-            // A write that was refused beside it comes again with the rest.
+            // Done by an attempt in which another step of the batch was refused.
             (_, _) if step.after.is_some() => Ok(step.after),
             (Kind::Database, Write::Create { name, folder, .. }) => {
                 self.make_database(step.id, name, *folder).await?;
@@ -74,7 +74,7 @@ impl Opened {
         self.databases().create_database(request).await.map(drop).map_err(problem)
     }
 
-    /// Gives a database the properties that it lacks, and selects the options that they lack; answers its version.
+    /// Adds the properties that a database lacks, and the options that its selects lack; returns its version.
     async fn complete(&self, id: Uuid, payload: &Payload) -> Result<u64, Problem> {
         let Payload::Schema(properties) = payload else { return self.version_of(id).await };
         let database_id = id.to_string();
@@ -153,12 +153,12 @@ impl Opened {
     }
 }
 
-/// Whether a database has only what it is made with.
+/// Whether a database has only the properties that it is created with.
 fn found_is_new(properties: &[proto::Property]) -> bool {
     matches!(properties, [only] if only.is_primary)
 }
 
-/// What is not there any more need not be taken away.
+/// Treats the removal of something that no longer exists as a success.
 fn gone(done: Result<(), Problem>) -> Result<Option<u64>, Problem> {
     match done {
         Err(problem) if problem.reason != Reason::NotFound => Err(problem),
@@ -166,7 +166,7 @@ fn gone(done: Result<(), Problem>) -> Result<Option<u64>, Problem> {
     }
 }
 
-/// What is a refusal of one step, with its code and a sentence; everything else ends the batch.
+/// The code and message of a refusal of one step; any other problem ends the batch.
 pub(super) fn refusal(problem: Problem) -> Result<(&'static str, String), Problem> {
     let known = [
         (Reason::ValidationError, "invalid"),

@@ -1,16 +1,16 @@
-//! Archives of runs: kept in pieces, so that whoever carries a run out has it, and read by a child.
+//! Archives of runs: stored in pieces, for whichever process executes the run, and read by a child process.
 
 use bytes::Bytes;
 use cairn_import::Counts;
 use cairn_proto::ids::{SyncRunId, WorkspaceId};
 
 use crate::context::Context;
-use crate::reading::{Failure, Finding, Item, Reader, Scratch, Source, Told, What};
+use crate::reading::{Failure, Finding, Frame, Item, Query, Reader, Scratch, Source};
 use crate::{Error, store};
 
 const PIECE_BYTES: usize = 1024 * 1024;
 
-/// What becomes of an archive.
+/// The plan of an archive.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Planned {
     /// The name of the import's own folder.
@@ -20,28 +20,28 @@ pub(crate) struct Planned {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Asks what becomes of an archive.
+/// Has a child process plan an archive.
 pub(crate) async fn plan(scratch: &Scratch, reader: &Reader, of: &Source) -> Result<Planned, Failure> {
-    let mut answers = scratch.ask(reader, of, What::Plan).await?;
+    let mut answers = scratch.ask(reader, of, Query::Plan).await?;
     let mut planned =
         Planned { root: String::new(), counts: Counts::default(), items: Vec::new(), findings: Vec::new() };
     while let Some(told) = answers.next().await? {
         match told {
-            Told::Root { name, counts } => (planned.root, planned.counts) = (name, counts),
-            Told::Items { .. } => planned.items.extend(answers.body::<Vec<Item>>().await?),
-            Told::Findings { .. } => planned.findings.extend(answers.body::<Vec<Finding>>().await?),
-            Told::Part { .. }
-            | Told::Asset { .. }
-            | Told::File { .. }
-            | Told::Records { .. }
-            | Told::Refused { .. }
-            | Told::End => return Err(Failure::Lost),
+            Frame::Root { name, counts } => (planned.root, planned.counts) = (name, counts),
+            Frame::Items { .. } => planned.items.extend(answers.body::<Vec<Item>>().await?),
+            Frame::Findings { .. } => planned.findings.extend(answers.body::<Vec<Finding>>().await?),
+            Frame::Part { .. }
+            | Frame::Asset { .. }
+            | Frame::File { .. }
+            | Frame::Records { .. }
+            | Frame::Refused { .. }
+            | Frame::End => return Err(Failure::Lost),
         }
     }
     Ok(planned)
 }
 
-/// Keeps the archive of a run that is about to be there. What is left of one that never came goes with the sweep.
+/// Stores the archive of a run that is about to be created. If that fails, a sweep removes the pieces.
 pub(super) async fn keep(
     context: &Context,
     workspace: WorkspaceId,
@@ -62,7 +62,7 @@ pub(super) async fn keep(
     }
 }
 
-/// The archive of a run, on our disk.
+/// Copies the archive of a run to the local disk.
 pub(crate) async fn fetch(
     context: &Context,
     workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! The lists of a report in pages: what it comes to, and one part of it at a time.
+//! Reports in pages: the totals, and one of the lists at a time.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use uuid::Uuid;
 use super::Imports;
 use crate::model::{Report, ReportAction, ReportIgnored, ReportItem, ReportLink, ReportPhase, Run, Warning};
 use crate::scope::Caller;
-use crate::{Error, standing, store};
+use crate::{Error, run_state, store};
 
 const DEFAULT_PAGE: u32 = 50;
 const MAX_PAGE: u32 = 1_000;
 
-/// Which entries are asked for.
+/// The request of a page.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ReportAsked {
+pub(crate) struct ReportQuery {
     pub(crate) part: ReportPart,
-    /// Of items: those with this action alone.
+    /// Only items with this action.
     pub(crate) action: Option<ReportAction>,
-    /// 0: as many as a page has by itself.
+    /// 0 for the default.
     pub(crate) size: u32,
     /// Of the page before; empty for the first.
     pub(crate) token: String,
@@ -35,25 +35,25 @@ pub(crate) enum ReportEntry {
     Ignored(ReportIgnored),
 }
 
-/// How often a code stands among the warnings.
+/// How often a warning code occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WarningTally {
     pub(crate) code: String,
     pub(crate) count: u64,
-    /// What the first of them says.
+    /// The message of the first of them.
     pub(crate) message: String,
 }
 
-/// A page of entries, with what there is in all.
+/// A page of entries, with the totals of the report.
 #[derive(Debug)]
 pub(crate) struct ReportPage {
     pub(crate) run: Run,
-    /// As of [`super::Shown`].
+    /// The position in the queue, as in [`super::RunView`].
     pub(crate) place: u64,
     pub(crate) phase: ReportPhase,
     pub(crate) root: Option<Uuid>,
     pub(crate) counts: Counts,
-    /// As far as there are any.
+    /// Actions that occur.
     pub(crate) actions: Vec<(ReportAction, u64)>,
     /// The most frequent first.
     pub(crate) warnings: Vec<WarningTally>,
@@ -66,19 +66,19 @@ pub(crate) struct ReportPage {
 }
 
 impl Imports {
-    /// One part of a report, a page of it.
+    /// A page of one list of a report.
     pub(crate) async fn entries(
         &self,
         caller: &Caller,
         id: &str,
-        asked: &ReportAsked,
+        asked: &ReportQuery,
     ) -> Result<ReportPage, Error> {
         let begin = if asked.token.is_empty() { Some(0) } else { asked.token.parse().ok() };
-        let begin: usize = begin.ok_or_else(standing::bad_token)?;
+        let begin: usize = begin.ok_or_else(run_state::bad_token)?;
         let run = self.find(caller, id).await?;
         let found = store::details::get(&self.context.db, run.workspace, run.id).await?;
         let report: Report = found.ok_or_else(|| Error::NoRun(id.to_owned()))?;
-        let place = standing::place(&self.context, &run).await?;
+        let place = run_state::place(&self.context, &run).await?;
         let (actions, warnings) = (actions(&report), warnings(&report));
         let (phase, counts) = (report.phase, report.counts);
         let links = report.unresolved_links.len() as u64;
@@ -92,8 +92,8 @@ impl Imports {
     }
 }
 
-/// The entries of a page, and how many there are of the part.
-fn page(report: Report, asked: &ReportAsked, begin: usize, size: usize) -> (Vec<ReportEntry>, usize) {
+/// The entries of a page, and how many the list has.
+fn page(report: Report, asked: &ReportQuery, begin: usize, size: usize) -> (Vec<ReportEntry>, usize) {
     match asked.part {
         ReportPart::Items => {
             let is_asked = |item: &ReportItem| asked.action.is_none_or(|action| item.action == action);

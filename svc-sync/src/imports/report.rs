@@ -1,34 +1,34 @@
-//! What is told of an import: the report of each of its phases, and the first of it beside the run.
+//! Builds the report of each phase of an import, and the excerpt that is shown with the run.
 
 use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::{Planned, Shown};
-use crate::decision::{Decided, Decisions, Verdict};
+use super::{Planned, RunView};
+use crate::decision::{Decision, Decisions, Verdict};
 use crate::model::{
     Kept, Kind, Origin, Report, ReportAction, ReportIgnored, ReportItem, ReportLink, ReportPhase, ReportRoot,
-    Run, Step, Still, Warning, Write,
+    Run, Step, Unwritten, Warning, Write,
 };
 use crate::reading::Finding;
 
-/// What is told beside a run.
-const SHOWN: usize = 1_000;
+/// Results and warnings that are shown with a run.
+const MAX_SHOWN: usize = 1_000;
 
 /// The first results of a run.
 pub(crate) type Results = Vec<ReportItem>;
 
-impl Shown {
-    /// Of a run and its report.
+impl RunView {
+    /// The view of a run, from its report.
     pub(super) fn of(run: Run, report: Report) -> Self {
         let is_over = !run.state.is_busy() && run.started_at.is_some() && report.phase != ReportPhase::DryRun;
         let mut results = report.items;
         if !is_over {
             results.clear();
         }
-        results.truncate(SHOWN);
+        results.truncate(MAX_SHOWN);
         let mut warnings = report.warnings;
-        warnings.truncate(SHOWN);
+        warnings.truncate(MAX_SHOWN);
         Self { run, warnings, results, place: 0 }
     }
 }
@@ -63,17 +63,17 @@ fn plain(run: &Run, planned: &Planned, phase: ReportPhase) -> Report {
     report
 }
 
-fn root_of(planned: &Planned, root: &Decided) -> Option<ReportRoot> {
+fn root_of(planned: &Planned, root: &Decision) -> Option<ReportRoot> {
     root.is_live.then(|| ReportRoot { folder_id: root.id, path: planned.root.clone() })
 }
 
-/// What would be done.
+/// The report of a preview.
 pub(super) fn dry_run(run: &Run, planned: &Planned, decisions: &Decisions) -> Report {
     let mut report = plain(run, planned, ReportPhase::DryRun);
     let is_there = decisions.root.verdict != Verdict::Create;
     report.root = root_of(planned, &decisions.root).filter(|_| is_there);
-    for (item, decided) in planned.items.iter().zip(&decisions.items) {
-        let (action, message) = match decided.verdict {
+    for (item, decision) in planned.items.iter().zip(&decisions.items) {
+        let (action, message) = match decision.verdict {
             Verdict::Create | Verdict::Beside => (ReportAction::Created, None),
             Verdict::Update => (ReportAction::Updated, None),
             Verdict::Skip | Verdict::Done => (ReportAction::Skipped, None),
@@ -82,20 +82,20 @@ pub(super) fn dry_run(run: &Run, planned: &Planned, decisions: &Decisions) -> Re
                 (ReportAction::Conflict, Some(why.to_owned()))
             }
         };
-        let is_there = decided.entry.as_ref().is_some_and(|entry| entry.id == decided.id);
-        let id = is_there.then_some(decided.id);
+        let is_there = decision.entry.as_ref().is_some_and(|entry| entry.id == decision.id);
+        let id = is_there.then_some(decision.id);
         report.items.push(ReportItem { path: item.source.clone(), kind: item.kind, action, id, message });
     }
     report
 }
 
-/// What was done so far: `done` by this run, also before it was cut short, and what was left alone.
+/// The report of an execution so far: `done` are the steps of all workers of the run.
 pub(crate) fn executed(
     run: &Run,
     planned: &Planned,
     decisions: &Decisions,
     done: &[Step],
-    stills: &[Still],
+    unwritten: &[Unwritten],
 ) -> Report {
     let mut report = plain(run, planned, ReportPhase::Execution);
     let is_there = done.iter().any(|step| step.id == decisions.root.id) || decisions.root.entry.is_some();
@@ -105,19 +105,19 @@ pub(crate) fn executed(
         .filter(|step| step.write != Write::Relate)
         .map(|step| ((step.kind, step.path.as_str()), step))
         .collect();
-    let stills: HashMap<(Kind, &str), &Still> =
-        stills.iter().map(|still| ((still.kind, still.path.as_str()), still)).collect();
-    for (item, decided) in planned.items.iter().zip(&decisions.items) {
+    let unwritten: HashMap<(Kind, &str), &Unwritten> =
+        unwritten.iter().map(|unwritten| ((unwritten.kind, unwritten.path.as_str()), unwritten)).collect();
+    for (item, decision) in planned.items.iter().zip(&decisions.items) {
         let key = (item.kind, item.identity.as_str());
         let (action, id, message) = if let Some(step) = done.get(&key) {
             (step.action().into(), Some(step.id), None)
-        } else if let Some(still) = stills.get(&key) {
-            if let Some((code, why)) = &still.why {
+        } else if let Some(unwritten) = unwritten.get(&key) {
+            if let Some((code, why)) = &unwritten.why {
                 report.warnings.push(Warning::new(&item.source, code, why));
             }
-            (still.action.into(), still.id, still.why.as_ref().map(|(_, why)| why.clone()))
-        } else if item.kind == Kind::Folder && decided.verdict == Verdict::Skip {
-            (ReportAction::Skipped, Some(decided.id), None)
+            (unwritten.action.into(), unwritten.id, unwritten.why.as_ref().map(|(_, why)| why.clone()))
+        } else if item.kind == Kind::Folder && decision.verdict == Verdict::Skip {
+            (ReportAction::Skipped, Some(decision.id), None)
         } else {
             // The run has not come to it.
             continue;

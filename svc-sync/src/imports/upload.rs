@@ -1,38 +1,38 @@
-//! Archives on their way in: their bytes go to our disk as they come, so that none is ever in memory.
+//! Uploads of archives: streamed to the local disk, so that no archive is held in memory.
 
 use bytes::Bytes;
 use cairn_chassis::wording::{self, Unit};
 use futures::stream::{Stream, TryStreamExt as _};
 
-use super::{Draft, Imports, Shown};
+use super::{Draft, Imports, RunView};
 use crate::Error;
 use crate::reading::Scratch;
 use crate::scope::Caller;
 
-/// Of an archive that comes before it is known whose plan it is held to, and whether the caller may write there.
+/// Bytes of an archive that may come before the caller's plan and permission are known.
 const MOST_UNKNOWN_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What a caller says after the bytes: without it, nobody could tell an upload that was cut from one that is whole.
+/// The trailer of an upload: tells a complete one from a truncated one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UploadEnd {
     pub(crate) size_bytes: u64,
 }
 
-/// A piece of an upload. The draft may come before the bytes or behind them, as the parts of a form do.
+/// A part of an upload. As in a multipart form, the draft may come before or after the bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum Part {
-    /// With who asks, who may write in the workspace.
+    /// With the caller, who may write in the workspace.
     Draft(Box<(Caller, Draft)>),
     Bytes(Bytes),
     End(UploadEnd),
 }
 
 impl Imports {
-    /// Takes an archive and plans what it comes to. Nothing is written to the workspace.
+    /// Receives an archive and plans its import. Nothing is written to the workspace.
     pub(crate) async fn preview(
         &self,
         mut parts: impl Stream<Item = Result<Part, Error>> + Send + Unpin,
-    ) -> Result<Shown, Error> {
+    ) -> Result<RunView, Error> {
         let mut scratch = Scratch::new(self.context.scratch.clone()).await.map_err(Error::Scratch)?;
         let mut asked: Option<(Caller, Draft)> = None;
         let mut most: Option<u64> = None;
@@ -41,7 +41,7 @@ impl Imports {
                 None => return Err(cut()),
                 Some(Part::End(end)) => break end,
                 Some(Part::Bytes(bytes)) => scratch.push(bytes).await.map_err(Error::Scratch)?,
-                // Parts of a form that stand behind the archive say more than those before it.
+                // Form fields after the archive override those before it.
                 Some(Part::Draft(draft)) => {
                     most = Some(self.context.limits.of(draft.0.plan.as_deref()).object_bytes);
                     asked = Some(*draft);

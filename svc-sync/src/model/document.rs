@@ -1,11 +1,11 @@
-//! What a run is told of the directory.
+//! The directory as a run receives it.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{FileType, Kind, SyncAction};
 
-/// Where the text of a document stands among the pieces of its run.
+/// The place of a document's text in the pieces of its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TextPlace {
     pub(crate) piece: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Document {
     pub(crate) hash: String,
     /// Of the text.
     pub(crate) bytes: u32,
-    /// Absent when the preview found that it need not be written.
+    /// Absent when the baseline had the same content at the preview.
     pub(crate) text: Option<TextPlace>,
 }
 
@@ -33,7 +33,7 @@ impl Document {
     }
 }
 
-/// Something that a person should know of a path.
+/// A warning about a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Warning {
     pub(crate) path: String,
@@ -47,7 +47,7 @@ impl Warning {
     }
 }
 
-/// Something that an earlier run wrote and the manifest does not have.
+/// An object that an earlier run wrote and the manifest lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Prunable {
     pub(crate) kind: Kind,
@@ -55,14 +55,14 @@ pub(crate) struct Prunable {
     pub(crate) path: String,
 }
 
-/// What the preview fixed, by path.
+/// The result of a preview, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Details {
     pub(crate) documents: Vec<Document>,
-    /// What is odd about the documents themselves.
+    /// Warnings about the documents themselves.
     pub(crate) notes: Vec<Warning>,
     pub(crate) would_prune: Vec<Prunable>,
-    /// What would be done to each document of which something would, by path.
+    /// The planned action of each document that is not skipped, by path.
     #[serde(default)]
     pub(crate) changes: Vec<(String, SyncAction)>,
 }

@@ -1,4 +1,4 @@
-//! What a sync or an import remembers of what it wrote.
+//! The baseline of a sync or an import: what its runs wrote last.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use cairn_proto::ids::SyncRunId;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// What a run writes.
+/// The kind of an object that a run writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
     #[default]
     File,
     Folder,
-    /// Of an import, as are the others below.
+    /// Only written by imports, like those below.
     Asset,
     Database,
     Record,
 }
 
 impl Kind {
-    /// In columns.
+    /// The number in the database.
     pub(crate) const fn number(self) -> i64 {
         match self {
             Self::File => 1,
@@ -36,32 +36,32 @@ impl Kind {
         all.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// Whether it is written in batches of one transaction; others are calls of their own.
+    /// Whether writes of it share a transaction; other kinds take a call each.
     pub(crate) const fn is_in_batches(self) -> bool {
         matches!(self, Self::File | Self::Folder | Self::Record)
     }
 }
 
-/// Something that runs of a sync wrote, as they left it.
+/// An object as the runs of a sync left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) kind: Kind,
-    /// In the directory; of an import, by what its object is known again.
+    /// The path in the directory; of an import, the identity of the object across imports.
     pub(crate) path: String,
     pub(crate) id: Uuid,
     /// 0 for folders and assets, which have none.
     pub(crate) version: u64,
-    /// Empty for folders; of an import, of what the archive has, without the ids of what it links to.
+    /// Empty for folders. Of an import: the hash of the archive's entry, which does not depend on the ids of link targets.
     pub(crate) hash: String,
-    /// Which run wrote it last.
+    /// The run that wrote it last.
     pub(crate) run: SyncRunId,
 }
 
-/// All that a sync remembers, by kind and path.
+/// All entries of a sync, by kind and path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Memory(pub(crate) BTreeMap<(Kind, String), Entry>);
+pub(crate) struct Baseline(pub(crate) BTreeMap<(Kind, String), Entry>);
 
-impl Memory {
+impl Baseline {
     pub(crate) fn of(entries: Vec<Entry>) -> Self {
         Self(entries.into_iter().map(|entry| ((entry.kind, entry.path.clone()), entry)).collect())
     }

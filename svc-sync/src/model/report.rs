@@ -27,7 +27,7 @@ impl ReportPhase {
     }
 }
 
-/// What became of an object.
+/// The outcome of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ReportAction {
@@ -43,7 +43,7 @@ pub(crate) enum ReportAction {
 }
 
 impl ReportAction {
-    /// All of them, as they are listed.
+    /// In the order in which they are listed.
     pub(crate) const ALL: [Self; 7] = [
         Self::Created,
         Self::Updated,
@@ -112,14 +112,14 @@ pub(crate) struct ReportLink {
     pub(crate) reason: String,
 }
 
-/// An entry of the archive that is none of the user's content.
+/// An entry of the archive that is not user content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReportIgnored {
     pub(crate) path: String,
     pub(crate) reason: String,
 }
 
-/// All that is told of an import.
+/// The report of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {

@@ -6,7 +6,7 @@ use cairn_proto::ids::{FolderId, SyncRunId, WorkspaceId};
 
 use super::{ConflictPolicy, ImportProvider, RunStatus};
 
-/// Where a run has from what it writes.
+/// The source of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A directory: a sync.
@@ -16,7 +16,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// In columns.
+    /// The number in the database.
     pub(crate) fn number(self) -> i64 {
         match self {
             Self::Directory => 0,
@@ -36,7 +36,7 @@ impl Origin {
     }
 }
 
-/// What has runs: a directory, or archives that go to one place.
+/// What runs belong to: a directory, or archives that are imported to one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sync<'a> {
     pub(crate) workspace: WorkspaceId,
@@ -44,21 +44,21 @@ pub(crate) struct Sync<'a> {
     pub(crate) name: &'a str,
 }
 
-/// Who a run goes on for.
+/// The principal on whose behalf a run is executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asker {
+pub(crate) struct Requester {
     pub(crate) kind: PrincipalKind,
     pub(crate) id: String,
-    /// What it was called then; empty where that was not recorded.
+    /// Its name at that time; empty where that was not recorded.
     pub(crate) name: String,
 }
 
-/// What a run that is under way does.
+/// What a running run executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// What its manifest asks for.
+    /// The run itself.
     Sync,
-    /// It takes back what it did.
+    /// Its rollback.
     Rollback,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Run {
     pub(crate) workspace: WorkspaceId,
     pub(crate) id: SyncRunId,
     pub(crate) origin: Origin,
-    /// Of the sync: what runs of one origin and name have written is remembered together.
+    /// Of the sync: runs of one origin and name share a baseline.
     pub(crate) name: String,
     /// Of an archive, as it was sent.
     pub(crate) file_name: Option<String>,
@@ -94,18 +94,18 @@ pub(crate) struct Run {
     pub(crate) prune: bool,
     pub(crate) state: RunStatus,
     pub(crate) phase: Phase,
-    pub(crate) asker: Asker,
+    pub(crate) requester: Requester,
     pub(crate) counters: Counters,
-    /// Documents to look at, those that prune takes included.
+    /// Documents to process, including those to prune.
     pub(crate) total: u64,
-    /// What the preview found: `processed` is not used.
+    /// The plan of the preview; `processed` is unused.
     pub(crate) would: Counters,
-    /// Of the manifest; of an import, the files that it would make.
+    /// Of the manifest; of an import, the files that it would create.
     pub(crate) documents: u64,
     /// Of the texts that may have to be written.
     pub(crate) bytes: u64,
     pub(crate) error: Option<String>,
-    /// Workers in a row that were lost or gave up for now, without a step done.
+    /// Workers in a row that were lost or backed off without a completed step.
     pub(crate) tries: u32,
     pub(crate) not_before: Option<Timestamp>,
     pub(crate) cancel_asked: bool,
@@ -121,7 +121,7 @@ impl Run {
         Sync { workspace: self.workspace, origin: self.origin, name: &self.name }
     }
 
-    /// What callers are told of its state: nobody asks whether a rollback waits for its turn.
+    /// The state that callers see: a queued rollback counts as running.
     pub(crate) const fn shown(&self) -> RunStatus {
         match (self.state, self.phase) {
             (RunStatus::Queued, Phase::Rollback) => RunStatus::Running,

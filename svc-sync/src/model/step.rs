@@ -1,63 +1,63 @@
-//! What a run does to the workspace, and what it leaves alone.
+//! The writes of a run, and what it leaves as it is.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Entry, FileType, Kind, SyncAction};
 
-/// What one step writes.
+/// The operation of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Write {
-    /// Makes a file or a folder of that name in that folder; the root, when there is none.
+    /// Creates an object of that name in that folder, or in the root.
     Create { name: String, folder: Option<Uuid>, file_type: Option<FileType> },
     /// Gives a file the document's content; a record its values, a database its properties.
     Update,
-    /// Completes what the run made: relations, when all that they lead to is there.
+    /// Adds the relations of an object, once all their targets exist.
     Relate,
     /// Moves a file, a record, a database without records, or an empty folder to trash; removes an asset.
     Trash,
-    /// Gives a file the content again that it had in that version.
+    /// Restores the content of an earlier version.
     Revert { to: u64 },
-    /// Brings back what was moved to trash.
+    /// Restores an object from trash.
     Restore,
 }
 
-/// One write, and what it is about.
+/// One write to an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Step {
     pub(crate) kind: Kind,
-    /// In the directory; of an import, by what the object is known again.
+    /// The path in the directory; of an import, the identity of the object across imports.
     pub(crate) path: String,
     pub(crate) write: Write,
     pub(crate) id: Uuid,
-    /// Before the write; 0 for what is made, and for folders.
+    /// The version before the write; 0 for new objects and for folders.
     pub(crate) version: u64,
-    /// Of the content after the write, as an import knows it of what the archive has; empty where that is not known or is none.
+    /// The hash of the content after the write, for an import that of the archive's entry; empty when unknown or without content.
     pub(crate) hash: String,
-    /// What was remembered under the path before.
+    /// The baseline entry of the path before the write.
     pub(crate) before: Option<Entry>,
-    /// Of the text that a file gets, where `hash` is of what the archive has.
+    /// The hash of the text after the write, where `hash` is that of the archive's entry.
     #[serde(default)]
     pub(crate) text_hash: Option<String>,
-    /// Of the text that a file had before the write, where `before` has the hash of what an archive had.
+    /// The hash of the text before the write, where the one in `before` is that of an archive's entry.
     #[serde(default)]
     pub(crate) former_hash: Option<String>,
-    /// Of a file that is changed with its tags: those before the write; and of one that gets earlier content, with it.
+    /// The tags before an update that changes them; of a revert, the tags to restore.
     #[serde(default)]
     pub(crate) tags: Option<Vec<String>>,
-    /// The version after the write, where the workspace told it: a database counts none, and not every write makes a new one.
+    /// The version after the write, as the workspace reported it: not every write raises it.
     #[serde(default)]
     pub(crate) after: Option<u64>,
-    /// The file that is a record's body.
+    /// The file with a record's body.
     #[serde(default)]
     pub(crate) body: Option<Uuid>,
-    /// Where the object is in the archive, for a report.
+    /// The path in the archive, for the report.
     #[serde(default)]
     pub(crate) source: Option<String>,
 }
 
 impl Step {
-    /// A write of which the rest is as for what is new.
+    /// A step with the other fields as for a new object.
     pub(crate) const fn of(kind: Kind, path: String, write: Write, id: Uuid) -> Self {
         Self {
             kind,
@@ -87,10 +87,10 @@ impl Step {
         }
     }
 
-    /// What callers are told that became of the document.
+    /// The action that is reported to callers.
     pub(crate) const fn action(&self) -> SyncAction {
         match self.write {
-            // An asset never changes: the new one takes the place of the former.
+            // Assets are immutable: a new one replaces the old one.
             Write::Create { .. } if self.before.is_some() && matches!(self.kind, Kind::Asset) => {
                 SyncAction::Updated
             }
@@ -102,7 +102,7 @@ impl Step {
     }
 }
 
-/// Steps that are carried out together.
+/// Steps that are sent together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Batch {
     pub(crate) place: i64,
@@ -111,20 +111,20 @@ pub(crate) struct Batch {
     pub(crate) steps: Vec<Step>,
 }
 
-/// A document, or an object of an archive, that nothing is written for.
+/// A document, or an object of an archive, that is not written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Still {
+pub(crate) struct Unwritten {
     pub(crate) path: String,
     #[serde(default)]
     pub(crate) kind: Kind,
     /// Skipped, a conflict, or failed.
     pub(crate) action: SyncAction,
     pub(crate) id: Option<Uuid>,
-    /// Why, for a person; with the code of a warning.
+    /// The code and the message of a warning.
     pub(crate) why: Option<(String, String)>,
 }
 
-/// Something that a rollback left as it was.
+/// An object that a rollback left as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     pub(crate) path: String,

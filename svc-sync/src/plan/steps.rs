@@ -1,4 +1,4 @@
-//! A plan as writes, in the order in which they are carried out.
+//! The steps of a plan, in order of execution.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,9 +7,9 @@ use uuid::Uuid;
 use super::{Plan, States, Tree};
 use crate::model::{Document, Entry, Kind, Step, Write};
 
-/// The writes of a plan: folders before what stands in them, then files by path, then what is pruned, the deepest last.
-/// `root` is where the directory goes, `names` the names in the folders of files that get a version beside them; `id_of` is what a
-/// new file gets for an id.
+/// The steps of a plan: folders before their contents, then files by path, then prunes, with folders after their contents. `root` is the
+/// target folder of the directory, `names` are the names taken in folders of files that get a second version, and `id_of` assigns ids to
+/// new files.
 pub(crate) fn steps(
     plan: &Plan<'_>,
     tree: &Tree<'_>,
@@ -70,13 +70,13 @@ fn file(document: &Document, write: Write, id: Uuid, version: u64, before: Optio
 
 /// The name of a further version of a file: `note (2).md`.
 pub(crate) fn beside(name: &str, taken: &HashSet<String>) -> String {
-    /// Of a name, in characters (contract, "File").
-    const MOST: usize = 255;
+    /// Characters of a name (contract, "File").
+    const MAX_NAME_CHARS: usize = 255;
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
         _ => (name, String::new()),
     };
-    // A version beside a version is one more of the same.
+    // `note (2).md` is followed by `note (3).md`.
     let stem = match stem.strip_suffix(')').and_then(|stem| stem.rsplit_once(" (")) {
         Some((stem, number)) if !stem.is_empty() && number.parse::<u32>().is_ok() => stem,
         _ => stem,
@@ -84,9 +84,9 @@ pub(crate) fn beside(name: &str, taken: &HashSet<String>) -> String {
     let mut number = 2_u64;
     loop {
         let end = format!(" ({number}){extension}");
-        let room = MOST.saturating_sub(end.chars().count());
+        let room = MAX_NAME_CHARS.saturating_sub(end.chars().count());
         let short: String = stem.chars().take(room).collect();
-        let found: String = format!("{short}{end}").chars().take(MOST).collect();
+        let found: String = format!("{short}{end}").chars().take(MAX_NAME_CHARS).collect();
         if !taken.contains(&found) || number > taken.len() as u64 + 2 {
             return found;
         }

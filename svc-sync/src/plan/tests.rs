@@ -45,15 +45,15 @@ fn actions(plan: &Plan<'_>) -> BTreeMap<String, String> {
     for (document, _) in &plan.updates {
         all.insert(document.path.clone(), "update".to_owned());
     }
-    for still in &plan.stills {
-        let why = still.why.as_ref().map_or("", |why| why.0.as_str());
-        all.insert(still.path.clone(), format!("{}{why}", still.action));
+    for unwritten in &plan.unwritten {
+        let why = unwritten.why.as_ref().map_or("", |why| why.0.as_str());
+        all.insert(unwritten.path.clone(), format!("{}{why}", unwritten.action));
     }
     all
 }
 
 /// Every way a document and its file can stand, each in a document of its own.
-fn all_ways() -> (Details, Memory, States) {
+fn all_ways() -> (Details, Baseline, States) {
     let ways = [
         "same",
         "changed",
@@ -81,12 +81,12 @@ fn all_ways() -> (Details, Memory, States) {
             states.insert(id(number), stands);
         }
     }
-    (details, Memory::of(entries), states)
+    (details, Baseline::of(entries), states)
 }
 
 #[test]
 fn every_way_a_document_and_its_file_can_stand() {
-    let (details, memory, states) = all_ways();
+    let (details, baseline, states) = all_ways();
     let expected = [
         ("new", ["create"; 3]),
         ("same", ["skipped"; 3]),
@@ -99,7 +99,7 @@ fn every_way_a_document_and_its_file_can_stand() {
         ("purged-changed", ["conflictdeleted_in_service", "skipped", "conflictdeleted_in_service"]),
     ];
     for (place, policy) in ConflictPolicy::ALL.into_iter().enumerate() {
-        let plan = plan(rules(policy, false), &details, &memory, &states);
+        let plan = plan(rules(policy, false), &details, &baseline, &states);
         let found = actions(&plan);
         for (path, by_policy) in expected {
             assert_eq!(found[path], by_policy[place], "{path} {policy}");
@@ -110,14 +110,14 @@ fn every_way_a_document_and_its_file_can_stand() {
 
 #[test]
 fn what_this_run_has_written_is_done_and_what_it_lacks_the_text_of_is_outdated() {
-    let (mut details, memory, states) = all_ways();
+    let (mut details, baseline, states) = all_ways();
     let again = Rules { run: run(1), policy: ConflictPolicy::Update, prune: false };
-    let found = actions(&plan(again, &details, &memory, &states));
+    let found = actions(&plan(again, &details, &baseline, &states));
     assert!(!found.contains_key("same") && !found.contains_key("edited"));
     for document in &mut details.documents {
         document.text = None;
     }
-    let found = actions(&plan(rules(ConflictPolicy::Update, false), &details, &memory, &states));
+    let found = actions(&plan(rules(ConflictPolicy::Update, false), &details, &baseline, &states));
     for path in ["new", "changed"] {
         assert_eq!(found[path], "conflictpreview_outdated");
     }
@@ -126,7 +126,7 @@ fn what_this_run_has_written_is_done_and_what_it_lacks_the_text_of_is_outdated()
 
 #[test]
 fn only_what_nobody_touched_is_pruned_and_folders_only_when_nothing_else_is_in_them() {
-    let memory = Memory::of(vec![
+    let baseline = Baseline::of(vec![
         entry(Kind::Folder, "a", 1, ""),
         entry(Kind::Folder, "a/b", 2, ""),
         entry(Kind::Folder, "c", 3, ""),
@@ -151,7 +151,7 @@ fn only_what_nobody_touched_is_pruned_and_folders_only_when_nothing_else_is_in_t
     ]);
     let details = Details { documents: vec![document("kept", "h")], ..Details::default() };
     for prune in [false, true] {
-        let plan = plan(rules(ConflictPolicy::Update, prune), &details, &memory, &states);
+        let plan = plan(rules(ConflictPolicy::Update, prune), &details, &baseline, &states);
         let pruned: Vec<_> = plan.prunes.iter().map(|entry| entry.path.as_str()).collect();
         assert_eq!(pruned, ["a/b/x", "d/x", "a/b", "a"], "files, then folders from the deepest");
         assert_eq!(plan.forgets, [(Kind::File, "lost".to_owned()), (Kind::Folder, "gone".to_owned())]);
@@ -184,7 +184,7 @@ fn a_further_version_has_a_name_of_its_own() {
 #[derive(Debug, Clone, Default)]
 struct World {
     states: States,
-    memory: Memory,
+    baseline: Baseline,
     next: u128,
     /// What people made of files: the content that must stay.
     edits: BTreeMap<Uuid, String>,
@@ -196,29 +196,29 @@ impl World {
         id(1_000 + self.next)
     }
 
-    fn sync(&mut self, tree: &BTreeMap<String, u8>, rules: Rules) -> Vec<Still> {
+    fn sync(&mut self, tree: &BTreeMap<String, u8>, rules: Rules) -> Vec<Unwritten> {
         let documents = tree.iter().map(|(path, content)| document(path, &content.to_string())).collect();
         let details = Details { documents, ..Details::default() };
-        let (memory, states) = (self.memory.clone(), self.states.clone());
-        let plan = plan(rules, &details, &memory, &states);
-        let mut tree = Tree::of(&plan, &memory, &states);
+        let (baseline, states) = (self.baseline.clone(), self.states.clone());
+        let plan = plan(rules, &details, &baseline, &states);
+        let mut tree = Tree::of(&plan, &baseline, &states);
         while let Some(path) = tree.unknown() {
-            let new = Needed::New(self.next());
+            let new = FolderRef::New(self.next());
             tree.put(path, new);
         }
         let mut names = HashMap::new();
         let steps = steps(&plan, &tree, &states, None, &mut names, |_, _| self.next(), rules.prune);
         for adopt in &plan.adopts {
             self.edits.remove(&adopt.id);
-            self.memory.0.insert((adopt.kind, adopt.path.clone()), adopt.clone());
+            self.baseline.0.insert((adopt.kind, adopt.path.clone()), adopt.clone());
         }
         for (kind, path) in &plan.forgets {
-            self.memory.0.remove(&(*kind, path.clone()));
+            self.baseline.0.remove(&(*kind, path.clone()));
         }
         for step in steps {
             self.carry_out(&step, rules.run);
         }
-        plan.stills
+        plan.unwritten
     }
 
     fn carry_out(&mut self, step: &Step, run: SyncRunId) {
@@ -244,12 +244,12 @@ impl World {
         }
         let key = (step.kind, step.path.clone());
         if step.write == Write::Trash {
-            self.memory.0.remove(&key);
+            self.baseline.0.remove(&key);
         } else {
             let (version, hash) = (step.version_after(), step.hash.clone());
             let version = if step.kind == Kind::File { version } else { 0 };
             let (kind, path, id) = (step.kind, step.path.clone(), step.id);
-            self.memory.0.insert(key, Entry { kind, path, id, version, hash, run });
+            self.baseline.0.insert(key, Entry { kind, path, id, version, hash, run });
         }
         self.count_children();
     }
@@ -265,7 +265,7 @@ impl World {
     }
 
     fn edit(&mut self, choice: prop::sample::Index, content: u8, deletes: bool) {
-        let mut files: Vec<Uuid> = self.memory.of_kind(Kind::File).map(|entry| entry.id).collect();
+        let mut files: Vec<Uuid> = self.baseline.of_kind(Kind::File).map(|entry| entry.id).collect();
         files.retain(|id| self.states.get(id).is_some_and(|state| !state.in_trash));
         files.sort_unstable();
         if files.is_empty() {
@@ -302,26 +302,26 @@ proptest! {
         let mut world = World::default();
         for (number, (tree, edits, policy, prune)) in (10_u128..).zip(rounds) {
             let policy = ConflictPolicy::ALL[policy];
-            let before = world.memory.clone();
-            let stills = world.sync(&tree, Rules { run: run(number), policy, prune });
-            let named: BTreeMap<&str, &Still> =
-                stills.iter().map(|still| (still.path.as_str(), still)).collect();
+            let before = world.baseline.clone();
+            let unwritten = world.sync(&tree, Rules { run: run(number), policy, prune });
+            let named: BTreeMap<&str, &Unwritten> =
+                unwritten.iter().map(|unwritten| (unwritten.path.as_str(), unwritten)).collect();
             for (id, content) in &world.edits {
                 let state = &world.states[id];
                 prop_assert!(!state.in_trash && state.hash == *content, "an edit was lost");
             }
             for (path, content) in &tree {
                 let hash = content.to_string();
-                let entry = world.memory.get(Kind::File, path);
+                let entry = world.baseline.get(Kind::File, path);
                 let arrived = entry.is_some_and(|entry| entry.hash == hash);
                 let was_changed = before.get(Kind::File, path).is_none_or(|before| before.hash != hash);
-                let is_named = named.get(path.as_str()).is_some_and(|still| {
-                    still.action == SyncAction::Conflict || policy == ConflictPolicy::Skip
+                let is_named = named.get(path.as_str()).is_some_and(|unwritten| {
+                    unwritten.action == SyncAction::Conflict || policy == ConflictPolicy::Skip
                 });
                 prop_assert!(arrived || (was_changed && is_named), "{path} neither arrived nor is named");
             }
             if prune {
-                for entry in world.memory.of_kind(Kind::File) {
+                for entry in world.baseline.of_kind(Kind::File) {
                     let is_wanted = tree.contains_key(&entry.path);
                     let is_theirs = world.states.get(&entry.id).is_some_and(|state| state.version != entry.version);
                     prop_assert!(is_wanted || is_theirs, "{} is left", entry.path);

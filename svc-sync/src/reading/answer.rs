@@ -1,4 +1,4 @@
-//! What a child tells, as its parent hears it.
+//! The parent's side: starts children and reads their answers.
 
 use std::fmt;
 use std::fs::File;
@@ -13,28 +13,28 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::child::IMPORT_COMMAND;
-use super::wire::{MOST_BODY_BYTES, Told};
+use super::wire::{Frame, MOST_BODY_BYTES};
 
-/// A child that tells nothing for so long is given up.
-const SILENCE: Duration = Duration::from_secs(120);
-/// Children of this process that read archives at once.
-const AT_ONCE: usize = 2;
-/// Of what is passed on at once.
+/// A child that sends nothing for this long is killed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Concurrent children of this process.
+const MAX_CHILDREN: usize = 2;
+/// Bytes of one chunk of a body.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Why an archive is not read.
+/// Why an archive could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The archive is refused: with the code of a violation.
+    /// The archive is refused: the code and message of a violation.
     Refused(String, String),
-    /// The child ended before it had told all, or took too long: with the archive as it is, it will again.
+    /// The child crashed or timed out. A retry with the same archive would fail the same way.
     Lost,
-    /// This machine could not read just now.
+    /// A temporary failure of this machine.
     Unavailable,
 }
 
 impl Failure {
-    /// A sentence for a person.
+    /// The message for a person.
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Refused(_, message) => message,
@@ -52,24 +52,24 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// A question that stands in a file.
+/// A file with a question.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct QuestionFile {
     pub(super) file: File,
-    /// Of the question.
-    pub(super) place: u64,
+    /// The offset of the question.
+    pub(super) offset: u64,
 }
 
-/// Who reads archives; cheap to clone.
+/// Reads archives; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
-    way: Way,
+    backend: Backend,
     permits: Arc<Semaphore>,
-    silence: Duration,
+    idle_timeout: Duration,
 }
 
 #[derive(Debug, Clone)]
-enum Way {
+enum Backend {
     Children(Program),
     #[cfg(test)]
     ThisProcess,
@@ -78,33 +78,35 @@ enum Way {
 impl Reader {
     /// Children of this binary.
     pub(crate) fn of_this_binary() -> Self {
-        Self::of(Way::Children(Program::of_this_binary([IMPORT_COMMAND])))
+        Self::of(Backend::Children(Program::of_this_binary([IMPORT_COMMAND])))
     }
 
-    /// What an archive does to its reader, it does to the test.
+    /// Reads in this process, without isolation.
     #[cfg(test)]
     pub(crate) fn in_this_process() -> Self {
-        Self::of(Way::ThisProcess)
+        Self::of(Backend::ThisProcess)
     }
 
-    /// Children of that program, each given up after that silence.
+    /// Children of that program, each killed after that idle timeout.
     #[cfg(test)]
-    pub(crate) fn of_program(program: Program, silence: Duration) -> Self {
-        Self { silence, ..Self::of(Way::Children(program)) }
+    pub(crate) fn of_program(program: Program, idle_timeout: Duration) -> Self {
+        Self { idle_timeout, ..Self::of(Backend::Children(program)) }
     }
 
-    fn of(way: Way) -> Self {
-        Self { way, permits: Arc::new(Semaphore::new(AT_ONCE)), silence: SILENCE }
+    fn of(backend: Backend) -> Self {
+        Self { backend, permits: Arc::new(Semaphore::new(MAX_CHILDREN)), idle_timeout: IDLE_TIMEOUT }
     }
 
-    /// Asks; what is answered is heard one by one.
-    pub(super) async fn ask(&self, asked: Asked) -> Result<Answers, Failure> {
+    /// Starts a child with a question; its answer is read frame by frame.
+    pub(super) async fn ask(&self, question: QuestionFile) -> Result<Answers, Failure> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Failure::Unavailable)?;
-        let (process, output): (Option<Process>, Box<dyn AsyncRead + Send + Sync + Unpin>) = match &self.way {
-            Way::Children(program) => {
+        let (process, output): (Option<Process>, Box<dyn AsyncRead + Send + Sync + Unpin>) = match &self
+            .backend
+        {
+            Backend::Children(program) => {
                 let mut program = program.clone();
-                program.arguments.push(asked.place.to_string().into());
-                let started = Process::start(&program, asked.file);
+                program.arguments.push(question.offset.to_string().into());
+                let started = Process::start(&program, question.file);
                 let (process, _, output) = started.map_err(|error| {
                     tracing::error!(%error, "no child process that reads archives can be started");
                     Failure::Unavailable
@@ -112,19 +114,19 @@ impl Reader {
                 (Some(process), Box::new(output))
             }
             #[cfg(test)]
-            Way::ThisProcess => (None, Box::new(super::tests::answering(asked.file, asked.place))),
+            Backend::ThisProcess => (None, Box::new(super::tests::answering(question.file, question.offset))),
         };
         let output = BufReader::new(output);
-        Ok(Answers { output, left: 0, silence: self.silence, process, _permit: permit })
+        Ok(Answers { output, left: 0, idle_timeout: self.idle_timeout, process, _permit: permit })
     }
 }
 
-/// What a child tells. Dropping it ends the child.
+/// The answer of a child. Dropping it kills the child.
 pub(crate) struct Answers {
     output: BufReader<Box<dyn AsyncRead + Send + Sync + Unpin>>,
-    /// Bytes of the body that was announced last.
+    /// Unread bytes of the current body.
     left: u64,
-    silence: Duration,
+    idle_timeout: Duration,
     process: Option<Process>,
     _permit: OwnedSemaphorePermit,
 }
@@ -136,22 +138,22 @@ impl fmt::Debug for Answers {
 }
 
 impl Answers {
-    /// The next head; `None` after the last. What is left of a body is passed over.
-    pub(crate) async fn next(&mut self) -> Result<Option<Told>, Failure> {
+    /// The head of the next frame; `None` after the last. Skips the rest of the current body.
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Failure> {
         while self.chunk().await?.is_some() {}
-        let told: Told = heard(self.silence, self.head()).await?;
-        let (length, is_any) = told.length();
+        let frame: Frame = before_timeout(self.idle_timeout, self.head()).await?;
+        let (length, is_any) = frame.length();
         if !is_any && length > MOST_BODY_BYTES {
             return Err(Failure::Lost);
         }
         self.left = length;
-        if let Told::Refused { code, message } = told {
+        if let Frame::Refused { code, message } = frame {
             return Err(code.map_or(Failure::Unavailable, |code| Failure::Refused(code, message)));
         }
-        Ok(Some(told).filter(|told| !matches!(told, Told::End)))
+        Ok(Some(frame).filter(|frame| !matches!(frame, Frame::End)))
     }
 
-    async fn head(&mut self) -> io::Result<Told> {
+    async fn head(&mut self) -> io::Result<Frame> {
         let mut length = [0; 4];
         self.output.read_exact(&mut length).await?;
         let length = cairn_child::head_length(length).ok_or(io::ErrorKind::InvalidData)?;
@@ -160,14 +162,14 @@ impl Answers {
         Ok(serde_json::from_slice(&head)?)
     }
 
-    /// Some bytes of the body that was announced; `None` behind its last.
+    /// The next chunk of the current body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
         if self.left == 0 {
             return Ok(None);
         }
         let most = CHUNK_BYTES.min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let mut chunk = BytesMut::zeroed(most);
-        let count = heard(self.silence, self.output.read(&mut chunk)).await?;
+        let count = before_timeout(self.idle_timeout, self.output.read(&mut chunk)).await?;
         if count == 0 {
             return Err(Failure::Lost);
         }
@@ -176,7 +178,7 @@ impl Answers {
         Ok(Some(chunk.freeze()))
     }
 
-    /// The body that was announced, whole.
+    /// The whole current body, deserialized.
     pub(crate) async fn body<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
         let mut body = Vec::with_capacity(usize::try_from(self.left).unwrap_or(0));
         while let Some(chunk) = self.chunk().await? {
@@ -186,6 +188,9 @@ impl Answers {
     }
 }
 
-async fn heard<T>(silence: Duration, telling: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
-    Ok(tokio::time::timeout(silence, telling).await.map_err(|_| Failure::Lost)??)
+async fn before_timeout<T>(
+    timeout: Duration,
+    read: impl Future<Output = io::Result<T>>,
+) -> Result<T, Failure> {
+    Ok(tokio::time::timeout(timeout, read).await.map_err(|_| Failure::Lost)??)
 }

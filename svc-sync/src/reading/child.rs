@@ -1,4 +1,4 @@
-//! The child's side: reads one archive from standard input, answers one question about it on standard output, and ends.
+//! The child's side: reads one archive from standard input, answers one question about it on standard output, and exits.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,27 +19,26 @@ use cairn_import::{
 use cairn_proto::domain::{FileType, ImportProvider};
 use serde::Serialize;
 
-use super::wire::{Finding, Item, Made, Question, Told, Values, What};
+use super::wire::{Finding, Frame, Item, ItemDetails, Query, Question, Values};
 use crate::model::Kind;
 
-/// The argument by which the binary is told that it is such a child: no command for people. The place of the question in the
-/// file follows.
+/// The hidden subcommand that starts the binary as a child. The offset of the question in the file follows.
 pub const IMPORT_COMMAND: &str = "import-child";
 
-/// Address space: what is allocated beyond ends the child.
+/// Address space: allocating more kills the child.
 const MOST_MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
 /// CPU time of one question: the largest archive of the largest plan.
 const MOST_CPU: Duration = Duration::from_secs(600);
-/// Stack of the thread that reads: parsers descend into what is nested.
+/// Stack of the reading thread: parsers recurse into nested input.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
-/// Things that are told at once.
-const AT_ONCE: usize = 256;
+/// Items or findings of one frame.
+const PER_FRAME: usize = 256;
 const OUTPUT_BYTES: usize = 256 * 1024;
 
-/// Answers the question that stands in the file on standard input, at the place that is the second argument: what the hidden
-/// command of the binary does. It ends when nobody reads its answer any more.
+/// Runs the hidden subcommand: answers the question in the file on standard input, at the offset in the second argument. Exits when the
+/// parent closes the pipe.
 pub fn import_child_main() -> ExitCode {
-    // Whoever calls the command by hand would see parts of notes in messages of panics.
+    // Panic messages may contain parts of notes.
     panic::set_hook(Box::new(|_| {}));
     let place = std::env::args().nth(2).and_then(|text| text.parse().ok());
     // Before the limit of open files.
@@ -51,7 +50,7 @@ pub fn import_child_main() -> ExitCode {
     let work = move || {
         let mut output = BufWriter::with_capacity(OUTPUT_BYTES, io::stdout().lock());
         let answer = AssertUnwindSafe(|| answer(input, place, &mut output));
-        // A panic is as good as a child that is gone: its parent sees an answer without its end.
+        // After a panic the parent sees an answer without an end, as after a crash.
         matches!(panic::catch_unwind(answer), Ok(Ok(())))
     };
     let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn(work);
@@ -61,7 +60,7 @@ pub fn import_child_main() -> ExitCode {
     }
 }
 
-/// Answers the question at a place of a file.
+/// Answers the question at an offset of a file.
 pub(super) fn answer(input: File, place: u64, output: &mut impl Write) -> io::Result<()> {
     let input = Arc::new(input);
     let end = input.metadata()?.len();
@@ -70,37 +69,37 @@ pub(super) fn answer(input: File, place: u64, output: &mut impl Write) -> io::Re
     let volumes = question.volumes.iter().map(|range| Volume::new(&input, range.clone()));
     match tell(&question, volumes.collect(), output) {
         Ok(()) => {}
-        Err(Stopped::Archive(error)) => refuse(&error, output)?,
-        Err(Stopped::Entry(EntryError::Sink(error)) | Stopped::Io(error)) => return Err(error),
-        Err(Stopped::Entry(_)) => {
-            // It was whole when the plan was made: the disk has failed.
+        Err(ReadError::Archive(error)) => refuse(&error, output)?,
+        Err(ReadError::Entry(EntryError::Sink(error)) | ReadError::Io(error)) => return Err(error),
+        Err(ReadError::Entry(_)) => {
+            // The archive was intact when it was planned: the disk has failed.
             let message = "the archive can no longer be read".to_owned();
-            head(output, &Told::Refused { code: None, message })?;
+            head(output, &Frame::Refused { code: None, message })?;
         }
     }
-    head(output, &Told::End)?;
+    head(output, &Frame::End)?;
     output.flush()
 }
 
-enum Stopped {
+enum ReadError {
     Archive(ArchiveError),
     Entry(EntryError),
     Io(io::Error),
 }
 
-impl From<ArchiveError> for Stopped {
+impl From<ArchiveError> for ReadError {
     fn from(error: ArchiveError) -> Self {
         Self::Archive(error)
     }
 }
 
-impl From<EntryError> for Stopped {
+impl From<EntryError> for ReadError {
     fn from(error: EntryError) -> Self {
         Self::Entry(error)
     }
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -108,14 +107,14 @@ impl From<io::Error> for Stopped {
 
 fn refuse(error: &ArchiveError, output: &mut impl Write) -> io::Result<()> {
     let code = error.code().map(str::to_owned);
-    head(output, &Told::Refused { code, message: error.to_string() })
+    head(output, &Frame::Refused { code, message: error.to_string() })
 }
 
-fn tell(question: &Question, volumes: Vec<Volume>, output: &mut impl Write) -> Result<(), Stopped> {
+fn tell(question: &Question, volumes: Vec<Volume>, output: &mut impl Write) -> Result<(), ReadError> {
     let mut volumes = volumes.into_iter();
     let first = volumes.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     let mut archive = Archive::open(first)?;
-    if matches!(question.what, What::Parts) {
+    if matches!(question.what, Query::Parts) {
         return Ok(parts(&mut archive, output)?);
     }
     let limits = Limits { folders: question.folders, asset_bytes: question.asset_bytes };
@@ -130,30 +129,34 @@ fn tell(question: &Question, volumes: Vec<Volume>, output: &mut impl Write) -> R
         }
     };
     match &question.what {
-        What::Parts => Ok(()),
-        What::Plan => tell_plan(&mut plan, &mut archive, output),
-        What::Assets(wanted) => tell_assets(&plan, &mut archive, wanted, output),
-        What::Files(wanted) => tell_files(&mut plan, &mut archive, wanted, output),
-        What::Records(wanted) => tell_records(&plan, &mut archive, wanted, output),
+        Query::Parts => Ok(()),
+        Query::Plan => tell_plan(&mut plan, &mut archive, output),
+        Query::Assets(wanted) => tell_assets(&plan, &mut archive, wanted, output),
+        Query::Files(wanted) => tell_files(&mut plan, &mut archive, wanted, output),
+        Query::Records(wanted) => tell_records(&plan, &mut archive, wanted, output),
     }
 }
 
 fn parts(archive: &mut Archive<Volume>, output: &mut impl Write) -> Result<(), EntryError> {
     for part in archive.parts() {
         let length = archive.entries().get(part).map_or(0, |entry| entry.size);
-        head(output, &Told::Part { length }).map_err(EntryError::Sink)?;
+        head(output, &Frame::Part { length }).map_err(EntryError::Sink)?;
         archive.copy(part, &mut |bytes| output.write_all(bytes))?;
     }
     Ok(())
 }
 
-fn tell_plan(plan: &mut Plan, archive: &mut Archive<Volume>, output: &mut impl Write) -> Result<(), Stopped> {
-    head(output, &Told::Root { name: plan.root.clone(), counts: plan.counts })?;
+fn tell_plan(
+    plan: &mut Plan,
+    archive: &mut Archive<Volume>,
+    output: &mut impl Write,
+) -> Result<(), ReadError> {
+    head(output, &Frame::Root { name: plan.root.clone(), counts: plan.counts })?;
     let hashes = Hashes::of(plan, archive)?;
     let places: Vec<usize> = (0..plan.items.len()).collect();
-    for some in places.chunks(AT_ONCE) {
+    for some in places.chunks(PER_FRAME) {
         let items: Vec<Item> = some.iter().filter_map(|place| item(plan, *place, &hashes)).collect();
-        body(output, &items, |length| Told::Items { length })?;
+        body(output, &items, |length| Frame::Items { length })?;
     }
     let mut findings: Vec<Finding> = Vec::new();
     findings.extend(plan.ignored.iter().map(|ignored| Finding::Ignored {
@@ -171,8 +174,8 @@ fn tell_plan(plan: &mut Plan, archive: &mut Archive<Volume>, output: &mut impl W
         target: link.target.clone(),
         reason: link.reason.as_str().to_owned(),
     }));
-    for some in findings.chunks(AT_ONCE) {
-        body(output, &some, |length| Told::Findings { length })?;
+    for some in findings.chunks(PER_FRAME) {
+        body(output, &some, |length| Frame::Findings { length })?;
     }
     Ok(())
 }
@@ -180,14 +183,14 @@ fn tell_plan(plan: &mut Plan, archive: &mut Archive<Volume>, output: &mut impl W
 fn item(plan: &Plan, place: usize, hashes: &Hashes) -> Option<Item> {
     let item = plan.items.get(place)?;
     let (kind, made) = match &item.kind {
-        ItemKind::Folder => (Kind::Folder, Made::Folder),
-        ItemKind::File { kind, .. } => (Kind::File, Made::File(file_type(*kind))),
+        ItemKind::Folder => (Kind::Folder, ItemDetails::Folder),
+        ItemKind::File { kind, .. } => (Kind::File, ItemDetails::File(file_type(*kind))),
         ItemKind::Asset { media_type, .. } => {
-            (Kind::Asset, Made::Asset { media_type: (*media_type).to_owned() })
+            (Kind::Asset, ItemDetails::Asset { media_type: (*media_type).to_owned() })
         }
-        ItemKind::Database { properties, .. } => (Kind::Database, Made::Database(properties.clone())),
+        ItemKind::Database { properties, .. } => (Kind::Database, ItemDetails::Database(properties.clone())),
         ItemKind::Record { database, body } => {
-            (Kind::Record, Made::Record { database: *database, body: *body })
+            (Kind::Record, ItemDetails::Record { database: *database, body: *body })
         }
     };
     let bytes = match kind {
@@ -215,13 +218,13 @@ const fn file_type(kind: TextKind) -> FileType {
     }
 }
 
-/// The hashes of items, but of folders.
+/// The hashes of items, except folders.
 struct Hashes(HashMap<usize, String>);
 
 impl Hashes {
-    fn of(plan: &mut Plan, archive: &mut Archive<Volume>) -> Result<Self, Stopped> {
+    fn of(plan: &mut Plan, archive: &mut Archive<Volume>) -> Result<Self, ReadError> {
         let mut hashes = Self(HashMap::new());
-        // Attachments first: what leads to one that changed has to lead elsewhere, so it has changed, too.
+        // Attachments first: a changed attachment gets a new id, so notes that link to it change, too.
         for place in 0..plan.items.len() {
             let Some(ItemKind::Asset { .. }) = plan.items.get(place).map(|item| &item.kind) else { continue };
             let entry = plan.entry(place).map_or(usize::MAX, |(entry, _)| entry);
@@ -247,7 +250,7 @@ impl Hashes {
         Ok(hashes)
     }
 
-    fn add_tables(&mut self, plan: &Plan, archive: &mut Archive<Volume>) -> Result<(), Stopped> {
+    fn add_tables(&mut self, plan: &Plan, archive: &mut Archive<Volume>) -> Result<(), ReadError> {
         for (place, item) in plan.items.iter().enumerate() {
             let ItemKind::Database { properties, .. } = &item.kind else { continue };
             let mut told: Vec<(&str, String)> = Vec::new();
@@ -283,7 +286,7 @@ impl Hashes {
         Ok(())
     }
 
-    /// What stands for the address of an item as long as it is the same object.
+    /// Stands for the address of an item in hashes: stable as long as the object keeps its id.
     fn stable(&self, plan: &Plan, item: usize) -> String {
         let is_asset = plan.items.get(item).is_some_and(|item| matches!(item.kind, ItemKind::Asset { .. }));
         let hash = self.0.get(&item).filter(|_| is_asset).map_or("", String::as_str);
@@ -305,10 +308,10 @@ fn tell_assets(
     archive: &mut Archive<Volume>,
     wanted: &[Range<usize>],
     output: &mut impl Write,
-) -> Result<(), Stopped> {
+) -> Result<(), ReadError> {
     for item in wanted_of(wanted) {
         let Some((entry, length)) = plan.entry(item) else { continue };
-        head(output, &Told::Asset { item, length })?;
+        head(output, &Frame::Asset { item, length })?;
         archive.copy(entry, &mut |bytes| output.write_all(bytes))?;
     }
     Ok(())
@@ -319,10 +322,10 @@ fn tell_files(
     archive: &mut Archive<Volume>,
     wanted: &[Range<usize>],
     output: &mut impl Write,
-) -> Result<(), Stopped> {
+) -> Result<(), ReadError> {
     for item in wanted_of(wanted) {
         if let Some(content) = plan.content(archive, item)? {
-            body(output, &content, |length| Told::File { item, length })?;
+            body(output, &content, |length| Frame::File { item, length })?;
         }
     }
     Ok(())
@@ -333,28 +336,28 @@ fn tell_records(
     archive: &mut Archive<Volume>,
     wanted: &[Range<usize>],
     output: &mut impl Write,
-) -> Result<(), Stopped> {
+) -> Result<(), ReadError> {
     for database in wanted_of(wanted) {
         let mut records: Vec<Values> = Vec::new();
         plan.records(archive, database, &mut |record, values| records.push((record, values)))?;
-        for some in records.chunks(AT_ONCE) {
-            body(output, &some, |length| Told::Records { length })?;
+        for some in records.chunks(PER_FRAME) {
+            body(output, &some, |length| Frame::Records { length })?;
         }
     }
     Ok(())
 }
 
-fn head(output: &mut impl Write, told: &Told) -> io::Result<()> {
+fn head(output: &mut impl Write, told: &Frame) -> io::Result<()> {
     output.write_all(&cairn_child::encode(told)?)
 }
 
-fn body(output: &mut impl Write, value: &impl Serialize, told: impl Fn(u64) -> Told) -> io::Result<()> {
+fn body(output: &mut impl Write, value: &impl Serialize, told: impl Fn(u64) -> Frame) -> io::Result<()> {
     let bytes = serde_json::to_vec(value)?;
     head(output, &told(bytes.len() as u64))?;
     output.write_all(&bytes)
 }
 
-/// A part of a file as a file of its own. Volumes of one file have places of their own.
+/// A range of a file as a reader with its own position.
 #[derive(Debug)]
 pub(super) struct Volume {
     file: Arc<File>,

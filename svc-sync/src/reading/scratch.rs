@@ -1,4 +1,4 @@
-//! The file of an archive while it is read.
+//! The scratch file of an archive.
 
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
@@ -10,24 +10,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cairn_proto::domain::ImportProvider;
 
-use super::answer::{Answers, Asked, Failure, Reader};
-use super::wire::{Question, Told, What};
+use super::answer::{Answers, Failure, QuestionFile, Reader};
+use super::wire::{Frame, Query, Question};
 
-/// What parts may hold beside this many times the archive, as the crate of the archive bounds what is unpacked.
+/// Parts may hold this many bytes plus a multiple of the archive, like the limits of cairn-import on decompression.
 const MOST_PARTS_BYTES: u64 = 100 * 1024 * 1024;
 const MOST_PARTS_RATIO: u64 = 50;
 
-/// An archive on our disk, in a file of no name: it is gone with this value, however the process ends.
+/// An archive in an unlinked file on the local disk: gone when this value is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     file: Arc<File>,
-    /// Of the archive, then of its parts.
+    /// The ranges of the archive and then of its parts.
     volumes: Vec<Range<u64>>,
     length: u64,
 }
 
 impl Scratch {
-    /// An empty file in a folder, which is made where it is missing.
+    /// Creates an empty file in a folder, and the folder if it is missing.
     pub(crate) async fn new(folder: PathBuf) -> io::Result<Self> {
         let make = move || {
             std::fs::create_dir_all(&folder)?;
@@ -37,12 +37,12 @@ impl Scratch {
         Ok(Self { file: Arc::new(file), volumes: Vec::new(), length: 0 })
     }
 
-    /// How many bytes stand in it.
+    /// Its size in bytes.
     pub(crate) const fn length(&self) -> u64 {
         self.length
     }
 
-    /// Adds bytes of the archive, or of a part.
+    /// Appends bytes of the archive, or of a part.
     pub(crate) async fn push(&mut self, bytes: Bytes) -> io::Result<()> {
         let (file, at, count) = (Arc::clone(&self.file), self.length, bytes.len() as u64);
         blocking(move || file.write_all_at(&bytes, at)).await?;
@@ -50,13 +50,13 @@ impl Scratch {
         Ok(())
     }
 
-    /// What was added last is the archive, or one of its parts.
+    /// Ends the archive, or the part, to which bytes were appended.
     pub(crate) fn close_volume(&mut self) {
         let begin = self.volumes.last().map_or(0, |last| last.end);
         self.volumes.push(begin..self.length);
     }
 
-    /// Bytes of the archive from a place on.
+    /// Reads bytes of the archive at an offset.
     pub(crate) async fn read(&self, at: u64, most: usize) -> io::Result<Vec<u8>> {
         let end = self.volumes.first().map_or(0, |archive| archive.end);
         let count = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX).min(most);
@@ -69,17 +69,17 @@ impl Scratch {
         .await
     }
 
-    /// Unpacks the archives within this one that are parts of it.
+    /// Extracts the nested archives that are parts of this one.
     pub(crate) async fn add_parts(&mut self, reader: &Reader, of: &Source) -> Result<(), Failure> {
         if of.provider != ImportProvider::NotionZip {
             return Ok(());
         }
         let archive = self.length;
         let most = MOST_PARTS_BYTES.saturating_add(archive.saturating_mul(MOST_PARTS_RATIO));
-        let mut answers = self.ask(reader, of, What::Parts).await?;
-        // The question stands where the first part begins; a child has read it before it tells anything.
+        let mut answers = self.ask(reader, of, Query::Parts).await?;
+        // The first part overwrites the question, which the child reads before it answers.
         while let Some(told) = answers.next().await? {
-            let Told::Part { .. } = told else { return Err(Failure::Lost) };
+            let Frame::Part { .. } = told else { return Err(Failure::Lost) };
             while let Some(chunk) = answers.chunk().await? {
                 self.push(chunk).await.map_err(|_| Failure::Unavailable)?;
                 if self.length.saturating_sub(archive) > most {
@@ -91,8 +91,8 @@ impl Scratch {
         Ok(())
     }
 
-    /// Asks a child something about the archive.
-    pub(crate) async fn ask(&self, reader: &Reader, of: &Source, what: What) -> Result<Answers, Failure> {
+    /// Asks a child about the archive.
+    pub(crate) async fn ask(&self, reader: &Reader, of: &Source, what: Query) -> Result<Answers, Failure> {
         let question = Question {
             provider: of.provider,
             file_name: of.file_name.clone(),
@@ -101,22 +101,22 @@ impl Scratch {
             asset_bytes: of.asset_bytes,
             what,
         };
-        let (file, place) = (Arc::clone(&self.file), self.length);
+        let (file, offset) = (Arc::clone(&self.file), self.length);
         let put = move || {
             let question = serde_json::to_vec(&question)?;
-            file.set_len(place)?;
-            file.write_all_at(&question, place)?;
+            file.set_len(offset)?;
+            file.write_all_at(&question, offset)?;
             let mut input = file.try_clone()?;
             input.seek(SeekFrom::Start(0))?;
             input.flush()?;
             Ok(input)
         };
         let file = blocking(put).await.map_err(|_| Failure::Unavailable)?;
-        reader.ask(Asked { file, place }).await
+        reader.ask(QuestionFile { file, offset }).await
     }
 }
 
-/// What is said of an archive whenever it is read.
+/// The parameters of each question about an archive.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) provider: ImportProvider,

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::net::unix::pipe::Receiver;
 
 use super::child::answer;
-use super::{Failure, Reader, Scratch, Source, What};
+use super::{Failure, Query, Reader, Scratch, Source};
 
 /// Answers as a child does, on a thread.
 pub(super) fn answering(file: File, place: u64) -> Receiver {
@@ -40,7 +40,7 @@ async fn failure(reader: &Reader) -> Failure {
         folders: 9,
         asset_bytes: 9,
     };
-    let mut answers = match scratch.ask(reader, &source, What::Plan).await {
+    let mut answers = match scratch.ask(reader, &source, Query::Plan).await {
         Ok(answers) => answers,
         Err(failure) => return failure,
     };

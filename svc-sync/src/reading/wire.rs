@@ -1,4 +1,4 @@
-//! What travels between this process and a child that reads an archive.
+//! The protocol between this process and a child that reads an archive.
 
 use std::ops::Range;
 
@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
 
-/// The longest body that stands behind one head, but for parts and attachments, which come as they are.
+/// The longest body of a frame, except parts and attachments, which are sent as they are.
 pub(crate) const MOST_BODY_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What a child is asked.
+/// The question to a child.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Question {
     pub(crate) provider: ImportProvider,
     /// Of the archive, as it was sent.
     pub(crate) file_name: String,
-    /// Where the archive and its parts stand in the file.
+    /// The ranges of the archive and its parts in the file.
     pub(crate) volumes: Vec<Range<u64>>,
     /// Folders that may nest below the import's own.
     pub(crate) folders: usize,
     /// Of an attachment.
     pub(crate) asset_bytes: u64,
-    pub(crate) what: What,
+    pub(crate) what: Query,
 }
 
-/// What is wanted of an archive.
+/// What a question asks for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum What {
+pub(crate) enum Query {
     /// The archives within it that are parts of it.
     Parts,
-    /// What becomes of it.
+    /// The plan of its import.
     Plan,
     /// The bytes of these attachments, in the order of the plan.
     Assets(Vec<Range<usize>>),
@@ -41,18 +41,18 @@ pub(crate) enum What {
     Records(Vec<Range<usize>>),
 }
 
-/// A head that a child sends; `length` bytes follow.
+/// The head of a frame from a child; a body of `length` bytes follows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Told {
+pub(crate) enum Frame {
     /// A part, as it is.
     Part { length: u64 },
-    /// The archive is refused, or cannot be read; without a code it is not to blame.
+    /// The archive is refused; without a code, the failure is on our side.
     Refused { code: Option<String>, message: String },
     /// The plan begins.
     Root { name: String, counts: Counts },
     /// Items of the plan: JSON, [`Item`]s.
     Items { length: u64 },
-    /// What the report says besides: JSON, [`Finding`]s.
+    /// Other entries of the report: JSON, [`Finding`]s.
     Findings { length: u64 },
     /// An attachment, as it is.
     Asset { item: usize, length: u64 },
@@ -60,12 +60,12 @@ pub(crate) enum Told {
     File { item: usize, length: u64 },
     /// Records: JSON, [`Values`].
     Records { length: u64 },
-    /// All was told.
+    /// The end of the answer.
     End,
 }
 
-impl Told {
-    /// What follows, and whether that may be of any length.
+impl Frame {
+    /// The length of the body, and whether it is exempt from [`MOST_BODY_BYTES`].
     pub(crate) const fn length(&self) -> (u64, bool) {
         match self {
             Self::Part { length } | Self::Asset { length, .. } => (*length, true),
@@ -78,28 +78,27 @@ impl Told {
     }
 }
 
-/// Something that becomes an object of the workspace.
+/// An item of the plan, which becomes an object of the workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Item {
     pub(crate) kind: Kind,
     /// The folder that it is in, by its place in the plan; absent for the import's own.
     pub(crate) parent: Option<usize>,
     pub(crate) name: String,
-    /// By what the next import knows it.
+    /// Identifies the object across imports.
     pub(crate) identity: String,
     /// Where it is in the archive, for a report.
     pub(crate) source: String,
-    /// Of what the archive has: other content, another hash. What it links to counts by its identity, so that ids do not
-    /// matter.
+    /// Changes with the content in the archive. Links count by the identity of their targets, so the hash does not depend on ids.
     pub(crate) hash: String,
     /// Of a file or an attachment, in the archive.
     pub(crate) bytes: u64,
-    pub(crate) made: Made,
+    pub(crate) made: ItemDetails,
 }
 
-/// What an item is, beyond its kind.
+/// The properties of an item that depend on its kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Made {
+pub(crate) enum ItemDetails {
     Folder,
     File(FileType),
     Asset {
@@ -116,7 +115,7 @@ pub(crate) enum Made {
 /// The values of a record, by the places of properties.
 pub(crate) type Values = (usize, Vec<(usize, Value)>);
 
-/// What a report says beside the items.
+/// An entry of the report that is not an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Finding {
     Ignored { path: String, reason: String },

@@ -17,11 +17,11 @@ use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::Error;
-use crate::imports::{Draft, Imports, Part, ReportAsked, ReportEntry, ReportPage, Shown, UploadEnd};
+use crate::imports::{Draft, Imports, Part, ReportEntry, ReportPage, ReportQuery, RunView, UploadEnd};
 use crate::model::{Kind, Origin, ReportAction, Run};
 use crate::scope::Caller;
 
-/// The bytes of one message of an upload, with room for what is around them.
+/// The bytes of one message of an upload, plus its framing.
 const MAX_CHUNK_BYTES: usize = 1024 * 1024 + 64 * 1024;
 /// Of a report, in one message.
 const REPORT_BYTES: usize = 1024 * 1024;
@@ -53,7 +53,7 @@ impl ImportService for Rpc {
         &self,
         request: Request<Streaming<proto::PreviewImportRequest>>,
     ) -> Result<Response<proto::PreviewImportResponse>, Status> {
-        // Whose workspace it is may stand behind the archive; somebody it is from the beginning.
+        // The workspace may be named after the archive, so only the identity is verified here.
         self.verifier.authenticate(request.metadata()).await?;
         let (metadata, _, messages) = request.into_parts();
         let verifier = self.verifier.clone();
@@ -186,8 +186,8 @@ async fn decode_draft(
     Ok(Part::Draft(Box::new((caller, Draft { provider, file_name, policy, folder: draft.folder_id }))))
 }
 
-/// The id of a run, and what of its report is asked for.
-fn decode_asked(request: proto::ListReportEntriesRequest) -> Result<(String, ReportAsked), Error> {
+/// The id of a run, and the requested page of its report.
+fn decode_asked(request: proto::ListReportEntriesRequest) -> Result<(String, ReportQuery), Error> {
     let mut wrong = Vec::new();
     let part = match request.part {
         0 => Some(ReportPart::default()),
@@ -202,7 +202,7 @@ fn decode_asked(request: proto::ListReportEntriesRequest) -> Result<(String, Rep
         wrong.push(Violation::new("action", "invalid", wording::one_of(&names)));
     }
     let Some(part) = part.filter(|_| wrong.is_empty()) else { return Err(Error::Invalid(wrong)) };
-    Ok((request.run_id, ReportAsked { part, action, size: request.page_size, token: request.page_token }))
+    Ok((request.run_id, ReportQuery { part, action, size: request.page_size, token: request.page_token }))
 }
 
 fn encode_page(page: ReportPage) -> proto::ListReportEntriesResponse {
@@ -273,14 +273,14 @@ fn encode_entry(entry: ReportEntry) -> proto::ReportEntry {
     }
 }
 
-/// A file name as it is shown: the last of a path, without control characters, not too long.
+/// A file name for display: the last component of a path, shortened, without control characters.
 fn shown_name(name: &str) -> String {
     const MOST_CHARS: usize = 255;
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
     last.chars().filter(|char| !char.is_control()).take(MOST_CHARS).collect()
 }
 
-fn encode(shown: Shown) -> proto::ImportRun {
+fn encode(shown: RunView) -> proto::ImportRun {
     let warnings = shown.warnings.into_iter().map(|warning| proto::SyncWarning {
         path: warning.path,
         code: warning.code,
@@ -344,7 +344,7 @@ fn encode_run(run: Run) -> proto::ImportRun {
         finished_at: time(run.finished_at),
         rollback_until: time(run.rollback_until),
         error: run.error,
-        by: super::author(run.asker),
+        by: super::author(run.requester),
         ..proto::ImportRun::default()
     }
 }

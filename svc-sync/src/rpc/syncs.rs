@@ -14,7 +14,7 @@ use tonic::{Request, Response, Status};
 use crate::manifest::Sent;
 use crate::model::{Kind, Run};
 use crate::scope::Caller;
-use crate::syncs::{Draft, Shown, Syncs};
+use crate::syncs::{Draft, RunView, Syncs};
 
 pub(crate) fn server(syncs: Syncs, verifier: Verifier) -> SyncServiceServer<Rpc> {
     SyncServiceServer::new(Rpc { syncs, verifier })
@@ -129,7 +129,7 @@ fn decode(request: proto::PreviewSyncRequest) -> Result<Draft, Problem> {
     Ok(Draft { name: request.name, documents, policy, prune: request.prune, folder: request.folder_id })
 }
 
-fn encode(shown: Shown) -> proto::Run {
+fn encode(shown: RunView) -> proto::Run {
     let warnings = shown.warnings.into_iter();
     let prunable = shown.would_prune.into_iter();
     let results = shown.results.into_iter();
@@ -191,7 +191,7 @@ fn encode_run(run: Run) -> proto::Run {
         rollback_until: time(run.rollback_until),
         error: run.error,
         folder_id: run.folder.map(|id| id.to_string()),
-        by: super::author(run.asker),
+        by: super::author(run.requester),
         ..proto::Run::default()
     }
 }

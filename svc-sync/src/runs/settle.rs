@@ -1,16 +1,16 @@
-//! Whether a step that was noted is done, as the workspace tells: by its effect alone, so that a worker that was lost
-//! between the write and its record leaves nothing unknown.
+//! Decides from the state of the workspace whether a logged step is done: by its effect alone, so that it does not matter whether the
+//! worker was lost before or after it sent the write.
 
-use crate::model::{Counters, Entry, Kind, Step, Still, SyncAction, Write};
+use crate::model::{Counters, Entry, Kind, Step, SyncAction, Unwritten, Write};
 use crate::plan::States;
 
 /// Whether the workspace shows the effect of a step.
 pub(super) fn is_done(step: &Step, states: &States) -> bool {
     let state = states.get(&step.id);
     match &step.write {
-        // The id is its own, so whatever became of it since, it was made.
+        // Nobody else uses the id, so its object was created, whatever happened to it since.
         Write::Create { .. } => state.is_some(),
-        // Of what has no hash in the workspace, the version is all that tells.
+        // Other kinds have no hash: only their version shows the write.
         Write::Update | Write::Revert { .. } if step.kind == Kind::File => {
             let hash = step.text_hash.as_ref().unwrap_or(&step.hash);
             let is_it = |known: &str| hash.is_empty() || known == hash;
@@ -24,42 +24,43 @@ pub(super) fn is_done(step: &Step, states: &States) -> bool {
     }
 }
 
-/// Whether a step that was refused is done nevertheless: only where its effect is not to be taken for what somebody else did.
-pub(super) fn is_surely_done(step: &Step, states: &States) -> bool {
+/// Whether the state proves that a refused step is done: false wherever somebody's edit could look the same.
+pub(super) fn is_provably_done(step: &Step, states: &States) -> bool {
     matches!(step.kind, Kind::File | Kind::Folder) && is_known(step) && is_done(step, states)
 }
 
-/// Whether the call of a worker that was lost has had its effect on what these states tell of. What it was to take away is gone,
-/// whoever took it.
-pub(super) fn has_arrived(step: &Step, states: &States) -> bool {
+/// Whether the stale write of a lost worker shows in these states. A trashed object counts whoever trashed it.
+pub(super) fn has_taken_effect(step: &Step, states: &States) -> bool {
     match step.write {
         Write::Trash => is_done(step, states),
-        // It has an id of its own, which states of what was known before do not tell of.
+        // The states cover objects of the baseline, and a new object is not among them.
         Write::Create { .. } => false,
-        Write::Update | Write::Relate | Write::Revert { .. } | Write::Restore => is_surely_done(step, states),
+        Write::Update | Write::Relate | Write::Revert { .. } | Write::Restore => {
+            is_provably_done(step, states)
+        }
     }
 }
 
-/// Whether it can be told that the call of a worker that was lost has had its effect after all. Of records and databases only versions
-/// are counted, which somebody else's edit raises as well.
-pub(super) const fn can_arrive(step: &Step) -> bool {
-    let is_told_apart = matches!(step.kind, Kind::File | Kind::Folder);
-    is_told_apart || matches!(step.write, Write::Create { .. } | Write::Trash)
+/// Whether a stale write of this step could be told apart from somebody's edit. Records and databases have versions and no hashes, and any
+/// edit raises a version.
+pub(super) const fn is_identifiable(step: &Step) -> bool {
+    let has_identity = matches!(step.kind, Kind::File | Kind::Folder);
+    has_identity || matches!(step.write, Write::Create { .. } | Write::Trash)
 }
 
-/// Whether the content that a file gets is known.
+/// Whether the hash of the content after the step is known.
 fn is_known(step: &Step) -> bool {
     let has_content = matches!(step.write, Write::Update | Write::Revert { .. });
     !has_content || step.text_hash.is_some() || !step.hash.is_empty()
 }
 
-/// Whether a step that was under way when a worker was lost need not be carried out again. What completes a database takes several
-/// calls, of which the workspace shows the first as it shows all.
-pub(super) fn is_over(step: &Step, states: &States) -> bool {
+/// Whether a step in flight when its worker was lost needs no retry. Completing a database takes several calls, and the workspace cannot
+/// show whether all of them were made.
+pub(super) fn is_complete(step: &Step, states: &States) -> bool {
     step.write != Write::Relate && is_done(step, states)
 }
 
-/// Writes into steps that are done what versions the workspace has given what it made or changed.
+/// Fills in the versions that the workspace assigned to objects of completed steps.
 pub(super) fn learn_versions(steps: &mut [Step], states: &States) {
     let counted = |step: &&mut Step| matches!(step.kind, Kind::Database | Kind::Record);
     for step in steps.iter_mut().filter(counted) {
@@ -73,8 +74,8 @@ const fn has_versions(kind: Kind) -> bool {
     !matches!(kind, Kind::Folder | Kind::Asset)
 }
 
-/// What a sync remembers after steps that are done: what it puts, and what it forgets.
-pub(super) fn remembered(
+/// The baseline entries that completed steps put, and the keys that they remove.
+pub(super) fn baseline_changes(
     steps: &[Step],
     run: cairn_proto::ids::SyncRunId,
 ) -> (Vec<Entry>, Vec<(Kind, String)>) {
@@ -96,12 +97,12 @@ pub(super) fn remembered(
     (puts, forgets)
 }
 
-/// How far a run is that has done these steps and leaves these documents alone.
-pub(super) fn tally<'a>(done: impl IntoIterator<Item = &'a Step>, stills: &[Still]) -> Counters {
+/// The counters of a run from its completed steps and the documents that it does not write.
+pub(super) fn tally<'a>(done: impl IntoIterator<Item = &'a Step>, unwritten: &[Unwritten]) -> Counters {
     let mut counters = Counters::default();
     let counted = |step: &&Step| step.kind != Kind::Folder && step.write != Write::Relate;
     let files = done.into_iter().filter(counted).map(Step::action);
-    for action in files.chain(stills.iter().map(|still| still.action)) {
+    for action in files.chain(unwritten.iter().map(|unwritten| unwritten.action)) {
         counters.processed += 1;
         match action {
             SyncAction::Created => counters.created += 1,
@@ -115,9 +116,9 @@ pub(super) fn tally<'a>(done: impl IntoIterator<Item = &'a Step>, stills: &[Stil
     counters
 }
 
-/// What becomes of a document whose step the workspace refused; `None` for folders, which are not counted.
-pub(super) fn refused(step: &Step, code: &str, message: &str) -> Option<Still> {
-    // What the run made stands, also where it could not be completed.
+/// The outcome of a refused step; `None` for folders, which are not counted.
+pub(super) fn refused(step: &Step, code: &str, message: &str) -> Option<Unwritten> {
+    // The object was created by this run and counts as that, even if completing it failed.
     if step.kind == Kind::Folder || step.write == Write::Relate {
         return None;
     }
@@ -130,7 +131,7 @@ pub(super) fn refused(step: &Step, code: &str, message: &str) -> Option<Still> {
         (SyncAction::Failed, ("refused".to_owned(), message.to_owned()))
     };
     let id = (!matches!(step.write, Write::Create { .. })).then_some(step.id);
-    Some(Still { path: step.path.clone(), kind: step.kind, action, id, why: Some(why) })
+    Some(Unwritten { path: step.path.clone(), kind: step.kind, action, id, why: Some(why) })
 }
 
 #[cfg(test)]
@@ -160,7 +161,7 @@ mod tests {
         assert!(
             !is_done(&update, &states(3, "old", false)) && !is_done(&update, &states(4, "theirs", false))
         );
-        // An import knows the hash of its archive, and that of the text.
+        // An import knows the hash of the archive's entry and that of the text written.
         let of_import = Step { text_hash: Some("theirs".into()), ..step(Write::Update) };
         assert!(is_done(&of_import, &states(4, "theirs", false)));
         assert!(!is_done(&of_import, &states(4, "new", false)));
@@ -176,29 +177,47 @@ mod tests {
     #[test]
     fn what_was_refused_is_done_only_where_that_is_certain() {
         let ours = states(4, "new", false);
-        assert!(is_surely_done(&step(Write::Update), &ours));
-        assert!(!is_surely_done(&step(Write::Update), &states(4, "theirs", false)));
-        assert!(is_surely_done(&step(Write::Trash), &states(3, "old", true)));
-        // It could be anybody's.
+        assert!(is_provably_done(&step(Write::Update), &ours));
+        assert!(!is_provably_done(&step(Write::Update), &states(4, "theirs", false)));
+        assert!(is_provably_done(&step(Write::Trash), &states(3, "old", true)));
+        // Without a hash it could be anybody's edit.
         let unknown = Step { hash: String::new(), ..step(Write::Revert { to: 1 }) };
-        assert!(!is_surely_done(&unknown, &ours));
+        assert!(!is_provably_done(&unknown, &ours));
         let known = Step { text_hash: Some("new".into()), ..unknown };
-        assert!(is_surely_done(&known, &ours) && !is_surely_done(&known, &states(4, "theirs", false)));
+        assert!(is_provably_done(&known, &ours) && !is_provably_done(&known, &states(4, "theirs", false)));
         let record = Step { kind: Kind::Record, ..step(Write::Update) };
-        assert!(!is_surely_done(&record, &ours));
+        assert!(!is_provably_done(&record, &ours));
     }
 
     #[test]
     fn what_arrives_late_is_known_by_its_effect() {
         let ours = states(4, "new", false);
-        assert!(has_arrived(&step(Write::Update), &ours));
-        assert!(!has_arrived(&step(Write::Update), &states(4, "theirs", false)));
+        assert!(has_taken_effect(&step(Write::Update), &ours));
+        assert!(!has_taken_effect(&step(Write::Update), &states(4, "theirs", false)));
         let unknown = Step { hash: String::new(), ..step(Write::Revert { to: 1 }) };
-        assert!(!has_arrived(&unknown, &ours));
+        assert!(!has_taken_effect(&unknown, &ours));
         let asset = Step { kind: Kind::Asset, ..step(Write::Trash) };
-        assert!(has_arrived(&asset, &States::new()) && !has_arrived(&asset, &ours));
+        assert!(has_taken_effect(&asset, &States::new()) && !has_taken_effect(&asset, &ours));
         let create = step(Write::Create { name: "a".into(), folder: None, file_type: None });
-        assert!(!has_arrived(&create, &ours));
+        assert!(!has_taken_effect(&create, &ours));
+    }
+
+    #[test]
+    fn only_what_an_edit_cannot_look_like_stays_open() {
+        let create = || Write::Create { name: "a".into(), folder: None, file_type: None };
+        let of = |kind, write| Step { kind, ..step(write) };
+        for kind in [Kind::File, Kind::Folder, Kind::Asset, Kind::Database, Kind::Record] {
+            assert!(
+                is_identifiable(&of(kind, create())) && is_identifiable(&of(kind, Write::Trash)),
+                "{kind:?}"
+            );
+        }
+        for write in [Write::Update, Write::Revert { to: 1 }] {
+            assert!(is_identifiable(&of(Kind::File, write.clone())), "its hash tells it apart: {write:?}");
+            assert!(!is_identifiable(&of(Kind::Record, write.clone())), "{write:?}");
+        }
+        assert!(!is_identifiable(&of(Kind::Record, Write::Relate)));
+        assert!(!is_identifiable(&of(Kind::Database, Write::Update)));
     }
 
     #[test]
@@ -210,9 +229,14 @@ mod tests {
         assert_eq!((failed.action, failed.id), (SyncAction::Failed, None));
         assert_eq!(failed.why.unwrap().1, "no folder");
         assert_eq!(refused(&Step { kind: Kind::Folder, ..create }, "invalid", "m"), None);
-        let stills =
-            [Still { path: "x".into(), kind: Kind::File, action: SyncAction::Failed, id: None, why: None }];
-        let counters = tally(&[step(Write::Update)], &stills);
+        let unwritten = [Unwritten {
+            path: "x".into(),
+            kind: Kind::File,
+            action: SyncAction::Failed,
+            id: None,
+            why: None,
+        }];
+        let counters = tally(&[step(Write::Update)], &unwritten);
         assert_eq!((counters.updated, counters.processed), (1, 2));
     }
 }

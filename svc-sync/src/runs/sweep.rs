@@ -1,4 +1,4 @@
-//! Forgets runs that nobody will ask for.
+//! Removes runs past their retention.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::{Error, store, syncs};
 
-/// A preview that nobody started holds its texts or its archive for so long, and so does a run that ended early.
-const PREVIEWS_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// An upload that began longer ago was cut.
-const UPLOADS_TAKE: Duration = Duration::from_secs(60 * 60);
-const RUNS_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-const AT_ONCE: i64 = 100;
+/// Retention of previews that were never started, and of the texts or archive of a run that ended early.
+const PREVIEW_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// An upload that began earlier than this was interrupted.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+const RUN_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const BATCH_SIZE: i64 = 100;
 
-/// Removes what is old; the next time goes on where this one stopped.
+/// Removes what has expired; after an error, the next sweep continues.
 pub(super) async fn sweep(context: &Context) {
     if let Err(error) = try_sweep(context).await {
         tracing::warn!(%error, "old sync runs cannot be removed now; trying again");
@@ -28,23 +28,23 @@ async fn try_sweep(context: &Context) -> Result<(), Error> {
         let micros = i64::try_from(kept.as_micros()).unwrap_or(i64::MAX);
         Timestamp::from_micros(now.as_micros().saturating_sub(micros))
     };
-    let cut = before(UPLOADS_TAKE).as_micros() / 1_000;
-    // Ids begin with the milliseconds of their making.
+    let cut = before(UPLOAD_TIMEOUT).as_micros() / 1_000;
+    // Ids begin with the milliseconds of their creation (UUIDv7).
     let cut = Uuid::from_u128(u128::from(u64::try_from(cut).unwrap_or(0)) << 80);
-    store::details::sweep_pieces(&context.db, cut.into(), before(PREVIEWS_KEPT)).await?;
+    store::details::sweep_pieces(&context.db, cut.into(), before(PREVIEW_RETENTION)).await?;
     loop {
-        let (previewed, over) = (before(PREVIEWS_KEPT), before(RUNS_KEPT));
-        let stale = store::runs::stale(&context.db, previewed, over, AT_ONCE).await?;
+        let (previewed, over) = (before(PREVIEW_RETENTION), before(RUN_RETENTION));
+        let stale = store::runs::stale(&context.db, previewed, over, BATCH_SIZE).await?;
         for found in &stale {
             let mut tx = context.db.begin_write().await?;
-            // Somebody may have started it meanwhile.
-            let held = store::runs::hold(&mut tx, found.workspace, found.id).await?;
-            if let Some(run) = held.filter(|run| !run.state.is_busy() && run.state == found.state) {
+            // It may have been started meanwhile.
+            let locked = store::runs::get_for_update(&mut tx, found.workspace, found.id).await?;
+            if let Some(run) = locked.filter(|run| !run.state.is_busy() && run.state == found.state) {
                 syncs::remove(&mut tx, &run).await?;
                 tx.commit().await?;
             }
         }
-        if stale.len() < usize::try_from(AT_ONCE).unwrap_or(usize::MAX) {
+        if stale.len() < usize::try_from(BATCH_SIZE).unwrap_or(usize::MAX) {
             return Ok(());
         }
     }

@@ -1,17 +1,17 @@
-//! Carries out one run, or its rollback.
+//! Executes one run, or its rollback.
 
-use super::held::{Halt, Held};
+use super::active::{ActiveRun, Halt};
 use super::{import, sync};
 use crate::model::{Origin, Phase};
 
-/// Does what is left of a run.
-pub(super) async fn work(held: &mut Held<'_>) -> Result<(), Halt> {
-    let opened = held.open().await?;
-    held.take_up(&opened).await?;
-    match (held.run.phase, held.run.origin) {
-        (Phase::Sync, Origin::Directory) => sync::sync(held, &opened).await,
-        (Phase::Rollback, Origin::Directory) => held.roll_back(&opened).await,
-        (Phase::Sync, Origin::Archive(provider)) => import::import(held, &opened, provider).await,
-        (Phase::Rollback, Origin::Archive(_)) => import::roll_back(held, &opened).await,
+/// Does the remaining work of a run.
+pub(super) async fn work(active: &mut ActiveRun<'_>) -> Result<(), Halt> {
+    let session = active.open().await?;
+    active.resume(&session).await?;
+    match (active.run.phase, active.run.origin) {
+        (Phase::Sync, Origin::Directory) => sync::sync(active, &session).await,
+        (Phase::Rollback, Origin::Directory) => active.roll_back(&session).await,
+        (Phase::Sync, Origin::Archive(provider)) => import::import(active, &session, provider).await,
+        (Phase::Rollback, Origin::Archive(_)) => import::roll_back(active, &session).await,
     }
 }

@@ -1,4 +1,4 @@
-//! Batches of writes: noted before they are carried out, settled when they are known to be done.
+//! Batches of steps: logged before they are sent, settled once they are known to be done.
 
 use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
@@ -13,7 +13,7 @@ statements! {
     const LIST: &str = "SELECT place, settled, steps FROM sync_batches \
          WHERE workspace_id = $1 AND run_id = $2 AND phase = $3 ORDER BY place";
 
-    /// Of the runs of a sync, but for the run $4.
+    /// Of all runs of a sync except the run $4.
     const UNSETTLED: &str = "SELECT b.run_id, b.phase, b.place, b.steps FROM sync_runs r \
          JOIN sync_batches b ON b.workspace_id = r.workspace_id AND b.run_id = r.id \
          WHERE r.workspace_id = $1 AND r.origin = $2 AND r.name = $3 AND r.id <> $4 AND NOT b.settled \
@@ -44,7 +44,7 @@ struct UnsettledRow {
     steps: Vec<u8>,
 }
 
-/// A batch, and what it is of.
+/// An open batch of an earlier run.
 #[derive(Debug)]
 pub(crate) struct Unsettled {
     pub(crate) run: SyncRunId,
@@ -74,7 +74,7 @@ pub(crate) async fn list(
     rows.into_iter().map(read).collect()
 }
 
-/// The batches that other runs of a sync left unsettled when they ended early.
+/// The batches that other runs of a sync left open when they ended early.
 pub(crate) async fn unsettled(db: &Db, sync: Sync<'_>, but: SyncRunId) -> Result<Vec<Unsettled>, Error> {
     let workspace = Text(sync.workspace);
     let rows: Vec<UnsettledRow> =
@@ -88,7 +88,7 @@ pub(crate) async fn unsettled(db: &Db, sync: Sync<'_>, but: SyncRunId) -> Result
     rows.into_iter().map(read).collect()
 }
 
-/// Writes a batch; one that came to nothing goes.
+/// Stores a batch; removes it when it has no steps.
 pub(crate) async fn put(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -105,7 +105,7 @@ pub(crate) async fn put(
         .map(drop)
 }
 
-/// Forgets what a run did.
+/// Removes all batches of a run.
 pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, run: SyncRunId) -> Result<(), Error> {
     execute!(tx, REMOVE_ALL, Text(workspace), Text(run)).map(drop)
 }

@@ -1,4 +1,4 @@
-//! What is known of a run at length, and the texts that it may have to write.
+//! The details of a run: its manifest or report, what it left unwritten, and the texts that it may have to write.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::numbers::to_small;
-use crate::model::{Kept, Report, Still};
+use crate::model::{Kept, Report, Unwritten};
 use crate::packed::{pack_json, unpack_json};
 
 statements! {
@@ -22,9 +22,9 @@ statements! {
 
     const MANIFEST: &str = "SELECT manifest FROM sync_details WHERE workspace_id = $1 AND run_id = $2";
 
-    const STILLS: &str = "SELECT stills, kept FROM sync_details WHERE workspace_id = $1 AND run_id = $2";
+    const UNWRITTEN: &str = "SELECT stills, kept FROM sync_details WHERE workspace_id = $1 AND run_id = $2";
 
-    const SET_STILLS: &str = "UPDATE sync_details SET stills = $3 WHERE workspace_id = $1 AND run_id = $2";
+    const SET_UNWRITTEN: &str = "UPDATE sync_details SET stills = $3 WHERE workspace_id = $1 AND run_id = $2";
 
     const SET_KEPT: &str = "UPDATE sync_details SET kept = $3 WHERE workspace_id = $1 AND run_id = $2";
 
@@ -44,8 +44,8 @@ statements! {
     const HAS_PIECES: &str =
         "SELECT COUNT(*) FROM (SELECT 1 FROM sync_pieces WHERE workspace_id = $1 AND run_id = $2 LIMIT 1) AS kept";
 
-    /// Of every workspace: what uploads left whose run, an id from before $1, was never made, and what runs that ended
-    /// before $2 and can still be started would need.
+    /// Of all workspaces: pieces of uploads whose run, with an id from before $1, was never created; and those of runs that ended before
+    /// $2 and could be started again.
     const SWEEP_PIECES: &str = "DELETE FROM sync_pieces WHERE (run_id < $1 AND NOT EXISTS (SELECT 1 FROM sync_runs r \
          WHERE r.workspace_id = sync_pieces.workspace_id AND r.id = sync_pieces.run_id)) \
          OR EXISTS (SELECT 1 FROM sync_runs r WHERE r.workspace_id = sync_pieces.workspace_id \
@@ -54,21 +54,21 @@ statements! {
     const REMOVE_PIECES: &str = "DELETE FROM sync_pieces WHERE workspace_id = $1 AND run_id = $2";
 }
 
-/// Writes what a preview found.
+/// Inserts the result of a preview.
 pub(crate) async fn insert(
     tx: &mut Tx,
     workspace: WorkspaceId,
     run: SyncRunId,
     details: &impl Serialize,
-    stills: &[Still],
+    unwritten: &[Unwritten],
 ) -> Result<(), Error> {
     let kept: &[Kept] = &[];
-    let (details, stills, kept) = (pack_json(details)?, pack_json(stills)?, pack_json(kept)?);
+    let (details, unwritten, kept) = (pack_json(details)?, pack_json(unwritten)?, pack_json(kept)?);
     let (workspace, run) = (Text(workspace), Text(run));
-    execute!(tx, INSERT, workspace, run, details.as_slice(), stills.as_slice(), kept.as_slice()).map(drop)
+    execute!(tx, INSERT, workspace, run, details.as_slice(), unwritten.as_slice(), kept.as_slice()).map(drop)
 }
 
-/// What the preview of a sync fixed, or the report of an import; `None` when the run is not there any more.
+/// The manifest of a sync, or the report of an import; `None` when the run no longer exists.
 pub(crate) async fn get<T: DeserializeOwned>(
     db: &Db,
     workspace: WorkspaceId,
@@ -78,27 +78,27 @@ pub(crate) async fn get<T: DeserializeOwned>(
     packed.map(|packed| unpack_json(&packed)).transpose()
 }
 
-/// What was left alone, by the run and by its rollback.
+/// What the run left unwritten, and what its rollback kept.
 pub(crate) async fn left_alone(
     db: &Db,
     workspace: WorkspaceId,
     run: SyncRunId,
-) -> Result<(Vec<Still>, Vec<Kept>), Error> {
-    let row: Option<(Vec<u8>, Vec<u8>)> = fetch!(optional, db, STILLS, Text(workspace), Text(run))?;
+) -> Result<(Vec<Unwritten>, Vec<Kept>), Error> {
+    let row: Option<(Vec<u8>, Vec<u8>)> = fetch!(optional, db, UNWRITTEN, Text(workspace), Text(run))?;
     match row {
         None => Ok((Vec::new(), Vec::new())),
-        Some((stills, kept)) => Ok((unpack_json(&stills)?, unpack_json(&kept)?)),
+        Some((unwritten, kept)) => Ok((unpack_json(&unwritten)?, unpack_json(&kept)?)),
     }
 }
 
-pub(crate) async fn set_stills(
+pub(crate) async fn set_unwritten(
     tx: &mut Tx,
     workspace: WorkspaceId,
     run: SyncRunId,
-    stills: &[Still],
+    unwritten: &[Unwritten],
 ) -> Result<(), Error> {
-    let stills = pack_json(stills)?;
-    execute!(tx, SET_STILLS, Text(workspace), Text(run), stills.as_slice()).map(drop)
+    let unwritten = pack_json(unwritten)?;
+    execute!(tx, SET_UNWRITTEN, Text(workspace), Text(run), unwritten.as_slice()).map(drop)
 }
 
 /// Replaces the report of an import.
@@ -122,13 +122,13 @@ pub(crate) async fn set_kept(
     execute!(tx, SET_KEPT, Text(workspace), Text(run), kept.as_slice()).map(drop)
 }
 
-/// Removes what is known of a run at length, with its texts.
+/// Removes the details of a run, with its texts.
 pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, run: SyncRunId) -> Result<(), Error> {
     remove_pieces(tx, workspace, run).await?;
     execute!(tx, REMOVE, Text(workspace), Text(run)).map(drop)
 }
 
-/// Writes a piece, which is packed already.
+/// Inserts a compressed piece.
 pub(crate) async fn insert_piece(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -140,7 +140,7 @@ pub(crate) async fn insert_piece(
     execute!(tx, INSERT_PIECE, Text(workspace), Text(run), place, packed).map(drop)
 }
 
-/// These pieces, packed, in no order.
+/// These pieces, compressed, in no particular order.
 pub(crate) async fn pieces(
     db: &Db,
     workspace: WorkspaceId,
@@ -154,18 +154,18 @@ pub(crate) async fn pieces(
     Ok(rows.into_iter().map(|(place, data)| (to_small(place), data)).collect())
 }
 
-/// Whether anything is kept of what a run would write.
+/// Whether the texts or the archive of a run are still stored.
 pub(crate) async fn has_pieces(db: &Db, workspace: WorkspaceId, run: SyncRunId) -> Result<bool, Error> {
     let count: i64 = fetch!(scalar, db, HAS_PIECES, Text(workspace), Text(run))?;
     Ok(count > 0)
 }
 
-/// Removes what uploads left before an id was made, and what is kept of runs that ended before a time.
+/// Removes pieces of interrupted uploads from before an id, and those of runs that ended before a time.
 pub(crate) async fn sweep_pieces(db: &Db, before: SyncRunId, ended: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), SWEEP_PIECES, Text(before), ended).map(drop)
 }
 
-/// Removes the texts of a run that needs them no more.
+/// Removes the texts of a run.
 pub(crate) async fn remove_pieces(tx: &mut Tx, workspace: WorkspaceId, run: SyncRunId) -> Result<(), Error> {
     execute!(tx, REMOVE_PIECES, Text(workspace), Text(run)).map(drop)
 }

@@ -1,4 +1,4 @@
-//! What the syncs and imports of a workspace remember, by their origins and names.
+//! The baselines of the syncs and imports of a workspace, by origin and name.
 
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
@@ -53,7 +53,7 @@ struct Row {
     run_id: Text<SyncRunId>,
 }
 
-/// All that a sync remembers, in no order.
+/// The baseline of a sync, in no particular order.
 pub(crate) async fn list(db: &Db, sync: Sync<'_>) -> Result<Vec<Entry>, Error> {
     let rows: Vec<Row> = fetch!(all, db, LIST, Text(sync.workspace), sync.origin.number(), sync.name)?;
     let read = |row: Row| {
@@ -71,7 +71,7 @@ pub(crate) async fn list(db: &Db, sync: Sync<'_>) -> Result<Vec<Entry>, Error> {
     rows.into_iter().map(read).collect()
 }
 
-/// Remembers these, each path once.
+/// Inserts or replaces entries; no path may occur twice.
 pub(crate) async fn put(tx: &mut Tx, sync: Sync<'_>, entries: &[Entry]) -> Result<(), Error> {
     for some in entries.chunks(AT_ONCE) {
         let row = |entry: &Entry| {
@@ -84,7 +84,7 @@ pub(crate) async fn put(tx: &mut Tx, sync: Sync<'_>, entries: &[Entry]) -> Resul
     Ok(())
 }
 
-/// Forgets these.
+/// Removes entries.
 pub(crate) async fn remove(tx: &mut Tx, sync: Sync<'_>, paths: &[(Kind, String)]) -> Result<(), Error> {
     for some in paths.chunks(AT_ONCE) {
         let rows: Vec<_> = some.iter().map(|(kind, path)| json!([kind.number(), path])).collect();

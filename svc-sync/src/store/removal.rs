@@ -1,4 +1,4 @@
-//! Removing all that there is of a workspace, some rows at a time.
+//! Removes all rows of a workspace, in batches.
 
 use cairn_chassis::lifecycle::Rows;
 use cairn_chassis::sql::Db;
@@ -8,7 +8,7 @@ use cairn_chassis::{removed_table, statements};
 statements! {
     pub(super) fn statements;
 
-    /// In the order in which rows can go: what refers to others goes before them.
+    /// Referencing tables before those that they refer to.
     pub(crate) const TABLES: &[Table] = &[
         removed_table!("sync_batches", "workspace_id, run_id, phase, place", 100),
         // Up to 5 MiB each.
@@ -19,7 +19,7 @@ statements! {
     ];
 }
 
-/// The rows that are removed with a workspace.
+/// The tables whose rows are removed with a workspace.
 pub(crate) const fn rows(db: Db) -> Rows {
     Rows { db, service: "sync", tables: TABLES }
 }

@@ -1,4 +1,4 @@
-//! Runs. One that is worked on has a holder until a time; what a worker writes about it is written only while it holds it.
+//! Runs. A running one has a lease: its holder, until a time. Only the holder may write its progress.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::PrincipalKind;
@@ -9,7 +9,7 @@ use cairn_proto::ids::{FolderId, SyncRunId, WorkspaceId};
 
 use super::batches;
 use super::numbers::{to_column, to_count, to_small};
-use crate::model::{Asker, ConflictPolicy, Counters, Origin, Phase, Run, RunStatus, Sync};
+use crate::model::{ConflictPolicy, Counters, Origin, Phase, Requester, Run, RunStatus, Sync};
 
 macro_rules! select {
     ($($rest:expr),+) => {
@@ -42,7 +42,7 @@ statements! {
     const BUSY: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1 AND origin = $2 AND name = $3 \
          AND state IN (2, 3)";
 
-    /// Runs of a workspace that wait for their turn, up to one of that time and id.
+    /// Queued runs of a workspace, up to the one with that time and id.
     const PLACE: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1 AND state IN (2, 3) AND state = 2 \
          AND (created_at < $2 OR (created_at = $2 AND id <= $3))";
 
@@ -56,7 +56,7 @@ statements! {
          tries = 0, not_before = NULL, cancel_asked = FALSE, holder = NULL, finished_at = NULL \
          WHERE workspace_id = $1 AND id = $2";
 
-    /// Of every workspace that is not suspended: those that a worker may take at $1, the oldest first.
+    /// Of all workspaces that are not suspended: runs that can be claimed at $1, the oldest first.
     const CLAIMABLE: &str = select!(
         "WHERE state IN (2, 3) AND (state = 2 OR lease_until <= $1) AND COALESCE(not_before, 0) <= $1 AND ",
         not_suspended!("sync_runs.workspace_id"),
@@ -71,29 +71,29 @@ statements! {
     const RENEW: &str = "UPDATE sync_runs SET lease_until = $4 \
          WHERE workspace_id = $1 AND id = $2 AND state = 3 AND holder = $3";
 
-    const UNWANTED: &str = "SELECT cancel_asked FROM sync_runs \
+    const IS_CANCEL_REQUESTED: &str = "SELECT cancel_asked FROM sync_runs \
          WHERE workspace_id = $1 AND id = $2 AND state = 3 AND holder = $3";
 
-    /// Of a worker that holds it.
+    /// Fenced by the lease.
     const SAVE: &str = "UPDATE sync_runs SET state = $4, phase = $5, created = $6, updated = $7, skipped = $8, \
          conflicts = $9, pruned = $10, processed = $11, total = $12, error = $13, tries = $14, not_before = $15, \
          finished_at = $16, rollback_until = $17, lease_until = $18, bytes = $19 \
          WHERE workspace_id = $1 AND id = $2 AND state = 3 AND holder = $3 RETURNING cancel_asked";
 
-    /// What nobody works on ends at once.
+    /// A run without a worker ends at once.
     const CANCEL_IDLE: &str = "UPDATE sync_runs SET state = 7, finished_at = $3, rollback_until = CASE \
          WHEN origin <> 0 AND started_at IS NOT NULL THEN CAST($4 AS BIGINT) ELSE rollback_until END \
          WHERE workspace_id = $1 AND id = $2 AND state IN (1, 2)";
 
-    const ASK_TO_CANCEL: &str = "UPDATE sync_runs SET cancel_asked = TRUE \
+    const REQUEST_CANCEL: &str = "UPDATE sync_runs SET cancel_asked = TRUE \
          WHERE workspace_id = $1 AND id = $2 AND state = 3";
 
-    /// After a restart of the only process on the storage nobody holds anything.
-    const FREE_ALL: &str = "UPDATE sync_runs SET lease_until = $1 WHERE state = 3";
+    /// After a restart of the storage's only process, no lease has a holder.
+    const EXPIRE_ALL_LEASES: &str = "UPDATE sync_runs SET lease_until = $1 WHERE state = 3";
 
     const REMOVE: &str = "DELETE FROM sync_runs WHERE workspace_id = $1 AND id = $2";
 
-    /// Of every workspace: previews from before $1 that nobody started, and what is over and from before $2.
+    /// Of all workspaces: previews from before $1 that were never started, and ended runs from before $2.
     const STALE: &str = select!(
         "WHERE (state = 1 AND created_at < $1) OR (state NOT IN (2, 3) AND created_at < $2) \
          ORDER BY created_at LIMIT $3"
@@ -164,7 +164,7 @@ impl TryFrom<Row> for Run {
             prune: row.prune,
             state: RunStatus::from_number(row.state).ok_or_else(unknown)?,
             phase: phase.ok_or_else(unknown)?,
-            asker: Asker { kind, id: row.asker_id, name: row.asker_name },
+            requester: Requester { kind, id: row.asker_id, name: row.asker_name },
             counters: Counters {
                 created: to_count(row.created),
                 updated: to_count(row.updated),
@@ -205,8 +205,12 @@ pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: SyncRunId) -> Resul
     row.map(Run::try_from).transpose()
 }
 
-/// A run, which nobody else changes until the transaction ends.
-pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: SyncRunId) -> Result<Option<Run>, Error> {
+/// A run, locked until the transaction ends.
+pub(crate) async fn get_for_update(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: SyncRunId,
+) -> Result<Option<Run>, Error> {
     if let Engine::Postgres(connection) = tx.engine() {
         sqlx::query(LOCK.0).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
     }
@@ -229,24 +233,24 @@ pub(crate) async fn page(
     Ok((read(rows)?, to_count(count)))
 }
 
-/// The place of a run among those of its workspace that wait for their turn, from 1.
+/// The position of a run in the queue of its workspace, from 1.
 pub(crate) async fn place(db: &Db, run: &Run) -> Result<u64, Error> {
     let count: i64 = fetch!(scalar, db, PLACE, Text(run.workspace), run.created_at, Text(run.id))?;
     Ok(to_count(count))
 }
 
-/// Starts and rollbacks of one sync follow each other.
+/// Serializes starts and rollbacks of one sync.
 pub(crate) async fn lock_name(tx: &mut Tx, sync: Sync<'_>) -> Result<(), Error> {
     tx.lock_name(&format!("sync-{}-{}-{}", sync.workspace, sync.origin.number(), sync.name)).await
 }
 
-/// Whether a run of a sync is under way.
+/// Whether a run of a sync is queued or running.
 pub(crate) async fn is_busy(tx: &mut Tx, sync: Sync<'_>) -> Result<bool, Error> {
     let count: i64 = fetch!(scalar, tx, BUSY, Text(sync.workspace), sync.origin.number(), sync.name)?;
     Ok(count > 0)
 }
 
-/// Writes a previewed run.
+/// Inserts a previewed run.
 pub(crate) async fn insert(tx: &mut Tx, run: &Run) -> Result<(), Error> {
     execute!(
         tx,
@@ -259,8 +263,8 @@ pub(crate) async fn insert(tx: &mut Tx, run: &Run) -> Result<(), Error> {
         run.prune,
         i64::from(run.state.number()),
         batches::number(run.phase),
-        run.asker.kind.as_str(),
-        &run.asker.id,
+        run.requester.kind.as_str(),
+        &run.requester.id,
         to_column(run.total),
         to_column(run.would.created),
         to_column(run.would.updated),
@@ -273,24 +277,24 @@ pub(crate) async fn insert(tx: &mut Tx, run: &Run) -> Result<(), Error> {
         run.file_name.as_deref(),
         to_column(run.archive_bytes),
         to_column(run.object_bytes),
-        &run.asker.name
+        &run.requester.name
     )
     .map(drop)
 }
 
-/// Has a run, or its rollback, worked on.
-pub(crate) async fn queue(tx: &mut Tx, run: &Run, phase: Phase, asker: &Asker) -> Result<(), Error> {
+/// Queues a run, or its rollback.
+pub(crate) async fn queue(tx: &mut Tx, run: &Run, phase: Phase, requester: &Requester) -> Result<(), Error> {
     let (workspace, id) = (Text(run.workspace), Text(run.id));
-    let kind = asker.kind.as_str();
-    execute!(tx, QUEUE, workspace, id, batches::number(phase), kind, &asker.id, &asker.name).map(drop)
+    let kind = requester.kind.as_str();
+    execute!(tx, QUEUE, workspace, id, batches::number(phase), kind, &requester.id, &requester.name).map(drop)
 }
 
-/// Runs of every workspace that a worker may take, the oldest first.
+/// Runs of all workspaces that can be claimed, the oldest first.
 pub(crate) async fn claimable(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<Run>, Error> {
     read(fetch!(all, db, CLAIMABLE, now, limit)?)
 }
 
-/// Takes a run for a holder until a time; whether it was still to be had.
+/// Claims a run for a holder until a time; `false` if another process was faster.
 pub(crate) async fn claim(
     db: &Db,
     run: &Run,
@@ -302,19 +306,19 @@ pub(crate) async fn claim(
     Ok(execute!(db.writer(), CLAIM, workspace, id, holder, until, now)? == 1)
 }
 
-/// Holds a run for longer; whether it was still held.
+/// Extends the lease; `false` if it was lost.
 pub(crate) async fn renew(db: &Db, run: &Run, holder: &str, until: Timestamp) -> Result<bool, Error> {
     Ok(execute!(db.writer(), RENEW, Text(run.workspace), Text(run.id), holder, until)? == 1)
 }
 
-/// Whether somebody wants a run cancelled that is still held.
-pub(crate) async fn is_unwanted(db: &Db, run: &Run, holder: &str) -> Result<bool, Error> {
+/// Whether a run was cancelled while its holder executes it.
+pub(crate) async fn is_cancel_requested(db: &Db, run: &Run, holder: &str) -> Result<bool, Error> {
     let asked: Option<bool> =
-        fetch!(optional_scalar, db, UNWANTED, Text(run.workspace), Text(run.id), holder)?;
+        fetch!(optional_scalar, db, IS_CANCEL_REQUESTED, Text(run.workspace), Text(run.id), holder)?;
     Ok(asked == Some(true))
 }
 
-/// Writes how a run stands, if the holder still has it: whether somebody wants it cancelled.
+/// Stores the state of a run and returns whether it was cancelled; `None`, and nothing is stored, if the lease was lost.
 pub(crate) async fn save(
     tx: &mut Tx,
     run: &Run,
@@ -348,8 +352,8 @@ pub(crate) async fn save(
     )
 }
 
-/// Cancels a run: at once when nobody works on it, else its worker is asked to stop.
-/// An import that was cancelled can be rolled back until that time.
+/// Cancels a run: at once when no worker has it, else its worker is requested to stop. A cancelled import can be rolled back until that
+/// time.
 pub(crate) async fn cancel(
     tx: &mut Tx,
     run: &Run,
@@ -358,23 +362,22 @@ pub(crate) async fn cancel(
 ) -> Result<(), Error> {
     let (workspace, id) = (Text(run.workspace), Text(run.id));
     if execute!(tx, CANCEL_IDLE, workspace, id, now, rollback_until)? == 0 {
-        execute!(tx, ASK_TO_CANCEL, workspace, id)?;
+        execute!(tx, REQUEST_CANCEL, workspace, id)?;
     }
     Ok(())
 }
 
-/// Frees what nobody can hold any more.
-pub(crate) async fn free_all(db: &Db, now: Timestamp) -> Result<(), Error> {
-    execute!(db.writer(), FREE_ALL, now).map(drop)
+/// Expires the leases of all runs.
+pub(crate) async fn expire_all_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
+    execute!(db.writer(), EXPIRE_ALL_LEASES, now).map(drop)
 }
 
-/// Removes a run, of which nothing else is kept any more.
+/// Removes a run after all else that refers to it.
 pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, id: SyncRunId) -> Result<(), Error> {
     execute!(tx, REMOVE, Text(workspace), Text(id)).map(drop)
 }
 
-/// Runs of every workspace that nobody will ask for, the oldest first: previews from before the first time, all from before
-/// the second.
+/// Runs of all workspaces past their retention, the oldest first: previews from before the first time, ended ones from before the second.
 pub(crate) async fn stale(
     db: &Db,
     previewed: Timestamp,

@@ -10,7 +10,7 @@ use zip::write::SimpleFileOptions;
 
 use super::*;
 use crate::imports::{
-    Draft as ImportDraft, Part, ReportAsked, ReportEntry, ReportPage, Shown as Import, UploadEnd,
+    Draft as ImportDraft, Part, ReportEntry, ReportPage, ReportQuery, RunView as Import, UploadEnd,
 };
 use crate::model::{Report, ReportAction, ReportPhase};
 
@@ -340,7 +340,7 @@ async fn a_report_is_read_in_pages() {
         let previewed = bench.preview_import(obsidian(), &vault(NOTE)).await.unwrap();
         let id = previewed.run.id.to_string();
         let read = async |part: ReportPart, action: Option<ReportAction>, size: u32, token: &str| {
-            let asked = ReportAsked { part, action, size, token: token.to_owned() };
+            let asked = ReportQuery { part, action, size, token: token.to_owned() };
             bench.imports.entries(&bench.caller, &id, &asked).await
         };
         let paths = |page: &ReportPage| {
@@ -377,7 +377,7 @@ async fn a_report_is_read_in_pages() {
         assert_eq!(read(ReportPart::Items, None, 2, "99").await.unwrap().entries, []);
         assert_eq!(reason(read(ReportPart::Items, None, 2, "x").await), Reason::ValidationError);
         let other = Caller { workspace: WorkspaceId(Uuid::from_u128(2)), ..bench.caller.clone() };
-        let theirs = bench.imports.entries(&other, &id, &ReportAsked::default()).await;
+        let theirs = bench.imports.entries(&other, &id, &ReportQuery::default()).await;
         assert_eq!(reason(theirs), Reason::NotFound);
     }
 }
@@ -390,17 +390,17 @@ async fn a_run_says_who_asked_for_it_and_how_many_wait_before_it() {
         for (draft, archive) in [(first, vault(NOTE)), (second, archive(&[("A.md", b"# A")]))] {
             runs.push(bench.preview_import(draft, &archive).await.unwrap().run);
         }
-        assert_eq!((runs[0].asker.name.as_str(), bench.engine.is_empty()), ("A token", false));
-        let asker = Asker { name: "Somebody else".into(), ..bench.caller.asker.clone() };
-        let starter = Caller { asker, ..bench.caller.clone() };
+        assert_eq!((runs[0].requester.name.as_str(), bench.engine.is_empty()), ("A token", false));
+        let requester = Requester { name: "Somebody else".into(), ..bench.caller.requester.clone() };
+        let starter = Caller { requester, ..bench.caller.clone() };
         let mut started = Vec::new();
         for run in &runs {
             started.push(bench.imports.start(&starter, &run.id.to_string()).await.unwrap());
         }
         assert_eq!((started[0].place, started[1].place), (1, 2));
-        assert_eq!(started[1].run.asker.name, "Somebody else");
+        assert_eq!(started[1].run.requester.name, "Somebody else");
         bench.work().await;
         let over = bench.imports.get(&bench.caller, &runs[1].id.to_string()).await.unwrap();
-        assert_eq!((over.place, over.run.asker.name.as_str()), (0, "Somebody else"));
+        assert_eq!((over.place, over.run.requester.name.as_str()), (0, "Somebody else"));
     }
 }

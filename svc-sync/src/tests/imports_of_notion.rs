@@ -33,13 +33,13 @@ fn export(state: &str) -> Vec<u8> {
 }
 
 impl Bench {
-    async fn databases(&self) -> Vec<Database> {
+    pub(super) async fn databases(&self) -> Vec<Database> {
         let mut client = DatabaseServiceClient::new(self.content.clone());
         let request = self.request(content::ListDatabasesRequest::default());
         client.list_databases(request).await.unwrap().into_inner().databases
     }
 
-    async fn records_of(&self, database: &Database) -> Vec<Record> {
+    pub(super) async fn records_of(&self, database: &Database) -> Vec<Record> {
         let mut client = RecordServiceClient::new(self.content.clone());
         let database_id = database.id.clone();
         let request =
@@ -47,7 +47,11 @@ impl Bench {
         client.list_records(request).await.unwrap().into_inner().records
     }
 
-    async fn values(&self, database: &Database, title: &str) -> BTreeMap<String, serde_json::Value> {
+    pub(super) async fn values(
+        &self,
+        database: &Database,
+        title: &str,
+    ) -> BTreeMap<String, serde_json::Value> {
         let records = self.records_of(database).await;
         let record = records.into_iter().find(|record| record.title == title).unwrap();
         let values: BTreeMap<String, serde_json::Value> = serde_json::from_str(&record.values_json).unwrap();
@@ -109,7 +113,7 @@ async fn a_database_that_was_being_made_is_completed() {
         bench.imports.start(&bench.caller, &id).await.unwrap();
         let context = bench.service.context();
         let due = store::runs::claimable(&context.db, context.clock.now(), 1).await.unwrap().pop().unwrap();
-        let run = bench.service.machine().claim(due).await.unwrap().unwrap();
+        let run = bench.service.runner().claim(due).await.unwrap().unwrap();
         let shutdown = CancellationToken::new();
         let one_is_there = async {
             while bench.databases().await.is_empty() {
@@ -118,9 +122,9 @@ async fn a_database_that_was_being_made_is_completed() {
         };
         tokio::select! {
             () = one_is_there => {}
-            _ = bench.service.machine().perform(run, &shutdown) => {}
+            _ = bench.service.runner().perform(run, &shutdown) => {}
         }
-        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
         bench.work_with_kills(9_000).await;
 
         let done = bench.imports.get(&bench.caller, &id).await.unwrap();

@@ -19,14 +19,14 @@ impl Bench {
         for round in seed.. {
             let now = context.clock.now();
             let Some(run) = store::runs::claimable(&context.db, now, 1).await.unwrap().pop() else { break };
-            let Some(run) = self.service.machine().claim(run).await.unwrap() else { continue };
+            let Some(run) = self.service.runner().claim(run).await.unwrap() else { continue };
             let shutdown = CancellationToken::new();
             // Later and later, so that it ends.
             let moment = Duration::from_micros(scattered(round, 4_000 << (round - seed).min(8)));
-            let working = tokio::time::timeout(moment, self.service.machine().perform(run, &shutdown));
+            let working = tokio::time::timeout(moment, self.service.runner().perform(run, &shutdown));
             if working.await.is_err() {
                 kills += 1;
-                store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+                store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
                 const FRESH: &str = "UPDATE sync_runs SET tries = 0";
                 cairn_chassis::execute!(context.db.writer(), FRESH).unwrap();
             }

@@ -7,7 +7,7 @@ const LAYERS: [&[&str]; 6] = [
     &["error", "model", "packed", "scope"],
     &["store", "plan", "reading", "reversal", "delegation"],
     &["content", "decision", "manifest"],
-    &["context", "imports", "standing", "syncs", "doctor"],
+    &["context", "imports", "run_state", "syncs", "doctor"],
     &["runs", "rpc"],
     &["service"],
 ];

@@ -10,7 +10,7 @@ use super::imports::{archive, draft_of};
 use super::*;
 use crate::context::Context;
 use crate::reading::tests::scripted;
-use crate::runs::Machine;
+use crate::runs::Runner;
 
 const LONG: Duration = Duration::from_secs(600);
 /// Long enough on a machine that is busy with something else, and shorter than what must not be waited for.
@@ -36,15 +36,15 @@ impl Bench {
     }
 
     /// Takes the run, and carries it out by a machine whose archives a shell reads.
-    async fn work_with(&self, machine: &Machine, id: &str) {
+    async fn work_with(&self, runner: &Runner, id: &str) {
         let id: SyncRunId = id.parse().unwrap();
         let run = store::runs::get(&self.service.context().db, workspace(), id).await.unwrap().unwrap();
-        let run = machine.claim(run).await.unwrap().unwrap();
-        machine.perform(run, &CancellationToken::new()).await;
+        let run = runner.claim(run).await.unwrap().unwrap();
+        runner.perform(run, &CancellationToken::new()).await;
     }
 
-    fn machine_with(&self, script: &str) -> Machine {
-        Machine::new(Context { reader: scripted(script, LONG), ..self.service.context().clone() })
+    fn runner_with(&self, script: &str) -> Runner {
+        Runner::new(Context { reader: scripted(script, LONG), ..self.service.context().clone() })
     }
 
     async fn assets(&self) -> usize {
@@ -78,7 +78,7 @@ impl Bench {
 async fn a_run_whose_reader_is_killed_fails_and_can_be_started_again() {
     for bench in benches().await {
         let id = bench.queued().await;
-        bench.work_with(&bench.machine_with("kill -9 $$"), &id).await;
+        bench.work_with(&bench.runner_with("kill -9 $$"), &id).await;
         let (state, error) = bench.state(&id).await;
         assert_eq!(state, RunStatus::Failed, "{}", bench.engine);
         assert!(error.unwrap().contains("could not be read"));
@@ -90,8 +90,8 @@ async fn a_run_whose_reader_is_killed_fails_and_can_be_started_again() {
 async fn a_run_is_cancelled_while_its_reader_is_silent() {
     for bench in benches().await {
         let id = bench.queued().await;
-        let machine = bench.machine_with("exec sleep 600");
-        let working = tokio::time::timeout(LIMIT, bench.work_with(&machine, &id));
+        let runner = bench.runner_with("exec sleep 600");
+        let working = tokio::time::timeout(LIMIT, bench.work_with(&runner, &id));
         let cancelling = async {
             while bench.state(&id).await.0 != RunStatus::Running {
                 tokio::task::yield_now().await;
@@ -109,14 +109,14 @@ async fn a_run_is_cancelled_while_its_reader_is_silent() {
 async fn an_import_that_is_cancelled_among_its_attachments_goes_on_where_it_stopped() {
     for bench in benches().await {
         let id = bench.queued().await;
-        let machine = Machine::new(bench.service.context().clone());
+        let runner = Runner::new(bench.service.context().clone());
         let cancelling = async {
             while bench.assets().await == 0 {
                 tokio::task::yield_now().await;
             }
             bench.imports.cancel(&bench.caller, &id).await
         };
-        let ((), cancelled) = tokio::join!(bench.work_with(&machine, &id), cancelling);
+        let ((), cancelled) = tokio::join!(bench.work_with(&runner, &id), cancelling);
         // On a fast machine, it may have been over by then.
         if cancelled.is_ok() && bench.state(&id).await.0 == RunStatus::Cancelled {
             let report = bench.imports.report(&bench.caller, &id).await.unwrap();

@@ -35,7 +35,7 @@ async fn runs_of_a_suspended_workspace_wait() {
         let shutdown = CancellationToken::new();
         let running = tokio::time::timeout(
             std::time::Duration::from_millis(300),
-            bench.service.machine().run(shutdown.clone()),
+            bench.service.runner().run(shutdown.clone()),
         );
         assert!(running.await.is_err());
         assert_eq!(bench.get(&previewed).await.run.state, RunStatus::Queued, "{}", bench.engine);

@@ -9,24 +9,23 @@
 mod crew;
 mod gate;
 mod imports;
+mod lost;
 mod people;
+mod simulator;
 
 use std::path::Path;
 use std::pin::Pin;
 
 use cairn_chassis::bodies::content_hash;
-use cairn_chassis::clock::{Clock, ManualClock, Timestamp};
-use cairn_chassis::entropy::SeededEntropy;
 use cairn_chassis::testing::simulation::{self, World};
 use cairn_proto::ids::SyncRunId;
 
-use self::crew::Crew;
 use self::gate::Gate;
-use self::people::People;
+use self::simulator::Simulator;
 use super::*;
 use crate::context::Context;
 use crate::model::{Phase, Run, SyncAction};
-use crate::runs::Machine;
+use crate::runs::Runner;
 
 const PATHS: [&str; 5] = ["a.md", "b.md", "d/c.md", "d/e.md", "d/f/g.md"];
 /// A folder in memory, where the system has one.
@@ -36,7 +35,7 @@ const CONTENT: &str = "content.db";
 #[test]
 fn runs_end_as_if_nobody_had_disturbed_them() {
     let template = template();
-    simulation::run("runs of syncs", 12, |world| simulation::block_on(walk(world, template.path())));
+    simulation::run("runs of syncs", 12, |world| simulation::block_on(simulate(world, template.path())));
 }
 
 #[tokio::test]
@@ -52,7 +51,7 @@ async fn what_a_cancelled_run_wrote_is_not_made_once_more() {
         drop(worker);
         assert_eq!(bench.tree().await, tree(&[("/a", "1"), ("/b", "1")]), "{}", bench.engine);
         let context = bench.service.context();
-        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
         bench.syncs.cancel(&bench.caller, &previewed.run.id.to_string()).await.unwrap();
         bench.work().await;
         assert_eq!(bench.get(&previewed).await.run.state, RunStatus::Cancelled);
@@ -74,7 +73,7 @@ async fn a_call_that_arrives_late_makes_nothing_twice() {
         stop(&mut worker, &gate).await;
         assert_eq!(bench.tree().await, tree(&[]), "{}", bench.engine);
         let context = bench.service.context();
-        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
         bench.work().await;
         let done = bench.get(&previewed).await;
         assert_eq!((done.run.state, counted(done.run.counters)), (RunStatus::Completed, [2, 0, 0, 0, 0]));
@@ -103,15 +102,15 @@ impl Bench {
     async fn worker(&self) -> (Working, Arc<Gate>) {
         let gate = Arc::new(Gate::default());
         let context = self.service.context().clone();
-        let machine = Machine::new(Context { content: gate.guard(&self.content, &self.rights), ..context });
+        let runner = Runner::new(Context { content: gate.guard(&self.content, &self.rights), ..context });
         let now = self.service.context().clock.now();
         let run = store::runs::claimable(&self.service.context().db, now, 1).await.unwrap().pop().unwrap();
-        let run = machine.claim(run).await.unwrap().unwrap();
-        (Box::pin(async move { machine.perform(run, &CancellationToken::new()).await }), gate)
+        let run = runner.claim(run).await.unwrap().unwrap();
+        (Box::pin(async move { runner.perform(run, &CancellationToken::new()).await }), gate)
     }
 }
 
-/// A folder in which svc-content has its tables, which are made once: that takes longer than a walk.
+/// A folder with the tables of svc-content, created once: that takes longer than one seed's simulation.
 fn template() -> TempDir {
     let template = folder();
     simulation::block_on(async {
@@ -123,31 +122,18 @@ fn template() -> TempDir {
     template
 }
 
-/// A fresh workspace, and the processes that work for it.
-async fn opened(world: &World, template: &Path) -> (Bench, Crew) {
-    let folder = folder();
-    std::fs::copy(template.join(CONTENT), folder.path().join(CONTENT)).unwrap();
-    let issuer = Arc::new(Issuer::new().unwrap());
-    let time = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
-    let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&time);
-    let entropy = Arc::new(SeededEntropy::new(world.seed()));
-    let ambient = Ambient::new(shared, entropy, issuer.ambient().verifier);
-    let bench = Box::pin(Bench::of(TestDb::in_memory(), folder, issuer, ambient)).await;
-    let crew = Crew::start(&bench, time);
-    (bench, crew)
-}
-
 fn folder() -> TempDir {
     let is_there = Path::new(IN_MEMORY).is_dir();
     if is_there { TempDir::new_in(IN_MEMORY).unwrap() } else { TempDir::new().unwrap() }
 }
 
-async fn walk(world: &mut World, template: &Path) {
-    let mut walk = Box::pin(Walk::begin(world, template)).await;
-    for _ in 0..walk.world.between(15, 35) {
-        Box::pin(walk.step()).await;
+async fn simulate(world: &mut World, template: &Path) {
+    let simulator = Box::pin(Simulator::start(world, template)).await;
+    let mut simulation = SyncSimulation { simulator, directory: BTreeMap::new(), latest: None };
+    for _ in 0..simulation.simulator.world.between(15, 35) {
+        Box::pin(simulation.step()).await;
     }
-    Box::pin(walk.end()).await;
+    Box::pin(simulation.end()).await;
 }
 
 /// The run that was started last.
@@ -156,182 +142,128 @@ struct Latest {
     /// The hash of each document, by path.
     manifest: BTreeMap<String, String>,
     prunes: bool,
-    /// What was there when it was started first.
+    /// The files when it was started first.
     before: Vec<File>,
 }
 
-struct Walk<'a> {
-    world: &'a mut World,
-    bench: Bench,
-    crew: Crew,
+/// A directory that is synced with one workspace.
+struct SyncSimulation<'a> {
+    simulator: Simulator<'a>,
     directory: BTreeMap<String, String>,
     latest: Option<Latest>,
-    people: People,
 }
 
-impl<'a> Walk<'a> {
-    async fn begin(world: &'a mut World, template: &Path) -> Self {
-        let (bench, crew) = Box::pin(opened(world, template)).await;
-        let (directory, people) = (BTreeMap::new(), People::default());
-        Self { world, bench, crew, directory, latest: None, people }
-    }
-
+impl SyncSimulation<'_> {
     async fn step(&mut self) {
-        match self.world.below(16) {
+        match self.simulator.world.below(16) {
             0..=1 => self.start().await,
             2 => self.start_again().await,
             3 => self.roll_back().await,
             4 => self.cancel().await,
-            5 => self.edit().await,
-            6 => self.make_or_delete().await,
+            5 => self.simulator.edit().await,
+            6 => self.simulator.make_or_delete().await,
             7..=12 => self.work().await,
-            13 => self.crew.disturb(self.world, &self.bench),
-            _ => self.crew.pass(self.world),
+            13 => self.simulator.crew.disturb(self.simulator.world, &self.simulator.bench),
+            _ => self.simulator.crew.pass(self.simulator.world),
         }
     }
 
     /// Nobody disturbs any more: what is under way ends, and what is sent then is there, each document once.
     async fn end(&mut self) {
-        self.crew.leave();
-        while self.is_busy().await {
-            self.crew.expire();
-            self.bench.work().await;
-        }
+        self.simulator.drain().await;
         Box::pin(self.check()).await;
-        // What the first of them finds out of runs that were cut short may need a preview that knows it.
+        // The first of them finds out what interrupted runs wrote: it may need a preview that knows of it.
         for _ in 0..2 {
             Box::pin(self.send(true)).await;
-            self.bench.work().await;
+            self.simulator.bench.work().await;
             let state = self.run().await.state;
             assert!(state.is_completed(), "{state:?}");
             Box::pin(self.check()).await;
         }
         // The same again finds nothing to do.
         Box::pin(self.send(true)).await;
-        self.bench.work().await;
+        self.simulator.bench.work().await;
         let [created, updated, _, _, pruned] = counted(self.run().await.counters);
         assert_eq!([created, updated, pruned], [0, 0, 0], "the same again");
-        assert_eq!(self.bench.faults().await, Vec::<String>::new());
-    }
-
-    fn id(&self) -> Option<SyncRunId> {
-        self.latest.as_ref().map(|latest| latest.id)
+        assert_eq!(self.simulator.bench.faults().await, Vec::<String>::new());
     }
 
     async fn run(&self) -> Run {
-        self.bench.find(self.id().unwrap()).await
-    }
-
-    async fn is_busy(&self) -> bool {
-        match self.id() {
-            Some(id) => self.bench.find(id).await.state.is_busy(),
-            None => false,
-        }
+        self.simulator.run().await.unwrap()
     }
 
     /// Somebody changes the directory and sends it.
     async fn start(&mut self) {
-        if self.is_busy().await {
+        if self.simulator.is_busy().await {
             return;
         }
-        for _ in 0..self.world.between(1, 3) {
-            let path = PATHS[self.world.place_in(PATHS.len())].to_owned();
-            if self.world.one_in(4) {
+        let world = &mut *self.simulator.world;
+        for _ in 0..world.between(1, 3) {
+            let path = PATHS[world.place_in(PATHS.len())].to_owned();
+            if world.one_in(4) {
                 self.directory.remove(&path);
             } else {
-                let text = format!("{path} {}", self.world.below(3));
+                let text = format!("{path} {}", world.below(3));
                 self.directory.insert(path, text);
             }
         }
-        let prunes = self.world.one_in(2);
-        self.world.note(format_args!("a run of {:?}, prunes: {prunes}", self.directory));
+        let prunes = world.one_in(2);
+        world.note(format_args!("a run of {:?}, prunes: {prunes}", self.directory));
         Box::pin(self.send(prunes)).await;
     }
 
     async fn send(&mut self, prunes: bool) {
-        let before = self.bench.live().await;
+        let bench = &self.simulator.bench;
+        let before = bench.live().await;
         let documents: Vec<(&str, &str)> =
             self.directory.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         let sent = Draft { prune: prunes, ..draft(&documents) };
-        let shown = self.bench.preview(sent).await.unwrap();
-        self.bench.start(&shown).await.unwrap();
+        let shown = bench.preview(sent).await.unwrap();
+        bench.start(&shown).await.unwrap();
         let hashed = |(path, text): (&String, &String)| (path.clone(), content_hash(text));
         let manifest = self.directory.iter().map(hashed).collect();
-        self.crew.forbid_later_calls();
-        self.latest = Some(Latest { id: shown.run.id, manifest, prunes, before });
+        let id = shown.run.id;
+        self.simulator.started(id);
+        self.latest = Some(Latest { id, manifest, prunes, before });
     }
 
     /// Somebody starts again what ended early.
     async fn start_again(&mut self) {
         let Some(id) = self.id() else { return };
-        let is_started = self.bench.syncs.start(&self.bench.caller, &id.to_string()).await.is_ok();
-        self.world.note(format_args!("started again: {is_started}"));
-        if is_started {
-            self.crew.forbid_later_calls();
-        }
+        let bench = &self.simulator.bench;
+        let is_started = bench.syncs.start(&bench.caller, &id).await.is_ok();
+        self.simulator.note_queued("started again", is_started);
     }
 
     async fn roll_back(&mut self) {
         let Some(id) = self.id() else { return };
-        let is_queued = self.bench.syncs.roll_back(&self.bench.caller, &id.to_string()).await.is_ok();
-        self.world.note(format_args!("rolled back: {is_queued}"));
-        if is_queued {
-            self.crew.forbid_later_calls();
-        }
+        let bench = &self.simulator.bench;
+        let is_queued = bench.syncs.roll_back(&bench.caller, &id).await.is_ok();
+        self.simulator.note_queued("rolled back", is_queued);
     }
 
     async fn cancel(&mut self) {
         let Some(id) = self.id() else { return };
-        let is_heard = self.bench.syncs.cancel(&self.bench.caller, &id.to_string()).await.is_ok();
-        self.world.note(format_args!("cancelled: {is_heard}"));
+        let bench = &self.simulator.bench;
+        let is_accepted = bench.syncs.cancel(&bench.caller, &id).await.is_ok();
+        self.simulator.world.note(format_args!("cancelled: {is_accepted}"));
     }
 
-    async fn edit(&mut self) {
-        let files = self.bench.live().await;
-        let told = self.people.edit(&self.bench, self.world, &files).await;
-        self.world.note(told);
+    fn id(&self) -> Option<String> {
+        self.latest.as_ref().map(|latest| latest.id.to_string())
     }
 
-    /// Deletions know no version, so what a run has under way meanwhile may be taken for them: nobody deletes then.
-    async fn make_or_delete(&mut self) {
-        let may_delete = match self.id() {
-            Some(id) => {
-                let run = self.bench.find(id).await;
-                run.state == RunStatus::RolledBack || run.phase == Phase::Sync && run.state.is_completed()
-            }
-            None => true,
-        };
-        let files = self.bench.live().await;
-        let told = if may_delete && self.world.one_in(2) {
-            self.crew.forbid_later_calls();
-            self.people.delete(&self.bench, self.world, &files).await
-        } else {
-            self.people.make(&self.bench, self.world, &files).await
-        };
-        self.world.note(told);
-    }
-
-    /// A process takes a run, or goes on with the one that it has.
     async fn work(&mut self) {
-        if Box::pin(self.crew.work(self.world, &self.bench)).await {
+        if self.simulator.work().await {
             Box::pin(self.check()).await;
         }
     }
 
     /// What must hold whenever a run has ended or paused.
     async fn check(&self) {
-        let files = self.bench.live().await;
-        self.people.check(&files);
-        let mut paths: Vec<&str> = files
-            .iter()
-            .filter(|file| !self.people.has_made(&file.id))
-            .map(|file| file.path.as_str())
-            .collect();
-        let count = paths.len();
-        paths.dedup();
-        assert_eq!(paths.len(), count, "something is there twice: {files:#?}");
+        let files = self.simulator.checked_files().await;
         let Some(latest) = &self.latest else { return };
-        let run = self.bench.find(latest.id).await;
+        let run = self.run().await;
         match (run.state, run.phase) {
             (RunStatus::RolledBack, _) => self.check_rolled_back(latest, &files),
             (state, Phase::Sync) if state.is_completed() => {
@@ -343,7 +275,8 @@ impl<'a> Walk<'a> {
 
     /// Each document is there as the manifest has it, and the report says so.
     async fn check_completed(&self, latest: &Latest, run: &Run, files: &[File]) {
-        let shown = self.bench.syncs.get(&self.bench.caller, &latest.id.to_string()).await.unwrap();
+        let Simulator { bench, people, .. } = &self.simulator;
+        let shown = bench.syncs.get(&bench.caller, &latest.id.to_string()).await.unwrap();
         // The run found out what an earlier one had left unsettled, which its preview did not know.
         let is_outdated = |(_, code): &(&str, &str)| *code == "preview_outdated";
         let outdated: Vec<&str> =
@@ -364,11 +297,11 @@ impl<'a> Walk<'a> {
                 SyncAction::Created | SyncAction::Updated | SyncAction::Skipped => {
                     let there = found.map(|file| (file.path.clone(), Some(&file.content_hash)));
                     let wanted = (format!("/{}", outcome.path), latest.manifest.get(&outcome.path));
-                    assert!(self.people.has_touched(&id) || there == Some(wanted), "{outcome:?}: {found:?}");
+                    assert!(people.has_touched(&id) || there == Some(wanted), "{outcome:?}: {found:?}");
                 }
                 SyncAction::Conflict => {
                     let is_outdated = outdated.contains(&outcome.path.as_str());
-                    assert!(is_outdated || self.people.has_touched(&id), "{outcome:?}: {found:?}");
+                    assert!(is_outdated || people.has_touched(&id), "{outcome:?}: {found:?}");
                 }
                 SyncAction::Pruned => assert_eq!(found, None, "{outcome:?}"),
                 SyncAction::Failed => panic!("{outcome:?}"),
@@ -378,20 +311,16 @@ impl<'a> Walk<'a> {
         for path in latest.manifest.keys() {
             assert!(known.contains(&path), "nothing is told of {path}");
         }
-        let is_theirs = |file: &&File| self.people.has_touched(&file.id);
+        let is_theirs = |file: &&File| people.has_touched(&file.id);
         for file in files.iter().filter(|file| latest.prunes && !is_theirs(file)) {
             let path = file.path.trim_start_matches('/');
             assert!(latest.manifest.contains_key(path), "{path} is not pruned");
         }
     }
 
-    /// What was there before is there again, but for what people touched.
+    /// The files from before are there again, except those that people touched.
     fn check_rolled_back(&self, latest: &Latest, files: &[File]) {
-        let is_ours = |file: &&File| !self.people.has_touched(&file.id);
-        let stand = |files: &[File]| -> BTreeMap<String, (String, String)> {
-            let kept = files.iter().filter(is_ours);
-            kept.map(|file| (file.id.clone(), (file.path.clone(), file.content_hash.clone()))).collect()
-        };
-        assert_eq!(stand(files), stand(&latest.before), "what a rollback leaves");
+        let before = self.simulator.untouched(&latest.before);
+        assert_eq!(self.simulator.untouched(files), before, "what a rollback leaves");
     }
 }

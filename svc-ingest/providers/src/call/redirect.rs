@@ -10,7 +10,7 @@ use crate::Fault;
 /// The most redirects of one request.
 pub(crate) const MOST_REDIRECTS: usize = 5;
 
-/// What goes along to another origin. All else may be a credential, whatever it is called.
+/// Headers that are sent to another origin. Any other header may be a credential.
 const HARMLESS: [HeaderName; 5] = [
     header::ACCEPT,
     header::ACCEPT_LANGUAGE,
@@ -19,7 +19,7 @@ const HARMLESS: [HeaderName; 5] = [
     header::RANGE,
 ];
 
-/// A request on its way through redirects.
+/// A request that follows redirects.
 pub(super) struct Journey {
     head: Parts,
     body: Bytes,
@@ -43,12 +43,12 @@ impl Journey {
         Ok(request)
     }
 
-    /// Where the last answer came from.
+    /// The URL of the last response.
     pub(super) fn into_url(self) -> Url {
         self.url
     }
 
-    /// Turns to where an answer leads, when it leads anywhere.
+    /// Follows the redirect of a response, if it is one.
     pub(super) fn goes_on(&mut self, response: &Response<Bytes>) -> Result<bool, Fault> {
         let status = response.status().as_u16();
         if !matches!(status, 301 | 302 | 303 | 307 | 308) {
@@ -56,7 +56,7 @@ impl Journey {
         }
         let target = target(&self.url, response.headers())?;
         self.seen.push((self.head.method.clone(), self.url.clone()));
-        // As browsers do: what was posted is not posted again, unless the answer asks for just that.
+        // As in browsers: POST becomes GET, except for 307 and 308.
         let keeps_method =
             matches!(status, 307 | 308) || matches!(self.head.method, Method::GET | Method::HEAD);
         if !keeps_method {
@@ -77,7 +77,7 @@ impl Journey {
         Ok(true)
     }
 
-    /// Nothing secret goes along. It does not come back either when a later redirect leads home.
+    /// Drops credentials, also if a later redirect leads back to the first origin.
     fn leave_origin(&mut self) -> Result<(), Fault> {
         if !self.body.is_empty() {
             return Err(Fault::broken("the provider wants what was sent to it to be sent to another host"));
@@ -89,7 +89,7 @@ impl Journey {
     }
 }
 
-/// Where a redirect leads, without its fragment, which is nothing to a server.
+/// The target of a redirect, without its fragment.
 pub(crate) fn target(from: &Url, headers: &HeaderMap) -> Result<Url, Fault> {
     let location = headers.get(header::LOCATION).and_then(|value| std::str::from_utf8(value.as_bytes()).ok());
     let target = location.and_then(|location| from.join(location).ok());

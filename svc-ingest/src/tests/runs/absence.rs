@@ -107,8 +107,8 @@ async fn a_lost_place_begins_anew_and_removes_nothing_on_the_way() {
         stand.shelf.lose_positions();
         stand.sources.sync(&stand.caller, &id.to_string(), false).await.unwrap();
         let lost = stand.last(id).await;
-        let run = stand.machine.claim(lost.clone()).await.unwrap().unwrap();
-        stand.machine.perform(run, &CancellationToken::new()).await;
+        let run = stand.runner.claim(lost.clone()).await.unwrap().unwrap();
+        stand.runner.perform(run, &CancellationToken::new()).await;
         assert_eq!(stand.last(id).await.state, SourceRunStatus::Failed);
         assert_eq!(stand.names(id).await.len(), 30, "nothing goes before a listing says so");
         stand.work().await;
@@ -157,7 +157,7 @@ async fn documents_that_no_listing_has_take_turns_in_being_asked_for() {
             stand.shelf.put_unlisted(&format!("{number:03}"));
         }
         // All are of the same age, and the order is that of their ids then: the last one's turn comes in the third run.
-        let all = views(&stand.machine.context.db, stand.caller.workspace).await;
+        let all = views(&stand.runner.context.db, stand.caller.workspace).await;
         let last = all.into_iter().max_by_key(|view| view.id.to_string()).unwrap();
         stand.shelf.remove(&last.external_id);
         let mut removed = Vec::new();

@@ -150,10 +150,10 @@ async fn what_is_forbidden_is_hidden_at_once_and_its_text_goes_a_week_later() {
         stand.shelf.put_failing("b", Fault::Forbidden);
         stand.sync(id).await;
         stand.clock.advance(HOUR * 24 * 8);
-        crate::runs::removal::sweep(&stand.machine.context).await;
+        crate::runs::removal::sweep(&stand.runner.context).await;
         stand.assert_sound("its text is gone").await;
         let hash = cairn_chassis::bodies::content_hash("b");
-        let (db, workspace) = (&stand.machine.context.db, stand.caller.workspace);
+        let (db, workspace) = (&stand.runner.context.db, stand.caller.workspace);
         let kept = store::bodies::get_many(db, workspace, &[hash.as_str()]).await.unwrap();
         assert!(kept.is_empty());
     }

@@ -31,8 +31,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 /// Works with workers that are lost, then with one that is not.
 async fn work_with(stand: &Stand, kills: &[u16]) {
     for polls in kills {
-        let machine = stand.other_process();
-        lost_after(usize::from(*polls), work(&machine)).await;
+        let runner = stand.other_process();
+        lost_after(usize::from(*polls), work(&runner)).await;
         stand.clock.advance(LEASE);
     }
     // Each one that was lost is counted where nothing got on; a source has more patience than these tests.
@@ -119,8 +119,8 @@ async fn a_run_whose_workers_are_lost_everywhere_reads_little_twice() {
         let run = stand.last(id).await.id;
         let mut lost = 0;
         for polls in (50..).step_by(37) {
-            let machine = stand.other_process();
-            if lost_after(polls, work(&machine)).await {
+            let runner = stand.other_process();
+            if lost_after(polls, work(&runner)).await {
                 break;
             }
             lost += 1;
@@ -149,10 +149,10 @@ async fn a_place_that_kills_every_worker_is_given_up() {
         let id = stand.connect("deadly").await;
         stand.shelf.close();
         for _ in 0..8 {
-            let machine = stand.other_process();
+            let runner = stand.other_process();
             let asked = stand.shelf.requests().listed;
             tokio::select! {
-                () = work(&machine) => {}
+                () = work(&runner) => {}
                 () = is_asked_again(&stand.shelf, asked) => {}
             }
             stand.clock.advance(LEASE);
@@ -169,8 +169,8 @@ async fn a_worker_that_was_taken_for_lost_writes_nothing_any_more() {
         stand.shelf.put("a", "a");
         let id = stand.connect("slow").await;
         stand.shelf.close();
-        let machine = stand.other_process();
-        let slow = tokio::spawn(async move { work(&machine).await });
+        let runner = stand.other_process();
+        let slow = tokio::spawn(async move { work(&runner).await });
         is_asked_again(&stand.shelf, 0).await;
         stand.clock.advance(LEASE);
         let run = stand.last(id).await;

@@ -80,7 +80,7 @@ impl Pages {
 
     /// The pages that everybody sees: their paths, and what they are called.
     async fn titles(&self) -> Vec<(String, String)> {
-        let views = views(&self.stand.machine.context.db, self.stand.caller.workspace).await;
+        let views = views(&self.stand.runner.context.db, self.stand.caller.workspace).await;
         let path = |id: &str| id.strip_prefix(&self.base).unwrap().to_owned();
         let titles = views.into_iter().map(|view| (path(&view.external_id), view.title));
         titles.collect::<BTreeMap<_, _>>().into_iter().collect()

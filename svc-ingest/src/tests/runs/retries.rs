@@ -71,11 +71,11 @@ async fn a_run_that_is_under_way_is_followed_by_one_that_tries_again() {
         let failed = listed_as(&stand, "failed").await;
         stand.clock.advance(Duration::from_millis(10));
         let queued = stand.sources.sync(&stand.caller, &id.to_string(), false).await.unwrap();
-        let run = stand.machine.claim(queued).await.unwrap().unwrap();
+        let run = stand.runner.claim(queued).await.unwrap().unwrap();
         for _ in 0..2 {
             retry(&stand, &failed[0]).await.unwrap();
         }
-        stand.machine.perform(run, &CancellationToken::new()).await;
+        stand.runner.perform(run, &CancellationToken::new()).await;
         stand.work().await;
         assert_eq!(runs(&stand, id).await, 3, "{}", stand.engine());
         stand.assert_sound("followed").await;
@@ -108,12 +108,12 @@ async fn a_text_that_could_not_be_indexed_is_told_to_the_feed_again() {
         stand.shelf.put("a", "a");
         let id = stand.connect("whole").await;
         stand.work().await;
-        let (db, workspace) = (&stand.machine.context.db, stand.caller.workspace);
+        let (db, workspace) = (&stand.runner.context.db, stand.caller.workspace);
         let view = views(db, workspace).await.pop().unwrap();
         let failure = Some("the text could not be cut".to_owned());
         let content_hash = view.content_hash.unwrap();
         let outcome = Outcome { id: view.id, content_hash, chunks: 0, failure };
-        let indexing = Indexing::new(stand.machine.context.clone());
+        let indexing = Indexing::new(stand.runner.context.clone());
         indexing.acknowledge_of_sources(&workspace.to_string(), vec![outcome]).await.unwrap();
         let failed = listed_as(&stand, "failed").await;
         let told = stand.bench.told(0).await.len();

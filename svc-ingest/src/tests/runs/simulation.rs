@@ -130,7 +130,7 @@ impl Provider for Behind {
 
 /// One process of ingest, with a worker or without.
 struct Process {
-    machine: Machine,
+    runner: Runner,
     clock: Arc<SkewedClock>,
     gate: Arc<Gate>,
     worker: Option<Pin<Box<dyn Future<Output = ()>>>>,
@@ -143,10 +143,10 @@ impl Process {
         let gate = Arc::new(Gate::default());
         let (shelf, guard) = (stand.shelf.clone(), Guard::new(&[]).unwrap());
         let connect = Arc::new(Gated { shelf, guard, gate: Arc::clone(&gate) });
-        let machine = stand.machine.clone();
-        let context = Context { clock: shared, ..machine.context };
-        let machine = Machine::new(context, connect, machine.extractor, machine.keyring, machine.entropy);
-        Self { machine, clock, gate, worker: None }
+        let runner = stand.runner.clone();
+        let context = Context { clock: shared, ..runner.context };
+        let runner = Runner::new(context, connect, runner.extractor, runner.keyring, runner.entropy);
+        Self { runner, clock, gate, worker: None }
     }
 }
 
@@ -243,9 +243,9 @@ impl<'a> Walk<'a> {
         if self.processes[number].worker.is_some() {
             return;
         }
-        let machine = self.processes[number].machine.clone();
-        machine.queue_due().await.unwrap();
-        let (db, now) = (&machine.context.db, machine.context.clock.now());
+        let runner = self.processes[number].runner.clone();
+        runner.queue_due().await.unwrap();
+        let (db, now) = (&runner.context.db, runner.context.clock.now());
         let Some(run) = store::source_runs::claimable(db, now, 100).await.unwrap().into_iter().next() else {
             return;
         };
@@ -253,12 +253,12 @@ impl<'a> Walk<'a> {
         if let (SourceRunStatus::Running, Some((holder, claimed_at))) = (run.state, self.held) {
             assert!(at >= claimed_at.plus(SURE), "{number} may take the run that {holder} is sure of");
         }
-        let run = machine.claim(run).await.unwrap().expect("it is to be had");
+        let run = runner.claim(run).await.unwrap().expect("it is to be had");
         self.world.note(format_args!("{number} has run {}", run.id));
         self.held = Some((number, at));
         let process = &mut self.processes[number];
         process.gate.calls.store(0, Ordering::SeqCst);
-        process.worker = Some(Box::pin(async move { machine.perform(run, &CancellationToken::new()).await }));
+        process.worker = Some(Box::pin(async move { runner.perform(run, &CancellationToken::new()).await }));
     }
 
     /// A worker goes on for some calls of its provider, whether or not its run is still its own.
@@ -290,7 +290,7 @@ impl<'a> Walk<'a> {
     }
 
     async fn traces(&self) -> Traces {
-        let (feed, workspace) = (&self.stand.machine.context.feed, self.stand.caller.workspace);
+        let (feed, workspace) = (&self.stand.runner.context.feed, self.stand.caller.workspace);
         let head = feed.head(workspace).await.unwrap();
         Traces { head, asked: self.stand.shelf.requests(), run: self.stand.last(self.source).await }
     }

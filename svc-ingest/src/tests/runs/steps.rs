@@ -6,7 +6,7 @@ use cairn_providers::{Changes, Deletions, Fault, Fetched, Listing};
 use super::*;
 use crate::Error;
 use crate::model::SourceStatus as Status;
-use crate::runs::{Purse, Till};
+use crate::runs::{BudgetQueue, Charge};
 
 #[tokio::test]
 async fn a_first_run_reads_everything_and_an_unchanged_one_nothing() {
@@ -142,7 +142,7 @@ async fn a_source_has_one_run_at_a_time() {
             let busy = stand.sources.sync(&stand.caller, &text, false).await;
             assert!(matches!(busy, Err(Error::RunBusy)), "{}", stand.engine());
         }
-        let run = store::source_runs::last(&stand.machine.context.db, stand.caller.workspace, id).await;
+        let run = store::source_runs::last(&stand.runner.context.db, stand.caller.workspace, id).await;
         let run = run.unwrap().unwrap();
         let claims = futures_of_claims(&stand, &run).await;
         assert_eq!(claims, 1, "{}: of two processes one has it", stand.engine());
@@ -166,7 +166,7 @@ async fn two_sources_keep_documents_of_their_own() {
         assert_eq!(stand.names(one).await, stand.names(other).await);
         stand.sources.disconnect(&stand.caller, &one.to_string()).await.unwrap();
         assert_eq!(stand.names(one).await, Vec::<String>::new(), "hidden at once");
-        crate::runs::removal::disconnected(&stand.machine.context).await.unwrap();
+        crate::runs::removal::disconnected(&stand.runner.context).await.unwrap();
         assert_eq!(stand.names(other).await.len(), 5, "{}", stand.engine());
         assert_eq!(stand.texts(other).await.get("3").map(String::as_str), Some("the same text"));
         stand.assert_sound("one is disconnected").await;
@@ -181,8 +181,8 @@ async fn disconnecting_stops_a_run_that_is_under_way() {
         }
         let id = stand.connect("gone soon").await;
         stand.shelf.close();
-        let machine = stand.other_process();
-        let working = tokio::spawn(async move { work(&machine).await });
+        let runner = stand.other_process();
+        let working = tokio::spawn(async move { work(&runner).await });
         while stand.shelf.requests().listed == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -190,7 +190,7 @@ async fn disconnecting_stops_a_run_that_is_under_way() {
         tokio::time::timeout(Duration::from_secs(10), working).await.expect("its worker stops").unwrap();
         let asked = stand.shelf.requests();
         stand.shelf.open();
-        crate::runs::removal::disconnected(&stand.machine.context).await.unwrap();
+        crate::runs::removal::disconnected(&stand.runner.context).await.unwrap();
         stand.work().await;
         assert_eq!(stand.shelf.requests(), asked, "{}: nobody asks any more", stand.engine());
         assert!(stand.sources.get(&stand.caller, &id.to_string()).await.is_err());
@@ -269,14 +269,14 @@ async fn a_catalog_reads_no_bodies_and_an_index_that_becomes_one_drops_them() {
         stand.work().await;
         assert_eq!(stand.texts(id).await.get("a").map(String::as_str), Some("a body"));
         stand.sources.update(&stand.caller, &id.to_string(), to(SourceMode::Catalog)).await.unwrap();
-        let (db, workspace) = (&stand.machine.context.db, stand.caller.workspace);
+        let (db, workspace) = (&stand.runner.context.db, stand.caller.workspace);
         let views = views(db, workspace).await;
         assert!(views.iter().all(|view| view.content_hash.is_none()), "{}", stand.engine());
         stand.work().await;
         stand.assert_sound("a catalog").await;
         stand.sources.update(&stand.caller, &id.to_string(), to(SourceMode::Live)).await.unwrap();
         assert_eq!(stand.names(id).await, Vec::<String>::new());
-        crate::runs::removal::disconnected(&stand.machine.context).await.unwrap();
+        crate::runs::removal::disconnected(&stand.runner.context).await.unwrap();
         stand.assert_sound("live").await;
     }
 }
@@ -289,9 +289,9 @@ async fn the_budget_of_live_calls_is_exact_for_all_processes() {
         let id = stand.sources.connect(&stand.caller, draft).await.unwrap().source.id.to_string();
         let mut asked = tokio::task::JoinSet::new();
         for _ in 0..12 {
-            let machine = stand.other_process();
-            let live = Live::new(machine.clone(), machine.extractor.clone(), 16 << 20);
-            let sources = Sources::new(machine, live);
+            let runner = stand.other_process();
+            let live = Live::new(runner.clone(), runner.extractor.clone(), 16 << 20);
+            let sources = Sources::new(runner, live);
             let (caller, id) = (stand.caller.clone(), id.clone());
             asked.spawn(async move { sources.fetch(&caller, &id, "a").await });
         }
@@ -329,10 +329,10 @@ async fn waiting_is_of_the_whole_connection_and_goes_on_as_the_same_run() {
         let asked = stand.shelf.requests();
         // Another process knows it, and a question is refused without a request.
         work(&stand.other_process()).await;
-        let machine = stand.other_process();
-        let till = Till::new(machine.context.db.clone(), Arc::clone(&machine.context.clock));
-        let call = machine.call(&shown.source, Purse::Question { budget: 9, till });
-        let refused = machine.provider(&shown.source).await.unwrap().check(&call).await;
+        let runner = stand.other_process();
+        let budget_queue = BudgetQueue::new(runner.context.db.clone(), Arc::clone(&runner.context.clock));
+        let call = runner.call(&shown.source, Charge::Question { budget: 9, budget_queue });
+        let refused = runner.provider(&shown.source).await.unwrap().check(&call).await;
         assert_eq!(refused, Err(Fault::Waiting { until }));
         assert_eq!(stand.shelf.requests(), asked);
         stand.clock.advance(Duration::from_secs(121));

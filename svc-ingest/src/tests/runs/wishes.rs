@@ -9,8 +9,8 @@ use crate::sources::{Patch, Secret};
 /// Works in another process until its worker has asked the shelf, which keeps still until it is opened.
 async fn held_at_the_shelf(stand: &Stand) -> tokio::task::JoinHandle<()> {
     stand.shelf.close();
-    let machine = stand.other_process();
-    let working = tokio::spawn(async move { work(&machine).await });
+    let runner = stand.other_process();
+    let working = tokio::spawn(async move { work(&runner).await });
     while stand.shelf.requests().listed == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -107,7 +107,7 @@ async fn a_listing_that_has_ended_is_not_gone_on_with() {
         let id = stand.connect("ended").await;
         stand.work().await;
         let shown = stand.shown(id).await;
-        let traits = stand.machine.provider(&shown.source).await.unwrap().traits();
+        let traits = stand.runner.provider(&shown.source).await.unwrap().traits();
         let source = Source { full_next: false, ..shown.source };
         let now = stand.clock.now();
         for (stage, goes_on) in [(Stage::Pages, true), (Stage::Probes, false), (Stage::Removal, false)] {
@@ -115,7 +115,7 @@ async fn a_listing_that_has_ended_is_not_gone_on_with() {
             assert!(last.kind.lists() && last.position.is_some());
             (last.state, last.stage, last.complete) = (SourceRunStatus::Cancelled, stage, false);
             let mut run = last.clone();
-            run.listing = stand.machine.context.ids.next();
+            run.listing = stand.runner.context.ids.next();
             let begun = run.listing;
             crate::runs::next::begin(&mut run, Some(&last), &source, &traits, now);
             assert_eq!(run.listing == last.listing, goes_on, "{stage:?}");
@@ -130,7 +130,7 @@ async fn sources_of_workspaces_that_are_gone_keep_nobody_waiting() {
          VALUES ($1, 1, TRUE, FALSE, 0)";
     for stand in listed().await {
         stand.connect("left").await;
-        let db = &stand.machine.context.db;
+        let db = &stand.runner.context.db;
         let workspace = cairn_chassis::sql::Text(stand.caller.workspace);
         cairn_chassis::execute!(db.writer(), SUSPEND, workspace).unwrap();
         stand.clock.advance(HOUR * 24);
@@ -152,7 +152,7 @@ async fn what_could_not_be_read_is_an_entry_of_the_catalog_all_the_same() {
         let patch = Patch { mode: Some(Some(SourceMode::Catalog)), every: Some(None), ..Patch::default() };
         stand.clock.advance(Duration::from_millis(10));
         let updated = stand.sources.update(&stand.caller, &id.to_string(), patch).await.unwrap();
-        let usual = stand.machine.provider(&updated.source).await.unwrap().traits().every;
+        let usual = stand.runner.provider(&updated.source).await.unwrap().traits().every;
         assert_eq!(updated.source.every, usual, "null returns to what is usual");
         stand.work().await;
         assert_eq!(stand.names(id).await, ["bad", "good", "shut"], "{}", stand.engine());

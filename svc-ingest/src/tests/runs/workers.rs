@@ -63,10 +63,10 @@ impl Connect for Mixed {
 }
 
 /// Another process, with what it connects to.
-fn process(stand: &Stand, db: Db, connect: Arc<dyn Connect>) -> Machine {
-    let machine = stand.machine.clone();
-    let context = Context { db, ..machine.context };
-    Machine::new(context, connect, machine.extractor, machine.keyring, machine.entropy)
+fn process(stand: &Stand, db: Db, connect: Arc<dyn Connect>) -> Runner {
+    let runner = stand.runner.clone();
+    let context = Context { db, ..runner.context };
+    Runner::new(context, connect, runner.extractor, runner.keyring, runner.entropy)
 }
 
 #[tokio::test]
@@ -78,8 +78,8 @@ async fn a_run_is_queued_over_one_connection() {
         stand.clock.advance(HOUR * 2);
         let config = stand.bench.test.config.clone().with_connections(1);
         let db = Db::open(&config, store::SCHEMA, store::MIGRATIONS).await.unwrap();
-        let machine = process(&stand, db, Arc::clone(&stand.machine.connect));
-        let queued = tokio::time::timeout(Duration::from_secs(5), machine.queue_due()).await;
+        let runner = process(&stand, db, Arc::clone(&stand.runner.connect));
+        let queued = tokio::time::timeout(Duration::from_secs(5), runner.queue_due()).await;
         queued.expect("it waits for a connection that it holds itself").unwrap();
         assert_eq!(stand.last(id).await.state, SourceRunStatus::Queued, "{}", stand.engine());
     }
@@ -91,8 +91,8 @@ async fn a_worker_that_panics_makes_room_for_one_other_only() {
         let shelf = stand.shelf.clone();
         shelf.close();
         let connect = Arc::new(Mixed { shelf, guard: Guard::new(&[]).unwrap() });
-        let machine = process(&stand, stand.machine.context.db.clone(), connect);
-        let sources = Sources::new(machine.clone(), stand.live.clone());
+        let runner = process(&stand, stand.runner.context.db.clone(), connect);
+        let sources = Sources::new(runner.clone(), stand.live.clone());
         let mut deadly = draft("deadly", Some(SourceMode::Indexed));
         deadly.settings = br#"{"deadly": true}"#.to_vec();
         sources.connect(&caller(1), deadly).await.unwrap();
@@ -102,7 +102,7 @@ async fn a_worker_that_panics_makes_room_for_one_other_only() {
             sources.connect(&caller(workspace), slow).await.unwrap();
         }
         let shutdown = CancellationToken::new();
-        let (running, stop) = (machine.clone(), shutdown.clone());
+        let (running, stop) = (runner.clone(), shutdown.clone());
         let running = tokio::spawn(async move { running.run(stop).await });
         for _ in 0..400 {
             if stand.shelf.requests().listed >= 4 {

@@ -1,4 +1,4 @@
-//! Names of entries, which ZIP leaves in doubt: UTF-8 when they are (macOS does not say so), else what the bytes look like.
+//! Decodes the names of entries, whose encoding ZIP leaves open: UTF-8 if valid (macOS does not set the flag), else detected from the bytes.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};

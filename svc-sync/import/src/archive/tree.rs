@@ -1,4 +1,4 @@
-//! What of an archive can be imported: files by clean paths, below the folder that the import becomes.
+//! The importable files of an archive, with normalized paths below the import's folder.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,22 +13,22 @@ use crate::text::fold;
 /// A file of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeFile {
-    /// Its path: names with `/` between them, each one that a file or folder may have.
+    /// Its path: valid names, separated by `/`.
     pub path: String,
-    /// Bytes unpacked.
+    /// Decompressed bytes.
     pub size: u64,
     /// Which entry of the archive it is.
     pub entry: usize,
 }
 
-/// The files of an archive, each path once and in the order of paths.
+/// The files of an archive, sorted by path, without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     /// The files.
     pub files: Vec<TreeFile>,
-    /// What is none of the user's content.
+    /// Entries that are not user content.
     pub ignored: Vec<Ignored>,
-    /// What was left out or changed.
+    /// Warnings about what was left out or changed.
     pub warnings: Vec<Warning>,
 }
 
@@ -62,7 +62,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A path that can be imported; `None` for one that is reported.
+    /// The importable path of an entry; `None` if it was reported instead.
     fn clean(&mut self, name: &str, kind: EntryKind) -> Option<String> {
         if is_unsafe(name) {
             self.warnings.push(Warning::new(name, WarningCode::UnsafePath));
@@ -93,7 +93,7 @@ impl Tree {
         Some(path).filter(|path| !path.is_empty())
     }
 
-    /// Finds paths that differ in case only, and refuses more folders than an archive may have entries.
+    /// Warns of paths that differ only in case, and refuses more folders than an archive may have entries.
     fn find_clashes(&mut self) -> Result<(), ArchiveError> {
         // Names below each other, folded: the folder's number and the name, with the first file that has them.
         let mut nodes: HashMap<(usize, String), (usize, &str)> = HashMap::new();
@@ -107,7 +107,7 @@ impl Tree {
                 let next = nodes.len() + 1;
                 let (number, first) = *nodes.entry((parent, fold(segment))).or_insert((next, path));
                 parent = number;
-                // The first folder that clashes stands for what is in it; the file itself is named, too.
+                // The outermost colliding folder stands for its contents; the file itself is reported, too.
                 if first != path && (!reported || end == file.path.len()) {
                     reported = true;
                     clashes.push(path.to_owned());
@@ -123,7 +123,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The folder that holds every file, when there is one.
+    /// The top folder that contains all files, if there is one.
     #[must_use]
     pub fn top(&self) -> Option<String> {
         let top = self.files.first()?.path.split_once('/')?.0;
@@ -131,7 +131,7 @@ impl Tree {
         self.files.iter().all(holds).then(|| top.to_owned())
     }
 
-    /// Takes a folder that holds every file away from all paths, also from those of warnings and ignored entries.
+    /// Strips a top folder from all paths, including those of warnings and ignored entries.
     pub fn enter(&mut self, folder: &str) {
         let strip = |path: &mut String| {
             let inner = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
@@ -144,7 +144,7 @@ impl Tree {
         self.warnings.iter_mut().for_each(|warning| strip(&mut warning.path));
     }
 
-    /// Leaves out what lies deeper than `folders` folders.
+    /// Leaves out files that are nested deeper than `folders`.
     pub fn limit_depth(&mut self, folders: usize) {
         let (kept, deep) = std::mem::take(&mut self.files)
             .into_iter()
@@ -154,7 +154,7 @@ impl Tree {
     }
 }
 
-/// What had to be done to the names of a path.
+/// How the names of a path were changed.
 #[derive(Default)]
 struct Changes {
     decoded: bool,
@@ -162,7 +162,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// The name as one that a file or folder may have.
+    /// The name, made valid.
     fn name<'a>(&mut self, name: &'a str) -> Cow<'a, str> {
         let mut name = Cow::Borrowed(name);
         if name.contains(char::is_control) {
@@ -181,7 +181,7 @@ impl Changes {
     }
 }
 
-/// Names of a path that is clean, each with where it begins.
+/// The names of a normalized path, each with its offset.
 fn steps(path: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut begin = 0;
     path.split('/').map(move |segment| {
@@ -191,25 +191,25 @@ fn steps(path: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Names of a path. What is empty, or the folder itself, is none.
+/// The names of a path, without empty ones and `.`.
 fn segments(name: &str) -> impl Iterator<Item = &str> {
     name.split('/').filter(|segment| !segment.is_empty() && *segment != ".")
 }
 
-/// Absolute, with a drive, or upwards.
+/// Whether a path is absolute, has a drive letter, or contains `..`.
 fn is_unsafe(name: &str) -> bool {
     let mut start = name.chars();
     let has_drive = start.next().is_some_and(|char| char.is_ascii_alphabetic()) && start.next() == Some(':');
     name.starts_with('/') || has_drive || name.split('/').any(|segment| segment == "..")
 }
 
-/// Whether an entry is none of the user's content.
+/// Why an entry is not user content, if so.
 pub(super) fn is_ignored(name: &str) -> bool {
     ignored(name).is_some()
 }
 
 fn ignored(name: &str) -> Option<IgnoredReason> {
-    // What macOS puts aside begins with a dot as well, and says more by its folder.
+    // Checked first: resource forks of macOS begin with a dot as well.
     let is_system = |segment: &str| {
         segment == "__MACOSX"
             || [".DS_Store", "Thumbs.db", "desktop.ini"]
@@ -222,7 +222,7 @@ fn ignored(name: &str) -> Option<IgnoredReason> {
     segments(name).any(|segment| segment.starts_with('.')).then_some(IgnoredReason::Hidden)
 }
 
-/// A name that is too long, cut so that it keeps its extension.
+/// Truncates a name that is too long, but keeps its extension.
 pub(crate) fn shortened(name: &str) -> Option<String> {
     const MOST_EXTENSION: usize = 16;
     if name.chars().count() <= NAME_CHARS {

@@ -1,20 +1,20 @@
-//! Front matter of notes: where it ends, and the tags and aliases in it.
+//! Parses the front matter of notes: its end, tags and aliases.
 
 use serde_norway::Value;
 
-/// YAML of strangers is parsed; what names itself may take a hundred times its size.
+/// Bytes of front matter that are parsed: untrusted YAML with aliases can expand a hundredfold.
 const MOST_BYTES: usize = 32 * 1024;
 const MOST_ALIASES: usize = 100;
 
-/// What of a note's front matter is read.
+/// The front matter of a note.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FrontMatter {
-    /// Where the text begins.
+    /// The offset of the text after it.
     pub(super) end: usize,
     /// Without `#`, as they are written.
     pub(super) tags: Vec<String>,
     pub(super) aliases: Vec<String>,
-    /// Whether it is no YAML mapping.
+    /// Whether it is not a YAML mapping.
     pub(super) is_invalid: bool,
 }
 

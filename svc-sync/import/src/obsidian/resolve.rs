@@ -1,6 +1,6 @@
-//! Which file a link leads to.
+//! Resolves links to files.
 //!
-//! Paths are kept with their last name first, in order: all that end in a target stand next to each other, so a link costs a
+//! Paths are stored reversed, with their last name first, and sorted: all paths with the same suffix are adjacent, so resolving a link is a
 //! binary search, however many files have the same name.
 
 use std::collections::HashMap;
@@ -9,38 +9,38 @@ use crate::address::joined;
 use crate::archive::TreeFile;
 use crate::text::fold;
 
-/// What a note's name may lack.
-const VARIANTS: [&str; 3] = ["", ".md", ".markdown"];
-/// Fewer candidates are compared each time.
-const FEW: usize = 32;
+/// The extension that links to notes may omit.
+const EXTENSIONS: [&str; 3] = ["", ".md", ".markdown"];
+/// Below this number of candidates, the result is not cached.
+const CACHE_THRESHOLD: usize = 32;
 
-/// What a link leads to.
+/// The result of a resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A file, by its place in the tree.
+pub(super) enum Resolution {
+    /// A file, by its index in the tree.
     One(usize),
-    /// Several; this one comes first.
+    /// Several files; this one has precedence.
     FirstOf(usize),
-    /// Several by an alias, which has no order.
+    /// Several files with the same alias, none of which has precedence.
     Several,
     Nothing,
 }
 
-/// Finds files by what links say.
+/// The index for resolving links.
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
-    /// Keys of paths in their case, and of folded paths, each with the file.
+    /// Reversed paths, case-sensitive and case-folded, each with the file.
     exact: Vec<(Box<str>, usize)>,
     folded: Vec<(Box<str>, usize)>,
-    /// Folded, with the note; `None` for one of several notes.
+    /// Folded aliases with their note; `None` if several notes have it.
     aliases: HashMap<String, Option<usize>>,
-    /// The first file by a folder as it is and a folded name.
+    /// The first file by folder (case-sensitive) and folded name.
     in_folders: HashMap<(Box<str>, Box<str>), usize>,
-    /// The first of many candidates, by where they begin and end.
+    /// Cache: the best of many candidates, by their range.
     firsts: HashMap<(bool, usize, usize), usize>,
 }
 
-/// Candidates: a range for each way in which the target may end.
+/// Candidates: an index range for each possible extension.
 struct Candidates {
     is_folded: bool,
     ranges: [(usize, usize); 3],
@@ -53,7 +53,7 @@ impl Candidates {
 }
 
 impl Resolver {
-    /// Of these files, which are in the order of their paths.
+    /// Builds the index of files, which are sorted by path.
     pub(super) fn of(files: &[TreeFile]) -> Self {
         let mut exact: Vec<_> = files.iter().enumerate().map(|(at, file)| (key(&file.path), at)).collect();
         let mut folded: Vec<_> =
@@ -80,54 +80,54 @@ impl Resolver {
         }
     }
 
-    /// What a wikilink in a note of `folder` leads to.
-    pub(super) fn wikilink(&mut self, files: &[TreeFile], folder: &str, target: &str) -> Found {
+    /// Resolves a wikilink in a note of `folder`.
+    pub(super) fn wikilink(&mut self, files: &[TreeFile], folder: &str, target: &str) -> Resolution {
         if is_dotted(target) {
             return self.below(folder, target);
         }
         self.by_path(files, folder, target)
     }
 
-    /// What a Markdown link in a note of `folder` leads to: its own folder comes first.
-    pub(super) fn markdown(&mut self, files: &[TreeFile], folder: &str, target: &str) -> Found {
+    /// Resolves a Markdown link in a note of `folder`, relative to that folder first.
+    pub(super) fn markdown(&mut self, files: &[TreeFile], folder: &str, target: &str) -> Resolution {
         if !target.starts_with('/') {
             let found = self.below(folder, target);
-            if found != Found::Nothing || is_dotted(target) {
+            if found != Resolution::Nothing || is_dotted(target) {
                 return found;
             }
         }
         self.by_path(files, folder, target)
     }
 
-    /// From the root, then by the end of the path, then by alias.
-    fn by_path(&mut self, files: &[TreeFile], folder: &str, target: &str) -> Found {
+    /// By path from the root, then by path suffix, then by alias.
+    fn by_path(&mut self, files: &[TreeFile], folder: &str, target: &str) -> Resolution {
         let path = joined("", target);
         if path.is_empty() {
-            return Found::Nothing;
+            return Resolution::Nothing;
         }
         if let Some(file) = at(&self.exact, &path) {
-            return Found::One(file);
+            return Resolution::One(file);
         }
         let folded = candidates(&self.folded, &fold(&path), true);
         if folded.count() == 0 {
             return match self.aliases.get(&fold(target)) {
-                Some(Some(note)) => Found::One(*note),
-                Some(None) => Found::Several,
-                None => Found::Nothing,
+                Some(Some(note)) => Resolution::One(*note),
+                Some(None) => Resolution::Several,
+                None => Resolution::Nothing,
             };
         }
         let exact = candidates(&self.exact, &path, false);
         let chosen = if exact.count() > 0 { &exact } else { &folded };
         let in_folder = self.in_folder(chosen, folder, &path);
-        let Some(first) = in_folder.or_else(|| self.first(files, chosen)) else { return Found::Nothing };
-        if folded.count() == 1 { Found::One(first) } else { Found::FirstOf(first) }
+        let Some(first) = in_folder.or_else(|| self.first(files, chosen)) else { return Resolution::Nothing };
+        if folded.count() == 1 { Resolution::One(first) } else { Resolution::FirstOf(first) }
     }
 
-    /// By a path that begins at a folder.
-    fn below(&self, folder: &str, target: &str) -> Found {
+    /// By path relative to a folder.
+    fn below(&self, folder: &str, target: &str) -> Resolution {
         let path = joined(folder, target);
         let found = at(&self.exact, &path).or_else(|| at(&self.folded, &fold(&path)));
-        found.map_or(Found::Nothing, Found::One)
+        found.map_or(Resolution::Nothing, Resolution::One)
     }
 
     /// The candidate that is in the note's folder.
@@ -138,7 +138,7 @@ impl Resolver {
             true => (fold(&here), fold(path)),
             false => (here, path.to_owned()),
         };
-        VARIANTS.iter().find_map(|variant| {
+        EXTENSIONS.iter().find_map(|variant| {
             let here = key(&format!("{here}{variant}"));
             if !here.starts_with(&*key(&format!("{path}{variant}"))) {
                 return None;
@@ -146,13 +146,13 @@ impl Resolver {
             if !candidates.is_folded {
                 return whole(&self.exact, &here);
             }
-            // A folder in another case is another folder.
+            // Folders are case-sensitive.
             let name = fold(&format!("{name}{variant}"));
             self.in_folders.get(&(folder.into(), name.into())).copied()
         })
     }
 
-    /// The shortest candidate, of those the first by name.
+    /// The candidate with the shortest path; ties go to the first by name.
     fn first(&mut self, files: &[TreeFile], candidates: &Candidates) -> Option<usize> {
         let keys = if candidates.is_folded { &self.folded } else { &self.exact };
         let order = |file: &usize| {
@@ -161,7 +161,7 @@ impl Resolver {
         };
         let firsts = candidates.ranges.iter().filter_map(|(begin, end)| {
             let files = || keys.get(*begin..*end).unwrap_or_default().iter().map(|(_, file)| *file);
-            if end - begin <= FEW {
+            if end - begin <= CACHE_THRESHOLD {
                 return files().min_by_key(order);
             }
             let known = (candidates.is_folded, *begin, *end);
@@ -176,7 +176,7 @@ impl Resolver {
     }
 }
 
-/// A path with its last name first: `b.md/a/` for `a/b.md`.
+/// Reverses a path: `b.md/a/` for `a/b.md`.
 fn key(path: &str) -> Box<str> {
     let mut key = String::with_capacity(path.len() + 1);
     for name in path.rsplit('/') {
@@ -186,9 +186,9 @@ fn key(path: &str) -> Box<str> {
     key.into_boxed_str()
 }
 
-/// Where the paths stand that end in this one.
+/// The range of paths with this suffix.
 fn candidates(keys: &[(Box<str>, usize)], path: &str, is_folded: bool) -> Candidates {
-    let ranges = VARIANTS.map(|variant| {
+    let ranges = EXTENSIONS.map(|variant| {
         let prefix = key(&format!("{path}{variant}"));
         let begin = keys.partition_point(|(key, _)| **key < *prefix);
         let rest = keys.get(begin..).unwrap_or_default();
@@ -199,7 +199,7 @@ fn candidates(keys: &[(Box<str>, usize)], path: &str, is_folded: bool) -> Candid
 
 /// The file at this path, or at this path with the extension of a note.
 fn at(keys: &[(Box<str>, usize)], path: &str) -> Option<usize> {
-    VARIANTS.iter().find_map(|variant| whole(keys, &key(&format!("{path}{variant}"))))
+    EXTENSIONS.iter().find_map(|variant| whole(keys, &key(&format!("{path}{variant}"))))
 }
 
 fn whole(keys: &[(Box<str>, usize)], key: &str) -> Option<usize> {

@@ -1,21 +1,21 @@
-//! Properties and values, as the workspace takes them.
+//! Converts properties and values to the form of svc-content.
 
 use cairn_import::{Property, PropertyKind, Value};
 use cairn_proto::domain::PropertyType;
 use serde_json::{Map, Number, json};
 use uuid::Uuid;
 
-use crate::content::Property as Wanted;
+use crate::content::Property as Column;
 
-/// Whole numbers that a double holds.
+/// 2^53: up to it, a double represents every whole number.
 const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// The properties of a database: those that need nothing else, the primary one first, or its relations to what is there.
+/// The properties of a database: the plain ones, with the primary one first, or its relations to databases that exist.
 pub(super) fn schema(
     properties: &[Property],
     related: bool,
     id_of: impl Fn(usize) -> Option<Uuid>,
-) -> Vec<Wanted> {
+) -> Vec<Column> {
     let mut wanted = Vec::with_capacity(properties.len());
     for property in properties {
         let (kind, options, relation) = match &property.kind {
@@ -34,7 +34,7 @@ pub(super) fn schema(
         };
         if (kind == PropertyType::Relation) == related {
             let (name, options) = (property.name.clone(), options.to_vec());
-            wanted.push(Wanted { name, kind, options, relation });
+            wanted.push(Column { name, kind, options, relation });
         }
     }
     wanted
@@ -43,11 +43,11 @@ pub(super) fn schema(
 /// Which values of a record are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
-    /// Of one that is made: all but relations, which may lead to records that come later.
+    /// For a new record: all but relations, whose targets may not exist yet.
     Plain,
     /// Relations alone.
     Relations,
-    /// All, and what the archive has none of is cleared.
+    /// All; properties without a value in the archive are cleared.
     All,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn values(
             Which::Relations => is_relation,
             Which::All => true,
         };
-        // The relation itself may be missing.
+        // The relation may have been left out of the schema.
         let is_there = if let PropertyKind::Relation(database) = &property.kind {
             id_of(*database).is_some()
         } else {
@@ -106,7 +106,7 @@ fn written(
     })
 }
 
-/// A whole number without a point, as it was written.
+/// Writes a whole number without a decimal point.
 #[expect(clippy::cast_possible_truncation, reason = "only whole numbers that fit are cut")]
 fn number_of(number: f64) -> Option<serde_json::Value> {
     if number.fract() == 0.0 && number.abs() < MOST_WHOLE {

@@ -11,7 +11,7 @@ use super::Working;
 use super::gate::Gate;
 use crate::context::Context;
 use crate::model::Run;
-use crate::runs::Machine;
+use crate::runs::Runner;
 
 /// For how long a claim holds.
 const TERM: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ pub(super) struct Crew {
 
 /// One process of sync, with a worker or without.
 struct Process {
-    machine: Machine,
+    runner: Runner,
     clock: Arc<SkewedClock>,
     gate: Arc<Gate>,
     worker: Option<Worker>,
@@ -55,7 +55,7 @@ impl Process {
         // Whoever stands still in the midst of an archive keeps nobody else from reading one.
         let reader = Reader::in_this_process();
         let context = Context { clock: shared, content, reader, ..bench.service.context().clone() };
-        Self { machine: Machine::new(context), clock, gate, worker: None }
+        Self { runner: Runner::new(context), clock, gate, worker: None }
     }
 }
 
@@ -120,12 +120,12 @@ impl Crew {
         if let (RunStatus::Running, Some((holder, claimed_at))) = (run.state, self.held) {
             assert!(at >= claimed_at.plus(SURE), "{number} may take the run that {holder} is sure of");
         }
-        let machine = self.processes[number].machine.clone();
-        let run = machine.claim(run).await.unwrap().expect("it is to be had");
+        let runner = self.processes[number].runner.clone();
+        let run = runner.claim(run).await.unwrap().expect("it is to be had");
         world.note(format_args!("{number} has the run, {:?}", run.phase));
         self.held = Some((number, at));
         let (id, epoch) = (run.id, self.epoch);
-        let work: Working = Box::pin(async move { machine.perform(run, &CancellationToken::new()).await });
+        let work: Working = Box::pin(async move { runner.perform(run, &CancellationToken::new()).await });
         self.processes[number].worker = Some(Worker { run: id, epoch, work });
     }
 

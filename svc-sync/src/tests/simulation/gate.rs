@@ -12,6 +12,7 @@ use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1::asset_service_server::AssetServiceServer;
 use cairn_proto::content::v1::batch_service_server::BatchServiceServer;
+use cairn_proto::content::v1::database_service_server::DatabaseServiceServer;
 use cairn_proto::content::v1::file_service_server::FileServiceServer;
 use cairn_proto::content::v1::folder_service_server::FolderServiceServer;
 use cairn_proto::ids::WorkspaceId;
@@ -25,7 +26,7 @@ use tonic::service::Routes;
 use super::super::Rights;
 use crate::content::Content;
 use crate::delegation::{Delegated, Delegates};
-use crate::model::Asker;
+use crate::model::Requester;
 
 /// What stands on every way of a process. Each call passes it twice: before it has an effect, and before its answer is heard.
 #[derive(Debug, Default)]
@@ -87,7 +88,8 @@ impl Gate {
         let routes = Routes::new(Gated::<BatchServiceServer<()>>::new(self, content))
             .add_service(Gated::<FolderServiceServer<()>>::new(self, content))
             .add_service(Gated::<FileServiceServer<()>>::new(self, content))
-            .add_service(Gated::<AssetServiceServer<()>>::new(self, content));
+            .add_service(Gated::<AssetServiceServer<()>>::new(self, content))
+            .add_service(Gated::<DatabaseServiceServer<()>>::new(self, content));
         let delegates = Arc::new(GatedRights { rights: Arc::clone(rights), gate: Arc::clone(self) });
         Content { channel: ServiceChannel::local(routes), delegates }
     }
@@ -153,10 +155,10 @@ struct GatedRights {
 
 #[async_trait::async_trait]
 impl Delegates for GatedRights {
-    async fn delegate(&self, workspace: WorkspaceId, asker: &Asker) -> Result<Delegated, Problem> {
+    async fn delegate(&self, workspace: WorkspaceId, requester: &Requester) -> Result<Delegated, Problem> {
         if self.gate.pass().await {
             return Err(Problem::unavailable("the simulation refuses this call", Duration::from_secs(1)));
         }
-        self.rights.delegate(workspace, asker).await
+        self.rights.delegate(workspace, requester).await
     }
 }

@@ -15,10 +15,9 @@ use cairn_proto::ids::SyncRunId;
 
 use super::super::imports::{archive, draft_of};
 use super::super::*;
-use super::crew::Crew;
-use super::people::People;
-use super::{opened, stop, template};
-use crate::imports::Shown as Import;
+use super::simulator::Simulator;
+use super::{stop, template};
+use crate::imports::RunView as Import;
 use crate::model::{Kind, Phase, Report, ReportAction, ReportItem, ReportPhase, Run};
 
 /// The notes that a vault may have, and the name of the note that each leads to. The first is always there.
@@ -30,7 +29,7 @@ const PICTURE: &str = "d/p.png";
 #[test]
 fn imports_end_as_if_nobody_had_disturbed_them() {
     let template = template();
-    simulation::run("runs of imports", 6, |world| simulation::block_on(walk(world, template.path())));
+    simulation::run("runs of imports", 6, |world| simulation::block_on(simulate(world, template.path())));
 }
 
 #[tokio::test]
@@ -47,7 +46,7 @@ async fn what_arrives_while_a_run_is_planned_anew_is_nobodys_edit() {
             late_gate.open_for(4, false);
             stop(&mut late, &late_gate).await;
             let context = bench.service.context();
-            store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+            store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
             let (mut next, next_gate) = bench.worker().await;
             // An identity, and the states of what was noted.
             next_gate.open_for(3, false);
@@ -90,7 +89,7 @@ async fn what_arrives_after_a_run_was_planned_anew_and_cancelled_goes_with_its_r
         stop(&mut late, &late_gate).await;
         assert_eq!(bench.tree().await, tree(&[]), "{}", bench.engine);
         let context = bench.service.context();
-        store::runs::free_all(&context.db, context.clock.now()).await.unwrap();
+        store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
         let (mut next, next_gate) = bench.worker().await;
         // An identity, and the states of what was noted: it has planned nothing yet.
         next_gate.open_for(2, false);
@@ -110,14 +109,13 @@ async fn what_arrives_after_a_run_was_planned_anew_and_cancelled_goes_with_its_r
     }
 }
 
-async fn walk(world: &mut World, template: &Path) {
-    let (bench, crew) = Box::pin(opened(world, template)).await;
-    let (vault, people) = (Vault::default(), People::default());
-    let mut walk = Walk { world, bench, crew, vault, latest: None, people };
-    for _ in 0..walk.world.between(15, 35) {
-        Box::pin(walk.step()).await;
+async fn simulate(world: &mut World, template: &Path) {
+    let simulator = Box::pin(Simulator::start(world, template)).await;
+    let mut simulation = ImportSimulation { simulator, vault: Vault::default(), latest: None };
+    for _ in 0..simulation.simulator.world.between(15, 35) {
+        Box::pin(simulation.step()).await;
     }
-    Box::pin(walk.end()).await;
+    Box::pin(simulation.end()).await;
 }
 
 /// What a vault has: the version of each of its notes, and of its picture.
@@ -178,8 +176,8 @@ fn target(path: &str) -> &'static str {
     NOTES.iter().find(|(note, _)| *note == path).unwrap().1
 }
 
-/// What is there: every live file, and the ids of all attachments.
-struct There {
+/// Every live file, and the ids of all attachments.
+struct Inventory {
     files: Vec<File>,
     assets: BTreeSet<String>,
 }
@@ -189,61 +187,51 @@ struct Latest {
     id: SyncRunId,
     vault: Vault,
     /// When it was started first.
-    before: There,
+    before: Inventory,
 }
 
-struct Walk<'a> {
-    world: &'a mut World,
-    bench: Bench,
-    crew: Crew,
+/// A vault that is imported into one workspace.
+struct ImportSimulation<'a> {
+    simulator: Simulator<'a>,
     vault: Vault,
     latest: Option<Latest>,
-    people: People,
 }
 
-impl Walk<'_> {
+impl ImportSimulation<'_> {
     async fn step(&mut self) {
-        match self.world.below(16) {
+        match self.simulator.world.below(16) {
             0..=1 => self.start().await,
             2 => self.start_again().await,
             3 => self.roll_back().await,
             4 => self.cancel().await,
-            5 => self.edit().await,
-            6 => self.make_or_delete().await,
+            5 => self.simulator.edit().await,
+            6 => self.simulator.make_or_delete().await,
             7..=12 => self.work().await,
-            13 => self.crew.disturb(self.world, &self.bench),
-            _ => self.crew.pass(self.world),
+            13 => self.simulator.crew.disturb(self.simulator.world, &self.simulator.bench),
+            _ => self.simulator.crew.pass(self.simulator.world),
         }
     }
 
     /// Nobody disturbs any more: what is under way ends, and what is imported then is there.
     async fn end(&mut self) {
-        self.crew.leave();
-        while self.is_busy().await {
-            self.crew.expire();
-            self.bench.work().await;
-        }
+        self.simulator.drain().await;
         Box::pin(self.check()).await;
-        self.vault.change(self.world);
+        self.vault.change(self.simulator.world);
         Box::pin(self.send()).await;
-        self.bench.work().await;
+        self.simulator.bench.work().await;
         let run = self.run().await;
         assert!(run.state.is_completed(), "{:?}: {:?}", run.state, run.error);
         Box::pin(self.check()).await;
         // The same again finds nothing to do.
         Box::pin(self.send()).await;
-        self.bench.work().await;
+        self.simulator.bench.work().await;
         let [created, updated, _, _, pruned] = counted(self.run().await.counters);
         assert_eq!([created, updated, pruned], [0, 0, 0], "the same again");
-        assert_eq!(self.bench.faults().await, Vec::<String>::new());
+        assert_eq!(self.simulator.bench.faults().await, Vec::<String>::new());
     }
 
     async fn run(&self) -> Run {
-        self.bench.find(self.latest.as_ref().unwrap().id).await
-    }
-
-    async fn is_busy(&self) -> bool {
-        self.latest.is_some() && self.run().await.state.is_busy()
+        self.simulator.run().await.unwrap()
     }
 
     fn id(&self) -> Option<String> {
@@ -252,89 +240,55 @@ impl Walk<'_> {
 
     /// Somebody changes the vault and imports it.
     async fn start(&mut self) {
-        if self.is_busy().await {
+        if self.simulator.is_busy().await {
             return;
         }
-        self.vault.change(self.world);
-        self.world.note(format_args!("an import of {:?}", self.vault));
+        self.vault.change(self.simulator.world);
+        self.simulator.world.note(format_args!("an import of {:?}", self.vault));
         Box::pin(self.send()).await;
     }
 
     async fn send(&mut self) {
-        let before = self.bench.there().await;
-        let started = Box::pin(self.bench.start_import(&self.vault)).await;
-        self.crew.forbid_later_calls();
-        self.latest = Some(Latest { id: started.run.id, vault: self.vault.clone(), before });
+        let bench = &self.simulator.bench;
+        let before = bench.inventory().await;
+        let id = Box::pin(bench.start_import(&self.vault)).await.run.id;
+        self.simulator.started(id);
+        self.latest = Some(Latest { id, vault: self.vault.clone(), before });
     }
 
     /// Somebody starts again what ended early.
     async fn start_again(&mut self) {
         let Some(id) = self.id() else { return };
-        let is_started = self.bench.imports.start(&self.bench.caller, &id).await.is_ok();
-        self.world.note(format_args!("started again: {is_started}"));
-        if is_started {
-            self.crew.forbid_later_calls();
-        }
+        let bench = &self.simulator.bench;
+        let is_started = bench.imports.start(&bench.caller, &id).await.is_ok();
+        self.simulator.note_queued("started again", is_started);
     }
 
     async fn roll_back(&mut self) {
         let Some(id) = self.id() else { return };
-        let is_queued = self.bench.imports.roll_back(&self.bench.caller, &id).await.is_ok();
-        self.world.note(format_args!("rolled back: {is_queued}"));
-        if is_queued {
-            self.crew.forbid_later_calls();
-        }
+        let bench = &self.simulator.bench;
+        let is_queued = bench.imports.roll_back(&bench.caller, &id).await.is_ok();
+        self.simulator.note_queued("rolled back", is_queued);
     }
 
     async fn cancel(&mut self) {
         let Some(id) = self.id() else { return };
-        let is_heard = self.bench.imports.cancel(&self.bench.caller, &id).await.is_ok();
-        self.world.note(format_args!("cancelled: {is_heard}"));
+        let bench = &self.simulator.bench;
+        let is_accepted = bench.imports.cancel(&bench.caller, &id).await.is_ok();
+        self.simulator.world.note(format_args!("cancelled: {is_accepted}"));
     }
 
-    async fn edit(&mut self) {
-        let files = self.bench.live().await;
-        let told = self.people.edit(&self.bench, self.world, &files).await;
-        self.world.note(told);
-    }
-
-    /// Deletions know no version, so what a run has under way meanwhile may be taken for them: nobody deletes then.
-    async fn make_or_delete(&mut self) {
-        let may_delete = match &self.latest {
-            Some(latest) => {
-                let run = self.bench.find(latest.id).await;
-                run.state == RunStatus::RolledBack || run.phase == Phase::Sync && run.state.is_completed()
-            }
-            None => true,
-        };
-        let files = self.bench.live().await;
-        let told = if may_delete && self.world.one_in(2) {
-            self.crew.forbid_later_calls();
-            self.people.delete(&self.bench, self.world, &files).await
-        } else {
-            self.people.make(&self.bench, self.world, &files).await
-        };
-        self.world.note(told);
-    }
-
-    /// A process takes a run, or goes on with the one that it has.
     async fn work(&mut self) {
-        if Box::pin(self.crew.work(self.world, &self.bench)).await {
+        if self.simulator.work().await {
             Box::pin(self.check()).await;
         }
     }
 
     /// What must hold whenever a run has ended or paused.
     async fn check(&self) {
-        let files = self.bench.live().await;
-        self.people.check(&files);
-        let ours = files.iter().filter(|file| !self.people.has_made(&file.id));
-        let mut paths: Vec<&str> = ours.map(|file| file.path.as_str()).collect();
-        let count = paths.len();
-        paths.dedup();
-        assert_eq!(paths.len(), count, "something is there twice: {files:#?}");
+        let files = self.simulator.checked_files().await;
         let Some(latest) = &self.latest else { return };
-        let run = self.bench.find(latest.id).await;
+        let run = self.run().await;
         match (run.state, run.phase) {
             (RunStatus::RolledBack, _) => self.check_rolled_back(latest, &files).await,
             (state, Phase::Sync) if state.is_completed() => {
@@ -346,7 +300,8 @@ impl Walk<'_> {
 
     /// Each object of the archive is told of once, and is there.
     async fn check_completed(&self, latest: &Latest, run: &Run, files: &[File]) {
-        let report = self.bench.imports.report(&self.bench.caller, &latest.id.to_string()).await.unwrap();
+        let Simulator { bench, people, .. } = &self.simulator;
+        let report = bench.imports.report(&bench.caller, &latest.id.to_string()).await.unwrap();
         assert_eq!(report.phase, ReportPhase::Execution);
         let told: Vec<&ReportItem> = report.items.iter().filter(|item| item.kind != Kind::Folder).collect();
         let paths: BTreeSet<&str> = told.iter().map(|item| item.path.as_str()).collect();
@@ -355,14 +310,14 @@ impl Walk<'_> {
         let count = told.len() as u64;
         let expected = (paths.len() as u64, count, count, count);
         assert_eq!((count, sum, run.counters.processed, run.total), expected, "{told:#?}");
-        let assets = self.bench.attachments().await;
+        let assets = bench.attachments().await;
         for item in told {
             let id = item.id.map(|id| id.to_string()).unwrap_or_default();
             if item.kind == Kind::Asset {
                 assert!(assets.contains(&id), "{item:?}");
                 continue;
             }
-            let is_touched = self.people.has_touched(&id);
+            let is_touched = people.has_touched(&id);
             let found = files.iter().find(|file| file.id == id);
             match item.action {
                 ReportAction::Created | ReportAction::Updated | ReportAction::Skipped => {
@@ -380,7 +335,7 @@ impl Walk<'_> {
 
     /// A note says what the archive has, and leads to where that is.
     async fn check_text(&self, latest: &Latest, report: &Report, item: &ReportItem, id: &str) {
-        let text = self.bench.text(id).await;
+        let text = self.simulator.bench.text(id).await;
         assert!(text.starts_with(&latest.vault.opening(&item.path)), "{item:?}: {text}");
         // What was there before leads to where its targets were then.
         if item.action == ReportAction::Skipped {
@@ -400,19 +355,12 @@ impl Walk<'_> {
         }
     }
 
-    /// What was there before is there again, but for what people touched.
+    /// The files from before are there again, except those that people touched, and so are the attachments.
     async fn check_rolled_back(&self, latest: &Latest, files: &[File]) {
-        let is_ours = |file: &&File| !self.people.has_touched(&file.id);
-        let stand = |files: &[File]| -> BTreeMap<String, (String, String)> {
-            let kept = files.iter().filter(is_ours);
-            kept.map(|file| (file.id.clone(), (file.path.clone(), file.content_hash.clone()))).collect()
-        };
-        assert_eq!(stand(files), stand(&latest.before.files), "what a rollback leaves");
-        assert_eq!(
-            self.bench.attachments().await,
-            latest.before.assets,
-            "what a rollback leaves of attachments"
-        );
+        let before = self.simulator.untouched(&latest.before.files);
+        assert_eq!(self.simulator.untouched(files), before, "what a rollback leaves");
+        let assets = self.simulator.bench.attachments().await;
+        assert_eq!(assets, latest.before.assets, "what a rollback leaves of attachments");
     }
 }
 
@@ -424,8 +372,8 @@ impl Bench {
         self.imports.start(&self.caller, &id).await.unwrap()
     }
 
-    async fn there(&self) -> There {
-        There { files: self.live().await, assets: self.attachments().await }
+    async fn inventory(&self) -> Inventory {
+        Inventory { files: self.live().await, assets: self.attachments().await }
     }
 
     async fn attachments(&self) -> BTreeSet<String> {

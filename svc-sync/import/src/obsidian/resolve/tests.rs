@@ -21,11 +21,11 @@ fn markdown(paths: &[&str], folder: &str, target: &str) -> Option<(String, bool)
     shown(&files, Resolver::of(&files).markdown(&files, folder, target))
 }
 
-fn shown(files: &[TreeFile], found: Found) -> Option<(String, bool)> {
+fn shown(files: &[TreeFile], found: Resolution) -> Option<(String, bool)> {
     match found {
-        Found::One(file) => Some((files[file].path.clone(), true)),
-        Found::FirstOf(file) => Some((files[file].path.clone(), false)),
-        Found::Several | Found::Nothing => None,
+        Resolution::One(file) => Some((files[file].path.clone(), true)),
+        Resolution::FirstOf(file) => Some((files[file].path.clone(), false)),
+        Resolution::Several | Resolution::Nothing => None,
     }
 }
 
@@ -85,9 +85,9 @@ fn else_the_only_note_with_that_alias() {
     resolver.add_alias("Both", 1);
     resolver.add_alias("First", 0);
     resolver.add_alias("b", 0);
-    assert_eq!(resolver.wikilink(&files, "", "FIRST"), Found::One(0));
-    assert_eq!(resolver.wikilink(&files, "", "both"), Found::Several);
-    assert_eq!(resolver.wikilink(&files, "", "b"), Found::One(1));
+    assert_eq!(resolver.wikilink(&files, "", "FIRST"), Resolution::One(0));
+    assert_eq!(resolver.wikilink(&files, "", "both"), Resolution::Several);
+    assert_eq!(resolver.wikilink(&files, "", "b"), Resolution::One(1));
 }
 
 #[test]
@@ -101,11 +101,11 @@ fn a_markdown_link_tries_the_notes_folder_first() {
 }
 
 /// The rules as they are written, over all files.
-fn naive(files: &[TreeFile], folder: &str, target: &str) -> Found {
-    let variants = |target: &str| VARIANTS.map(|variant| format!("{target}{variant}"));
+fn naive(files: &[TreeFile], folder: &str, target: &str) -> Resolution {
+    let variants = |target: &str| EXTENSIONS.map(|variant| format!("{target}{variant}"));
     for path in variants(target) {
         if let Some(file) = files.iter().position(|file| file.path == path) {
-            return Found::One(file);
+            return Resolution::One(file);
         }
     }
     let ends = |path: &str, target: &str| path == target || path.ends_with(&format!("/{target}"));
@@ -123,14 +123,14 @@ fn naive(files: &[TreeFile], folder: &str, target: &str) -> Found {
     let here = |file: &&usize| files[**file].path.rsplit_once('/').map_or("", |(folder, _)| folder) == folder;
     let in_folder = chosen.iter().filter(here).min_by_key(|file| {
         let path = &files[**file].path;
-        (VARIANTS.iter().rposition(|variant| path.ends_with(variant)), path.clone())
+        (EXTENSIONS.iter().rposition(|variant| path.ends_with(variant)), path.clone())
     });
     let shortest =
         chosen.iter().min_by_key(|file| (files[**file].path.chars().count(), files[**file].path.clone()));
     match (in_folder.or(shortest), all.len()) {
-        (None, _) => Found::Nothing,
-        (Some(file), 1) => Found::One(*file),
-        (Some(file), _) => Found::FirstOf(*file),
+        (None, _) => Resolution::Nothing,
+        (Some(file), 1) => Resolution::One(*file),
+        (Some(file), _) => Resolution::FirstOf(*file),
     }
 }
 

@@ -1,4 +1,4 @@
-//! How runs stand, of syncs and of imports: which there are, and what may be asked of one when.
+//! The states of sync and import runs: finding and listing runs, and which transitions are allowed.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub(crate) async fn list(
     Ok(Page { runs, next, total })
 }
 
-/// The place of a run among those of its workspace that wait for their turn, from 1; 0 when it does not wait.
+/// The position of a run in the queue of its workspace, from 1; 0 when it is not queued.
 pub(crate) async fn place(context: &Context, run: &Run) -> Result<u64, Error> {
     if run.shown() != RunStatus::Queued {
         return Ok(0);
@@ -72,7 +72,7 @@ pub(crate) async fn place(context: &Context, run: &Run) -> Result<u64, Error> {
     Ok(store::runs::place(&context.db, run).await?)
 }
 
-/// Has a run, or its rollback, worked on, as far as `require` still allows it; the run as it is then.
+/// Queues a run, or its rollback, if `require` allows it; returns the updated run.
 pub(crate) async fn queue(
     context: &Context,
     caller: &Caller,
@@ -82,26 +82,26 @@ pub(crate) async fn queue(
 ) -> Result<Run, Error> {
     let mut tx = context.db.begin_write().await?;
     store::runs::lock_name(&mut tx, run.sync()).await?;
-    let held = store::runs::hold(&mut tx, run.workspace, run.id).await?;
-    let run = held.ok_or_else(|| Error::NoRun(run.id.to_string()))?;
-    // As it is now: somebody may have been quicker.
+    let locked = store::runs::get_for_update(&mut tx, run.workspace, run.id).await?;
+    let run = locked.ok_or_else(|| Error::NoRun(run.id.to_string()))?;
+    // Checked under the lock: the state may have changed since the caller read it.
     require(&run)?;
     if store::runs::is_busy(&mut tx, run.sync()).await? {
         let of = if run.origin.is_import() { "import" } else { "sync" };
         return Err(Error::RunBusy(format!("another run of this {of} is under way: wait for its end")));
     }
-    store::runs::queue(&mut tx, &run, phase, &caller.asker).await?;
+    store::runs::queue(&mut tx, &run, phase, &caller.requester).await?;
     tx.commit().await?;
-    context.arrivals.notify_one();
+    context.wakeup.notify_one();
     let queued = store::runs::get(&context.db, run.workspace, run.id).await?;
     Ok(queued.unwrap_or(run))
 }
 
-/// Ends a run that is not over.
+/// Cancels a run that has not ended.
 pub(crate) async fn cancel(context: &Context, found: &Run) -> Result<(), Error> {
     let mut tx = context.db.begin_write().await?;
-    let held = store::runs::hold(&mut tx, found.workspace, found.id).await?;
-    let run = held.ok_or_else(|| Error::NoRun(found.id.to_string()))?;
+    let locked = store::runs::get_for_update(&mut tx, found.workspace, found.id).await?;
+    let run = locked.ok_or_else(|| Error::NoRun(found.id.to_string()))?;
     if run.phase == Phase::Rollback && run.state.is_busy() {
         return Err(Error::RunBusy("a rollback goes on to its end: wait for it".to_owned()));
     }
@@ -113,22 +113,22 @@ pub(crate) async fn cancel(context: &Context, found: &Run) -> Result<(), Error> 
     Ok(tx.commit().await?)
 }
 
-/// Refuses what cannot be started.
+/// Refuses a run that cannot be started.
 pub(crate) fn require_startable(run: &Run) -> Result<(), Error> {
     if run.state.is_startable() { Ok(()) } else { Err(Error::RunNotStartable(run.shown().as_str())) }
 }
 
-/// Refuses what cannot be rolled back. Half an import must go away, too; half a sync is mended by the next one.
+/// Refuses a run that cannot be rolled back. An incomplete import can be; an incomplete sync is completed by the next one.
 pub(crate) fn require_revertible(context: &Context, run: &Run) -> Result<(), Error> {
     let refused = |message: &'static str| Err(Error::RunNotRevertible(message));
-    let is_half = matches!(run.state, RunStatus::Failed | RunStatus::Cancelled);
+    let is_incomplete = matches!(run.state, RunStatus::Failed | RunStatus::Cancelled);
     if run.state == RunStatus::RolledBack {
         return refused("the run was rolled back already");
     }
-    if run.origin.is_import() && is_half && run.rollback_until.is_none() {
+    if run.origin.is_import() && is_incomplete && run.rollback_until.is_none() {
         return refused("the run has never been started: there is nothing to take back");
     }
-    if !(run.state.is_completed() || run.origin.is_import() && is_half) {
+    if !(run.state.is_completed() || run.origin.is_import() && is_incomplete) {
         return refused("only a run that is over can be rolled back");
     }
     if run.rollback_until.is_none_or(|until| until <= context.clock.now()) {
@@ -137,7 +137,7 @@ pub(crate) fn require_revertible(context: &Context, run: &Run) -> Result<(), Err
     Ok(())
 }
 
-/// Of a page that does not exist.
+/// The error for an invalid page token.
 pub(crate) fn bad_token() -> Error {
     Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
 }

@@ -1,5 +1,5 @@
-//! A run that this process holds: what is known of it, and how what it does is noted, written and settled. Syncs and imports
-//! differ in what they plan, and share this.
+//! A run whose lease this process holds: its state, and how its writes are logged, sent and settled. Syncs and imports plan different
+//! writes and share this.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -12,36 +12,36 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::settle;
-use crate::content::{Opened, Payload, Work, Written};
+use crate::content::{BatchOutcome, ContentSession, Payload, Work};
 use crate::context::Context;
-use crate::model::{Batch, Entry, Kept, Kind, Memory, Phase, Run, RunStatus, Step, Still, Write};
+use crate::model::{Baseline, Batch, Entry, Kept, Kind, Phase, Run, RunStatus, Step, Unwritten, Write};
 use crate::plan::States;
 use crate::reversal::{self, reversal};
 use crate::store::batches::Unsettled;
 use crate::{Error, store};
 
-/// A run that nobody holds for longer is anybody's after this.
-pub(super) const TERM: Duration = Duration::from_secs(30);
-/// Writes that are carried out together, and bytes of their texts: a moment each, in which nobody else writes.
+/// How long a claim lasts unless it is renewed; afterwards any process may claim the run.
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+/// Steps of one batch, and bytes of their texts. A batch is one transaction, which blocks other writers of the workspace.
 pub(super) const BATCH_STEPS: usize = 500;
 pub(super) const BATCH_BYTES: usize = 8 * 1024 * 1024;
-/// Databases and assets are calls of their own: so many are noted at once.
-const NOTED_CALLS: usize = 50;
+/// Databases and assets are written by a call each: how many of them one batch logs.
+const LOGGED_CALLS: usize = 50;
 
-/// Why a worker stops before all is done.
+/// Why a worker stops before the run is done.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// Somebody else has the run by now.
-    Lost,
-    /// Somebody wants it cancelled.
+    /// Another process has claimed the run.
+    LeaseLost,
+    /// The run was cancelled.
     Cancelled,
-    /// This process ends.
-    GivenBack,
-    /// Another service does not answer: later again.
-    Again(String),
-    /// It cannot be done.
+    /// This process shuts down; the run goes back to the queue.
+    Shutdown,
+    /// Another service is unavailable: retry after a backoff.
+    Retry(String),
+    /// A retry would fail the same way.
     Failed(String),
-    /// Our own storage does not answer: the term of the run ends, and somebody takes it.
+    /// Our own storage is unavailable: the lease expires, and some process claims the run again.
     Storage(Error),
 }
 
@@ -59,7 +59,7 @@ impl From<Problem> for Halt {
             | Reason::RateLimited
             | Reason::Internal
             | Reason::Unauthorized
-            | Reason::VersionConflict => Self::Again(problem.message),
+            | Reason::VersionConflict => Self::Retry(problem.message),
             Reason::ValidationError
             | Reason::Forbidden
             | Reason::OutOfScope
@@ -80,46 +80,46 @@ impl From<Problem> for Halt {
     }
 }
 
-/// A run that this process holds.
-pub(super) struct Held<'a> {
+/// A run whose lease this process holds.
+pub(super) struct ActiveRun<'a> {
     pub(super) context: &'a Context,
     holder: &'a str,
-    /// Cancelled when somebody wants the run cancelled.
-    pub(super) unwanted: CancellationToken,
+    /// Cancelled when a caller cancels the run.
+    pub(super) cancellation: CancellationToken,
     pub(super) run: Run,
-    pub(super) memory: Memory,
-    /// What is done of the phase that is under way.
+    pub(super) baseline: Baseline,
+    /// Steps of the current phase that are done.
     pub(super) done: Vec<Step>,
-    pub(super) stills: Vec<Still>,
+    pub(super) unwritten: Vec<Unwritten>,
     pub(super) kept: Vec<Kept>,
-    /// What stays noted though the workspace does not show it: a worker that was lost may have its call still on its way.
-    open: Vec<Batch>,
+    /// Logged steps with no visible effect yet: the call of a lost worker may still be in flight.
+    in_doubt: Vec<Batch>,
     next_place: i64,
 }
 
-impl<'a> Held<'a> {
+impl<'a> ActiveRun<'a> {
     pub(super) const fn new(
         context: &'a Context,
         holder: &'a str,
         run: Run,
-        unwanted: CancellationToken,
+        cancellation: CancellationToken,
     ) -> Self {
         Self {
             context,
             holder,
-            unwanted,
+            cancellation,
             run,
-            memory: Memory(std::collections::BTreeMap::new()),
+            baseline: Baseline(std::collections::BTreeMap::new()),
             done: Vec::new(),
-            stills: Vec::new(),
+            unwritten: Vec::new(),
             kept: Vec::new(),
-            open: Vec::new(),
+            in_doubt: Vec::new(),
             next_place: 0,
         }
     }
 
-    /// What something comes to that may take long, unless somebody wants the run cancelled meanwhile.
-    pub(super) async fn unless_unwanted<T, E>(
+    /// Waits for something slow, unless the run is cancelled first.
+    pub(super) async fn unless_cancelled<T, E>(
         &self,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, Halt>
@@ -127,26 +127,26 @@ impl<'a> Held<'a> {
         Halt: From<E>,
     {
         tokio::select! {
-            () = self.unwanted.cancelled() => Err(Halt::Cancelled),
+            () = self.cancellation.cancelled() => Err(Halt::Cancelled),
             done = work => Ok(done?),
         }
     }
 
-    /// The workspace, if whoever asked may still have it changed so.
-    pub(super) async fn open(&self) -> Result<Opened, Halt> {
+    /// A session with the workspace, if the requester still has the permission that the phase needs.
+    pub(super) async fn open(&self) -> Result<ContentSession, Halt> {
         let needed = match self.run.phase {
             Phase::Sync => Permission::Write,
             Phase::Rollback => Permission::Delete,
         };
-        Ok(self.context.content.open(self.run.workspace, &self.run.asker, needed).await?)
+        Ok(self.context.content.open(self.run.workspace, &self.run.requester, needed).await?)
     }
 
-    /// Learns what was done before, and settles what was under way when a worker was lost.
-    pub(super) async fn take_up(&mut self, opened: &Opened) -> Result<(), Halt> {
+    /// Loads what earlier workers did, and settles the batches that the last one left open.
+    pub(super) async fn resume(&mut self, session: &ContentSession) -> Result<(), Halt> {
         let (db, phase) = (&self.context.db, self.run.phase);
-        self.memory = Memory::of(store::entries::list(db, self.run.sync()).await?);
+        self.baseline = Baseline::of(store::entries::list(db, self.run.sync()).await?);
         if phase == Phase::Sync {
-            self.recall(opened).await?;
+            self.settle_earlier_runs(session).await?;
         }
         let batches = store::batches::list(db, self.run.workspace, self.run.id, phase).await?;
         self.next_place = batches.iter().map(|batch| batch.place + 1).max().unwrap_or(0);
@@ -155,25 +155,25 @@ impl<'a> Held<'a> {
                 self.done.extend(batch.steps);
                 continue;
             }
-            let states = opened.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
+            let states = session.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
             let (mut steps, open): (Vec<Step>, Vec<Step>) =
-                batch.steps.into_iter().partition(|step| settle::is_over(step, &states));
-            let open = open.into_iter().filter(settle::can_arrive).collect();
+                batch.steps.into_iter().partition(|step| settle::is_complete(step, &states));
+            let open = open.into_iter().filter(settle::is_identifiable).collect();
             settle::learn_versions(&mut steps, &states);
-            self.settle_but(batch.place, steps, open).await?;
+            self.settle_partly(batch.place, steps, open).await?;
         }
         Ok(())
     }
 
-    /// Settles what has arrived of a worker that was lost since this one looked first, as these states show it, by which the rest is
-    /// about to be planned: that would take it for what somebody else did. What arrives after them meets the same write of this
-    /// worker, and the second of the two is refused.
-    pub(super) async fn settle_late(&mut self, states: &States) -> Result<(), Halt> {
+    /// Settles steps in doubt that have taken effect since [`resume`](Self::resume), according to the states from which the rest will be
+    /// planned: the plan would mistake their effect for somebody's edit. A stale write that lands after these states were read
+    /// conflicts with the same write of this worker, and whichever comes second is refused.
+    pub(super) async fn settle_stale_writes(&mut self, states: &States) -> Result<(), Halt> {
         let mut late = Vec::new();
-        for batch in &mut self.open {
+        for batch in &mut self.in_doubt {
             let steps = std::mem::take(&mut batch.steps).into_iter();
             let (arrived, open): (Vec<Step>, Vec<Step>) =
-                steps.partition(|step| settle::has_arrived(step, states));
+                steps.partition(|step| settle::has_taken_effect(step, states));
             late.extend(arrived);
             batch.steps = open;
         }
@@ -184,13 +184,13 @@ impl<'a> Held<'a> {
         self.settle(place, late).await
     }
 
-    /// Remembers what earlier runs of the sync wrote and did not settle, since they were cancelled or failed right then, and what their
-    /// rollbacks took back: otherwise this run would make all of it once more, or take it for somebody's edit.
-    async fn recall(&mut self, opened: &Opened) -> Result<(), Halt> {
+    /// Settles batches that earlier runs of the sync left open when they were cancelled or failed in the middle of a write, and those of
+    /// their rollbacks. Otherwise this run would write all of it again, or mistake it for somebody's edit.
+    async fn settle_earlier_runs(&mut self, session: &ContentSession) -> Result<(), Halt> {
         let db = &self.context.db;
         let unsettled = store::batches::unsettled(db, self.run.sync(), self.run.id).await?;
         for Unsettled { run, phase, batch } in unsettled {
-            let states = opened.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
+            let states = session.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
             let mut steps: Vec<Step> = batch
                 .steps
                 .into_iter()
@@ -198,13 +198,13 @@ impl<'a> Held<'a> {
                 .collect();
             settle::learn_versions(&mut steps, &states);
             let (puts, forgets) = match phase {
-                Phase::Sync => settle::remembered(&steps, run),
-                Phase::Rollback => self.taken_back(&steps),
+                Phase::Sync => settle::baseline_changes(&steps, run),
+                Phase::Rollback => self.reverted_entries(&steps),
             };
             let batch = Batch { place: batch.place, is_settled: true, steps };
             let mut tx = db.begin_write().await?;
-            // Somebody may have removed it meanwhile; what it wrote is remembered all the same.
-            if store::runs::hold(&mut tx, self.run.workspace, run).await?.is_some() {
+            // The run may have been deleted meanwhile; the baseline still learns what it wrote.
+            if store::runs::get_for_update(&mut tx, self.run.workspace, run).await?.is_some() {
                 store::batches::put(&mut tx, self.run.workspace, run, phase, &batch).await?;
             }
             store::entries::remove(&mut tx, self.run.sync(), &forgets).await?;
@@ -215,48 +215,48 @@ impl<'a> Held<'a> {
         Ok(())
     }
 
-    /// Whether nothing was remembered under the path of a step since that run noted it.
+    /// Whether the baseline has no newer entry for the path of a step than the run that logged it.
     fn is_last_of(&self, step: &Step, run: SyncRunId) -> bool {
-        let known = self.memory.get(step.kind, &step.path);
+        let known = self.baseline.get(step.kind, &step.path);
         known.is_none_or(|known| known.run == run || Some(known) == step.before.as_ref())
     }
 
     fn remember(&mut self, puts: Vec<Entry>, forgets: Vec<(Kind, String)>) {
         for path in forgets {
-            self.memory.0.remove(&path);
+            self.baseline.0.remove(&path);
         }
-        self.memory.0.extend(puts.into_iter().map(|entry| ((entry.kind, entry.path.clone()), entry)));
+        self.baseline.0.extend(puts.into_iter().map(|entry| ((entry.kind, entry.path.clone()), entry)));
     }
 
-    /// Settles what the run had under way when it ended early, so that all of it can be taken back.
-    async fn settle_what_was_cut(&mut self, opened: &Opened) -> Result<(), Halt> {
+    /// Settles batches that were open when the run ended early, so that the rollback covers them.
+    async fn settle_interrupted(&mut self, session: &ContentSession) -> Result<(), Halt> {
         let (workspace, id) = (self.run.workspace, self.run.id);
         let batches = store::batches::list(&self.context.db, workspace, id, Phase::Sync).await?;
         for batch in batches.into_iter().filter(|batch| !batch.is_settled) {
-            let states = opened.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
+            let states = session.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
             let mut steps: Vec<Step> =
                 batch.steps.into_iter().filter(|step| settle::is_done(step, &states)).collect();
             settle::learn_versions(&mut steps, &states);
-            let (puts, _) = settle::remembered(&steps, id);
+            let (puts, _) = settle::baseline_changes(&steps, id);
             let batch = Batch { place: batch.place, is_settled: true, steps };
             let mut tx = self.context.db.begin_write().await?;
             store::batches::put(&mut tx, workspace, id, Phase::Sync, &batch).await?;
             store::entries::put(&mut tx, self.run.sync(), &puts).await?;
-            self.memory.0.extend(puts.into_iter().map(|entry| ((entry.kind, entry.path.clone()), entry)));
+            self.baseline.0.extend(puts.into_iter().map(|entry| ((entry.kind, entry.path.clone()), entry)));
             self.save(tx).await?;
         }
         Ok(())
     }
 
-    /// Takes back what the run did, but for what was changed since.
-    pub(super) async fn roll_back(&mut self, opened: &Opened) -> Result<(), Halt> {
+    /// Reverts what the run wrote, except what was changed since.
+    pub(super) async fn roll_back(&mut self, session: &ContentSession) -> Result<(), Halt> {
         let db = &self.context.db;
-        self.settle_what_was_cut(opened).await?;
+        self.settle_interrupted(session).await?;
         let batches = store::batches::list(db, self.run.workspace, self.run.id, Phase::Sync).await?;
         let did: Vec<Step> =
             batches.into_iter().filter(|batch| batch.is_settled).flat_map(|batch| batch.steps).collect();
-        let states = opened.states(did.iter().map(|step| (step.kind, step.id))).await?;
-        self.settle_late(&states).await?;
+        let states = session.states(did.iter().map(|step| (step.kind, step.id))).await?;
+        self.settle_stale_writes(&states).await?;
         let reverted: HashSet<Uuid> = self.done.iter().map(|step| step.id).collect();
         let plan = reversal(self.run.origin, &did, &reverted, &states);
         self.kept = plan.kept;
@@ -266,23 +266,23 @@ impl<'a> Held<'a> {
         for batch in cut(plan.steps.into_iter().map(|step| (step, Payload::None)).collect()) {
             self.carry_out(batch).await?;
         }
-        self.close().await
+        self.discard_in_doubt().await
     }
 
-    /// Notes steps, has them written, and settles them. What the workspace refuses is left alone, and the rest is written.
+    /// Logs a batch, sends it and settles it. Refused steps are dropped from it, and the rest is sent again.
     pub(super) async fn carry_out(&mut self, mut work: Vec<Work>) -> Result<(), Halt> {
-        let place = self.note(work.iter().map(|(step, _)| step.clone()).collect()).await?;
-        // Each time anew: whoever asked may have lost the right to.
-        let opened = self.open().await?;
+        let place = self.log(work.iter().map(|(step, _)| step.clone()).collect()).await?;
+        // Authorized anew for each batch: the requester may have lost the permission.
+        let session = self.open().await?;
         let mut done: Vec<Step> = Vec::new();
         while !work.is_empty() {
-            match opened.write(&mut work).await? {
-                Written::All => break,
-                Written::Refused(refused) => {
+            match session.write(&mut work).await? {
+                BatchOutcome::Done => break,
+                BatchOutcome::Refused(refused) => {
                     let at = |place: &usize| work.get(*place).map(|(step, _)| (step.kind, step.id));
                     let items: Vec<_> = refused.iter().filter_map(|(place, ..)| at(place)).collect();
-                    let states = opened.states(items).await?;
-                    done.extend(self.leave_alone(&mut work, refused, &states)?);
+                    let states = session.states(items).await?;
+                    done.extend(self.remove_refused(&mut work, refused, &states)?);
                 }
             }
         }
@@ -290,19 +290,19 @@ impl<'a> Held<'a> {
         self.settle(place, done).await
     }
 
-    /// Notes steps that are about to be written; answers the place of their batch.
-    pub(super) async fn note(&mut self, steps: Vec<Step>) -> Result<i64, Halt> {
+    /// Logs steps that are about to be sent; returns the place of their batch.
+    pub(super) async fn log(&mut self, steps: Vec<Step>) -> Result<i64, Halt> {
         let place = self.take_place();
-        // Of what a worker that was lost may have on its way as well, one note is enough.
+        // The new batch supersedes the entry in doubt for the same write.
         let key = |step: &Step| (step.id, step.write == Write::Relate);
         let again: HashSet<(Uuid, bool)> = steps.iter().map(key).collect();
-        for batch in &mut self.open {
+        for batch in &mut self.in_doubt {
             batch.steps.retain(|step| !again.contains(&key(step)));
         }
         let batch = Batch { place, is_settled: false, steps };
         let mut tx = self.context.db.begin_write().await?;
         store::batches::put(&mut tx, self.run.workspace, self.run.id, self.run.phase, &batch).await?;
-        self.keep_open(&mut tx).await?;
+        self.save_in_doubt(&mut tx).await?;
         self.save(tx).await?;
         Ok(place)
     }
@@ -313,30 +313,30 @@ impl<'a> Held<'a> {
         place
     }
 
-    /// Writes down what is still open, and lets go of what no longer is.
-    async fn keep_open(&mut self, tx: &mut sql::Tx) -> Result<(), Halt> {
+    /// Stores the batches in doubt, and removes those that have no steps left.
+    async fn save_in_doubt(&mut self, tx: &mut sql::Tx) -> Result<(), Halt> {
         let (workspace, id, phase) = (self.run.workspace, self.run.id, self.run.phase);
-        for batch in &self.open {
+        for batch in &self.in_doubt {
             store::batches::put(tx, workspace, id, phase, batch).await?;
         }
-        self.open.retain(|batch| !batch.steps.is_empty());
+        self.in_doubt.retain(|batch| !batch.steps.is_empty());
         Ok(())
     }
 
-    /// Lets go of what is still open, when all is done.
-    pub(super) async fn close(&mut self) -> Result<(), Halt> {
-        if self.open.is_empty() {
+    /// Removes the batches in doubt, when the run is done.
+    pub(super) async fn discard_in_doubt(&mut self) -> Result<(), Halt> {
+        if self.in_doubt.is_empty() {
             return Ok(());
         }
-        self.open.iter_mut().for_each(|batch| batch.steps.clear());
+        self.in_doubt.iter_mut().for_each(|batch| batch.steps.clear());
         let mut tx = self.context.db.begin_write().await?;
-        self.keep_open(&mut tx).await?;
+        self.save_in_doubt(&mut tx).await?;
         self.save(tx).await
     }
 
-    /// Takes out of a batch what was refused, and answers what of it is done already: a worker that was lost may have had its
-    /// call on the way, which arrived since.
-    fn leave_alone(
+    /// Removes the refused steps from a batch; returns those of them that have taken effect after all: the stale write of a lost worker
+    /// may have landed first.
+    fn remove_refused(
         &mut self,
         work: &mut Vec<Work>,
         refused: Vec<(usize, String, String)>,
@@ -350,7 +350,7 @@ impl<'a> Held<'a> {
             let refusal = why.get(&place);
             place += 1;
             let Some((code, message)) = refusal else { return true };
-            if settle::is_surely_done(step, states) {
+            if settle::is_provably_done(step, states) {
                 done.push(step.clone());
             } else {
                 self.refuse(step, code, message);
@@ -363,10 +363,10 @@ impl<'a> Held<'a> {
         Ok(done)
     }
 
-    /// Leaves alone what a step is about, which the workspace refused.
+    /// Records that a step was refused, and that its object stays as it is.
     pub(super) fn refuse(&mut self, step: &Step, code: &str, message: &str) {
         match self.run.phase {
-            Phase::Sync => self.stills.extend(settle::refused(step, code, message)),
+            Phase::Sync => self.unwritten.extend(settle::refused(step, code, message)),
             Phase::Rollback => self.kept.push(Kept {
                 path: step.path.clone(),
                 id: step.id,
@@ -376,8 +376,8 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Settles some of the steps that are noted at a place, and keeps the others noted.
-    pub(super) async fn settle_but(
+    /// Settles some steps of a logged batch; the others stay logged as in doubt.
+    pub(super) async fn settle_partly(
         &mut self,
         place: i64,
         steps: Vec<Step>,
@@ -386,44 +386,44 @@ impl<'a> Held<'a> {
         if open.is_empty() {
             return self.settle(place, steps).await;
         }
-        self.open.push(Batch { place, is_settled: false, steps: open });
+        self.in_doubt.push(Batch { place, is_settled: false, steps: open });
         let other = self.take_place();
         self.settle(other, steps).await
     }
 
-    /// Writes down that these steps are done, with what they leave to remember.
+    /// Stores that these steps are done, with the baseline entries that follow from them.
     pub(super) async fn settle(&mut self, place: i64, steps: Vec<Step>) -> Result<(), Halt> {
         let (workspace, id, phase) = (self.run.workspace, self.run.id, self.run.phase);
         let (puts, forgets) = match phase {
-            Phase::Sync => settle::remembered(&steps, id),
-            Phase::Rollback => self.taken_back(&steps),
+            Phase::Sync => settle::baseline_changes(&steps, id),
+            Phase::Rollback => self.reverted_entries(&steps),
         };
         let batch = Batch { place, is_settled: true, steps };
         let mut tx = self.context.db.begin_write().await?;
         store::batches::put(&mut tx, workspace, id, phase, &batch).await?;
-        self.keep_open(&mut tx).await?;
+        self.save_in_doubt(&mut tx).await?;
         store::entries::remove(&mut tx, self.run.sync(), &forgets).await?;
         store::entries::put(&mut tx, self.run.sync(), &puts).await?;
         self.remember(puts, forgets);
         if !batch.steps.is_empty() {
-            // It goes on.
+            // Progress ends the series of failed tries.
             self.run.tries = 0;
         }
         self.done.extend(batch.steps);
         match phase {
             Phase::Sync => {
-                self.run.counters = settle::tally(&self.done, &self.stills);
-                store::details::set_stills(&mut tx, workspace, id, &self.stills).await?;
+                self.run.counters = settle::tally(&self.done, &self.unwritten);
+                store::details::set_unwritten(&mut tx, workspace, id, &self.unwritten).await?;
             }
             Phase::Rollback => store::details::set_kept(&mut tx, workspace, id, &self.kept).await?,
         }
         self.save(tx).await
     }
 
-    fn taken_back(&self, steps: &[Step]) -> (Vec<Entry>, Vec<(Kind, String)>) {
+    fn reverted_entries(&self, steps: &[Step]) -> (Vec<Entry>, Vec<(Kind, String)>) {
         let (mut puts, mut forgets) = (Vec::new(), Vec::new());
         for step in steps {
-            match reversal::remembered(step, self.memory.get(step.kind, &step.path)) {
+            match reversal::remembered(step, self.baseline.get(step.kind, &step.path)) {
                 None => {}
                 Some(Some(entry)) => puts.push(entry),
                 Some(None) => forgets.push((step.kind, step.path.clone())),
@@ -432,34 +432,34 @@ impl<'a> Held<'a> {
         (puts, forgets)
     }
 
-    /// Writes how far the run is and ends the transaction, while this process holds it and nobody wants it cancelled.
+    /// Stores the progress of the run and commits. Fails when the lease is lost (nothing is committed) or the run was cancelled.
     pub(super) async fn save(&self, mut tx: sql::Tx) -> Result<(), Halt> {
-        let until = self.context.clock.now().plus(TERM);
+        let until = self.context.clock.now().plus(LEASE);
         match store::runs::save(&mut tx, &self.run, self.holder, until).await? {
             None => {
                 tx.rollback().await?;
-                Err(Halt::Lost)
+                Err(Halt::LeaseLost)
             }
-            Some(is_unwanted) => {
+            Some(is_cancelled) => {
                 tx.commit().await?;
-                if is_unwanted && self.run.phase == Phase::Sync { Err(Halt::Cancelled) } else { Ok(()) }
+                if is_cancelled && self.run.phase == Phase::Sync { Err(Halt::Cancelled) } else { Ok(()) }
             }
         }
     }
 
-    /// Says that all was done: with warnings, or without.
+    /// Marks the run as completed, with warnings or without.
     pub(super) const fn complete(&mut self, has_warnings: bool) {
         self.run.state = if has_warnings { RunStatus::CompletedWithWarnings } else { RunStatus::Completed };
     }
 }
 
-/// Steps in batches that are not too large, each of what is written in one transaction or of what is not.
+/// Splits steps into batches within the size limits. No batch mixes steps of one transaction with those that are calls of their own.
 pub(super) fn cut(work: Vec<Work>) -> Vec<Vec<Work>> {
     let mut batches: Vec<Vec<Work>> = Vec::new();
     let mut bytes = 0;
     for (step, payload) in work {
         let more = payload.bytes();
-        let most = if step.kind.is_in_batches() { BATCH_STEPS } else { NOTED_CALLS };
+        let most = if step.kind.is_in_batches() { BATCH_STEPS } else { LOGGED_CALLS };
         let has_room = batches.last().is_some_and(|last| {
             let is_alike =
                 last.last().is_some_and(|(one, _)| one.kind.is_in_batches() == step.kind.is_in_batches());
@@ -477,7 +477,7 @@ pub(super) fn cut(work: Vec<Work>) -> Vec<Vec<Work>> {
     batches
 }
 
-/// Whether a write was a change of content that has a text.
+/// Whether a step writes the text of a file.
 pub(super) const fn has_text(step: &Step) -> bool {
     matches!(step.kind, Kind::File) && matches!(step.write, Write::Create { .. } | Write::Update)
 }

@@ -1,4 +1,4 @@
-//! Finds runs that are due, takes those that nobody works on, and ends them.
+//! Queues and claims runs that are due, renews their leases while workers execute them, and writes how they end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,39 +21,39 @@ use uuid::Uuid;
 
 use super::connect::Connect;
 use super::fault::{Failure, Health, Stop};
-use super::ledger::{Account, Purse};
+use super::ledger::{Account, Charge};
 use super::read::Reader;
-use super::worker::{self, Halt, TERM, Worker};
+use super::worker::{self, Halt, LEASE, Worker};
 use super::{next, removal, room};
 use crate::context::Context;
 use crate::model::{Run, SealedCredentials, Source};
 use crate::{Error, credentials, store};
 
-/// How often this process looks for work that nobody told it of.
-const POLL: Duration = Duration::from_millis(500);
-/// How often a worker looks whether its run is still wanted.
-const WATCH: Duration = Duration::from_millis(400);
-/// A worker holds its run for longer when so much of its term is left.
-const RENEW_EVERY: u32 = 30;
-/// Runs that this process works on at once, and those of one workspace among them.
+/// How often this process polls for runs that another process queued.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How often a worker checks its lease, and whether its run was cancelled.
+const WATCH_INTERVAL: Duration = Duration::from_millis(400);
+/// A worker renews its lease every so many checks.
+const RENEW_TICKS: u32 = 30;
+/// Runs that this process executes concurrently, in all and of one workspace.
 const MOST_RUNS: usize = 4;
 const MOST_RUNS_OF_ONE: usize = 2;
-const LOOKED_AT: i64 = 100;
-/// Workers that may be lost at one checkpoint: what is there kills them.
+const PAGE_SIZE: i64 = 100;
+/// Workers that may be lost at one checkpoint: after that, the content there is assumed to kill them.
 const MOST_LOST: u32 = 3;
-/// Full runs in a row that follow a lost place at once.
+/// Full runs in a row that follow a lost position without a delay.
 const MOST_FOLLOWING: u32 = 3;
-/// Runs that are kept of a source.
-const KEPT_RUNS: i64 = 100;
-/// How often what is over is forgotten.
-const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+/// Runs of a source that are retained.
+const RETAINED_RUNS: i64 = 100;
+/// How often expired data is removed.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// What the workers of this process work on.
+/// The source of each worker task of this process.
 type Working = HashMap<task::Id, (WorkspaceId, SourceId)>;
 
 /// The runs of this process.
 #[derive(Debug, Clone)]
-pub(crate) struct Machine {
+pub(crate) struct Runner {
     pub(crate) context: Context,
     pub(crate) connect: Arc<dyn Connect>,
     pub(crate) extractor: Extractor,
@@ -63,7 +63,7 @@ pub(crate) struct Machine {
     holder: Arc<str>,
 }
 
-impl Machine {
+impl Runner {
     pub(crate) fn new(
         context: Context,
         connect: Arc<dyn Connect>,
@@ -75,12 +75,12 @@ impl Machine {
         Self { context, connect, extractor, keyring, entropy, wake: Arc::default(), holder }
     }
 
-    /// Has this process look for work now.
+    /// Wakes the runner: there may be a run to claim.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// The credentials of a source.
+    /// The decrypted credentials of a source.
     pub(crate) async fn opened(&self, source: &Source) -> Result<Option<Value>, Error> {
         let sealed = store::sources::credentials(&self.context.db, source.workspace, source.id).await?;
         self.open(source, sealed)
@@ -90,7 +90,7 @@ impl Machine {
         sealed.map(|sealed| credentials::open(self.keyring.as_deref(), source.id, &sealed)).transpose()
     }
 
-    /// A connection to what a source is of.
+    /// A provider connected with the settings and credentials of a source.
     pub(crate) async fn provider(&self, source: &Source) -> Result<Box<dyn Provider>, Error> {
         let sealed = store::sources::credentials(&self.context.db, source.workspace, source.id).await?;
         self.provider_with(source, sealed)
@@ -107,27 +107,27 @@ impl Machine {
         made.map_err(Error::Invalid)
     }
 
-    /// What the plan of a workspace allows, as far as its callers said which it has.
+    /// The allowance of a workspace's plan; `None` until a caller has presented the plan.
     async fn allowance(&self, workspace: WorkspaceId) -> Result<Option<Allowance>, Error> {
         let plan = store::usage::plan(&self.context.db, workspace).await?;
         Ok(plan.map(|plan| self.context.limits.of(Some(&plan))))
     }
 
-    /// A call on a source's account.
-    pub(crate) fn call(&self, source: &Source, purse: Purse) -> Call {
+    /// A call whose requests are charged to a source.
+    pub(crate) fn call(&self, source: &Source, charge: Charge) -> Call {
         let account = Account {
             db: self.context.db.clone(),
             clock: Arc::clone(&self.context.clock),
             workspace: source.workspace,
             source: source.id,
             provider: source.provider.as_str(),
-            purse,
+            charge,
         };
         Call::new(self.connect.guard().clone(), Arc::new(account), Arc::clone(&self.context.clock))
     }
 
-    /// Queues a run of a source that the transaction holds; `None` when one is not over. `full`: it begins anew. All of it
-    /// is read in the transaction: with a second connection each, those who queue at once could take all that there are.
+    /// Queues a run of a source that the transaction has locked; `None` when another run has not ended. A `full` run ignores the position.
+    /// All reads go through the transaction: a second connection for each caller could exhaust the pool.
     pub(crate) async fn queue(
         &self,
         tx: &mut Tx,
@@ -138,10 +138,10 @@ impl Machine {
         source.full_next |= full;
         let id = self.context.ids.next();
         let mut run = Run::queued(source.workspace, source.id, id, SourceRunKind::Full, now);
-        let sealed = store::sources::held_credentials(tx, source).await?;
-        // What cannot be connected now says so when the run begins.
+        let sealed = store::sources::credentials_in(tx, source).await?;
+        // If it cannot be connected now, the run reports that when it starts.
         if let Ok(provider) = self.provider_with(source, sealed) {
-            let last = store::source_runs::last_held(tx, source).await?;
+            let last = store::source_runs::last_in(tx, source).await?;
             next::begin(&mut run, last.as_ref(), source, &provider.traits(), now);
         }
         if !store::source_runs::insert(tx, &run).await? {
@@ -153,33 +153,34 @@ impl Machine {
         Ok(Some(run))
     }
 
-    /// The same in a transaction of its own; `None` also when the source is not connected any more.
+    /// Like [`queue`](Self::queue), in a transaction of its own; `None` also when the source was disconnected.
     pub(crate) async fn queue_now(&self, source: &Source, full: bool) -> Result<Option<Run>, Error> {
         let mut tx = self.context.db.begin_write().await?;
-        let held = store::sources::hold(&mut tx, source.workspace, source.id).await?;
-        let Some(mut source) = held else { return Ok(None) };
+        let locked = store::sources::get_for_update(&mut tx, source.workspace, source.id).await?;
+        let Some(mut source) = locked else { return Ok(None) };
         let queued = self.queue(&mut tx, &mut source, full).await?;
         tx.commit().await?;
         Ok(queued)
     }
 
-    /// When a source is read again after that time.
+    /// The time of the next run after that time.
     pub(crate) fn next_at(&self, source: &Source, from: Timestamp) -> Timestamp {
         next::at(from, source.every, source.failures, self.entropy.as_ref())
     }
 
-    /// Works until the shutdown.
+    /// Queues, claims and executes runs until the shutdown.
     pub(crate) async fn run(&self, shutdown: CancellationToken) {
         if !self.context.db.is_shared() {
-            // Whoever held a run before was this process, which has begun anew.
-            if let Err(error) = store::source_runs::free_all(&self.context.db, self.context.clock.now()).await
+            // No other process uses the storage: all leases are from before a restart of this one.
+            if let Err(error) =
+                store::source_runs::expire_all_leases(&self.context.db, self.context.clock.now()).await
             {
                 tracing::warn!(%error, "runs of sources that were cut short go on later");
             }
         }
         let mut workers = JoinSet::new();
         let mut working = Working::new();
-        let mut sweeps = tokio::time::interval(SWEEP_EVERY);
+        let mut sweeps = tokio::time::interval(SWEEP_INTERVAL);
         while !shutdown.is_cancelled() {
             if let Err(error) = self.step(&mut workers, &mut working, &shutdown).await {
                 tracing::warn!(%error, "runs of sources cannot be looked for now; trying again");
@@ -187,16 +188,16 @@ impl Machine {
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 () = self.wake.notified() => {}
-                () = tokio::time::sleep(POLL) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
                 _ = sweeps.tick() => removal::sweep(&self.context).await,
                 Some(done) = workers.join_next_with_id() => {
-                    // A worker that panicked is lost: the term of its run ends.
+                    // The lease of a worker that panicked expires.
                     let id = done.map_or_else(|lost| lost.id(), |(id, ())| id);
                     working.remove(&id);
                 }
             }
         }
-        // They notice by themselves, and give their runs back.
+        // Workers see the shutdown themselves, and put their runs back into the queue.
         while workers.join_next().await.is_some() {}
     }
 
@@ -213,7 +214,7 @@ impl Machine {
             return Ok(());
         }
         let now = self.context.clock.now();
-        for run in store::source_runs::claimable(&self.context.db, now, LOOKED_AT).await? {
+        for run in store::source_runs::claimable(&self.context.db, now, PAGE_SIZE).await? {
             let of_one = working.values().filter(|(workspace, _)| *workspace == run.workspace).count();
             if working.len() >= MOST_RUNS {
                 break;
@@ -224,22 +225,22 @@ impl Machine {
             }
             if let Some(run) = self.claim(run).await? {
                 let whose = (run.workspace, run.source);
-                let (machine, shutdown) = (self.clone(), shutdown.clone());
-                let worker = workers.spawn(async move { machine.perform(run, &shutdown).await });
+                let (runner, shutdown) = (self.clone(), shutdown.clone());
+                let worker = workers.spawn(async move { runner.perform(run, &shutdown).await });
                 working.insert(worker.id(), whose);
             }
         }
         Ok(())
     }
 
-    /// Queues the runs whose time has come.
+    /// Queues the runs that are due.
     pub(crate) async fn queue_due(&self) -> Result<(), Error> {
         let now = self.context.clock.now();
-        for due in store::sources::due(&self.context.db, now, LOOKED_AT).await? {
+        for due in store::sources::due(&self.context.db, now, PAGE_SIZE).await? {
             let mut tx = self.context.db.begin_write().await?;
-            let held = store::sources::hold(&mut tx, due.workspace, due.id).await?;
-            let still = held.filter(|held| held.next_run_at == due.next_run_at && !held.paused);
-            if let Some(mut source) = still {
+            let locked = store::sources::get_for_update(&mut tx, due.workspace, due.id).await?;
+            let still_due = locked.filter(|source| source.next_run_at == due.next_run_at && !source.paused);
+            if let Some(mut source) = still_due {
                 self.queue(&mut tx, &mut source, false).await?;
                 tx.commit().await?;
             }
@@ -247,20 +248,20 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes a run that nobody works on, if it is still to be had; with what is known of it then.
+    /// Claims a run; returns its current state, or `None` if another process was faster.
     pub(crate) async fn claim(&self, run: Run) -> Result<Option<Run>, Error> {
         let now = self.context.clock.now();
-        if !store::source_runs::claim(&self.context.db, &run, &self.holder, now.plus(TERM), now).await? {
+        if !store::source_runs::claim(&self.context.db, &run, &self.holder, now.plus(LEASE), now).await? {
             return Ok(None);
         }
         Ok(store::source_runs::get(&self.context.db, run.workspace, run.source, run.id).await?)
     }
 
-    /// Works on a run that this process holds, until it is over, waits, or is somebody else's.
+    /// Executes a claimed run until it ends, waits, or its lease is lost.
     pub(crate) async fn perform(&self, run: Run, shutdown: &CancellationToken) {
         let (workspace, source, id) = (run.workspace, run.source, run.id);
         if let Err(error) = self.try_perform(run, shutdown).await {
-            // Whoever takes it next goes on at the checkpoint.
+            // The next worker resumes from the checkpoint.
             tracing::warn!(%workspace, %source, run = %id, %error, "a run of a source was cut short");
         }
     }
@@ -284,7 +285,7 @@ impl Machine {
                 return self.end(run, &source, Ending::Failed(Failure::Other(message))).await;
             }
         };
-        let call = self.call(&source, Purse::Run { id: run.id, holder: self.holder.to_string() });
+        let call = self.call(&source, Charge::Run { id: run.id, holder: self.holder.to_string() });
         let mut worker = Worker {
             context: &self.context,
             reader: Reader {
@@ -304,16 +305,16 @@ impl Machine {
         let watched = worker.run.clone();
         let halted = tokio::select! {
             worked = worker.work() => worked,
-            unwanted = self.watch(&watched, shutdown) => Err(unwanted),
+            halt = self.watch(&watched, shutdown) => Err(halt),
         };
-        // What is written is what counts, whatever was under way.
+        // The worker's own copy may be ahead of what it could store.
         let ending = match halted {
             Ok(()) => Ending::Completed,
             Err(Halt::Stop(Stop::Waiting(until))) => Ending::Waiting { until, is_try: false },
             Err(Halt::Stop(Stop::TryAgain(until))) => Ending::Waiting { until, is_try: true },
             Err(Halt::Stop(Stop::Failed(failure))) => Ending::Failed(failure),
             Err(Halt::Cancelled) => Ending::Cancelled,
-            Err(Halt::Lost) if shutdown.is_cancelled() => Ending::GivenBack,
+            Err(Halt::Lost) if shutdown.is_cancelled() => Ending::Requeued,
             Err(Halt::Lost) => return Ok(()),
             Err(Halt::Error(error)) => return Err(error),
         };
@@ -325,26 +326,26 @@ impl Machine {
         }
     }
 
-    /// Holds a run for as long as it is wanted; answers why it is not.
+    /// Renews the lease until it is lost or the run is cancelled; returns which.
     async fn watch(&self, run: &Run, shutdown: &CancellationToken) -> Halt {
         let mut ticks = 0_u32;
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => return Halt::Lost,
-                () = tokio::time::sleep(WATCH) => {}
+                () = tokio::time::sleep(WATCH_INTERVAL) => {}
             }
             ticks = ticks.wrapping_add(1);
             let db = &self.context.db;
-            let wanted = store::source_runs::wanted(db, run, &self.holder).await;
-            match wanted {
-                Ok(Some(false)) if ticks.is_multiple_of(RENEW_EVERY) => {
-                    let until = self.context.clock.now().plus(TERM);
+            let is_cancelled = store::source_runs::is_cancel_requested(db, run, &self.holder).await;
+            match is_cancelled {
+                Ok(Some(false)) if ticks.is_multiple_of(RENEW_TICKS) => {
+                    let until = self.context.clock.now().plus(LEASE);
                     let renewed = store::source_runs::renew(db, run, &self.holder, until).await;
                     if matches!(renewed, Ok(false)) {
                         return Halt::Lost;
                     }
                 }
-                // A storage that does not answer now may answer before the term ends.
+                // After an error, a later check may still be in time.
                 Ok(Some(false)) | Err(_) => {}
                 Ok(Some(true)) => return Halt::Cancelled,
                 Ok(None) => return Halt::Lost,
@@ -352,17 +353,18 @@ impl Machine {
         }
     }
 
-    /// Writes how a run ends or pauses, and what that means for its source, in one transaction.
+    /// Stores how a run ends or pauses, and the consequences for its source, in one transaction.
     async fn end(&self, mut run: Run, source: &Source, ending: Ending) -> Result<(), Error> {
         let mut tx = self.context.db.begin_write().await?;
-        // As it is now: somebody may have changed it meanwhile.
-        let Some(mut source) = store::sources::hold(&mut tx, source.workspace, source.id).await? else {
+        // Read again under the lock: the source may have changed meanwhile.
+        let Some(mut source) = store::sources::get_for_update(&mut tx, source.workspace, source.id).await?
+        else {
             return Ok(());
         };
         let now = self.context.clock.now();
         let open = store::source_runs::open(&mut tx, run.workspace, run.source).await?;
         let is_cancelled = open.is_some_and(|open| open.id == run.id && open.cancel_asked);
-        // Nobody would look at the wish again before what it waits for is over.
+        // A waiting run has no worker that would see the cancellation.
         let ending = if is_cancelled && ending.goes_on() { Ending::Cancelled } else { ending.of(&run) };
         let outcome = ending.label(&run);
         let follows = matches!(ending, Ending::Failed(Failure::PositionLost));
@@ -370,7 +372,7 @@ impl Machine {
             Ending::Completed => complete(&mut run, &mut source, now),
             Ending::Failed(failure) => fail(&mut run, &mut source, &failure),
             Ending::Cancelled => run.state = SourceRunStatus::Cancelled,
-            Ending::GivenBack => run.state = SourceRunStatus::Queued,
+            Ending::Requeued => run.state = SourceRunStatus::Queued,
             Ending::Waiting { until, is_try } => {
                 run.state = SourceRunStatus::Waiting;
                 run.waiting_until = Some(until);
@@ -380,15 +382,15 @@ impl Machine {
         let is_over = run.state.is_over();
         if is_over {
             run.finished_at = Some(now);
-            // Somebody asked for another run while this one was under way: otherwise it would be due later.
+            // An earlier due time was requested while this run was in progress.
             let asked = source.next_run_at.filter(|at| *at < run.created_at.plus(source.every));
             let after = self.after(&source, follows, now);
             source.next_run_at = after.map(|after| asked.map_or(after, |asked| asked.min(after)));
             store::sources::finish(&mut tx, &source).await?;
-            store::source_runs::forget(&mut tx, run.workspace, run.source, KEPT_RUNS).await?;
+            store::source_runs::prune(&mut tx, run.workspace, run.source, RETAINED_RUNS).await?;
         }
         if store::source_runs::save(&mut tx, &run, &self.holder, now).await?.is_none() {
-            // Somebody else has it by now.
+            // The lease was lost.
             return Ok(tx.rollback().await?);
         }
         tx.commit().await?;
@@ -399,7 +401,7 @@ impl Machine {
         Ok(())
     }
 
-    /// When the next run is due; at once when a full one follows a lost place.
+    /// When the next run is due; now if a full run follows a lost position.
     fn after(&self, source: &Source, follows: bool, now: Timestamp) -> Option<Timestamp> {
         if source.needs_credentials || source.paused || !source.mode.has_runs() {
             return None;
@@ -418,16 +420,16 @@ enum Ending {
     },
     Failed(Failure),
     Cancelled,
-    /// This process ends; another one, or the next, goes on.
-    GivenBack,
+    /// This process shuts down: back into the queue.
+    Requeued,
 }
 
 impl Ending {
     const fn goes_on(&self) -> bool {
-        matches!(self, Self::Waiting { .. } | Self::GivenBack)
+        matches!(self, Self::Waiting { .. } | Self::Requeued)
     }
 
-    /// A run that read everything has failed all the same when it could not keep it.
+    /// A run that read everything has still failed if the plan had no room for all of it.
     fn of(self, run: &Run) -> Self {
         match (self, room::left_out(run)) {
             (Self::Completed, Some(said)) => Self::Failed(Failure::NoRoom(said.to_owned())),
@@ -440,7 +442,7 @@ impl Ending {
             Self::Completed => worker::completed(run).as_str(),
             Self::Failed(failure) => failure.label(),
             Self::Cancelled => "cancelled",
-            Self::Waiting { .. } | Self::GivenBack => "paused",
+            Self::Waiting { .. } | Self::Requeued => "paused",
         }
     }
 }
@@ -487,7 +489,7 @@ fn report(run: &Run, source: &Source, outcome: &'static str) {
     if let Some(finished) = run.finished_at {
         metrics::histogram!("cairn_source_run_seconds", "provider" => provider)
             .record(finished.since(started).as_micros() as f64 / 1e6);
-        // How long a run waited for somebody to begin it.
+        // How long the run was queued.
         metrics::histogram!("cairn_source_run_lag_seconds", "provider" => provider)
             .record(started.since(run.created_at).as_micros() as f64 / 1e6);
     }
