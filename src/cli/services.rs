@@ -12,19 +12,24 @@ use cairn_chassis::sql;
 use cairn_providers::Reach;
 use clap::Args;
 
+use super::agents::AgentOptions;
+use super::bootstrap::BootstrapOptions;
 use super::browse::BrowseOptions;
 use super::connections::ConnectionOptions;
+use super::content::ContentOptions;
 use super::embedder::EmbedderOptions;
 use super::ending::EndingOptions;
 use super::memory::MemoryOptions;
+use super::mesh::Role;
 use super::oidc::OidcOptions;
+use super::outbound::OutboundOptions;
 use super::protection::{MailOptions, SecretKeyOptions, SigningKeyOptions, TlsOptions};
+use super::public::PublicOptions;
 use super::qdrant::QdrantOptions;
 use super::reranker::RerankerOptions;
 use super::sources::SourceOptions;
 use super::webhooks::WebhookOptions;
 use super::workspaces::WorkspaceOptions;
-use super::{AgentOptions, BootstrapOptions, ContentOptions, OutboundOptions, PublicOptions, Role};
 
 /// The folder of assets among a service's data.
 pub(crate) const ASSETS_FOLDER: &str = "assets";
