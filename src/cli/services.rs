@@ -1,6 +1,6 @@
-//! What the services are told, whichever way they run: the options that `cairn up` and `cairn serve` share, and the
-//! configurations that come of them. A new option of a service is added to a group of options and to the configuration
-//! here; nothing between them names it.
+//! The configurations of the services, whichever way they run: the options that `cairn up` and `cairn serve` share, and
+//! how they become each service's `Config`. A new option of a service is added to a group of options and to the
+//! configuration here, and nowhere else.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -184,7 +184,7 @@ impl ServiceOptions {
     }
 
     /// Whether the search index is kept by Qdrant, and not on a disk of ours.
-    pub(crate) fn index_is_elsewhere(&self) -> anyhow::Result<bool> {
+    pub(crate) fn index_is_external(&self) -> anyhow::Result<bool> {
         Ok(self.qdrant.config()?.is_some())
     }
 }
