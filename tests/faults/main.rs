@@ -65,7 +65,7 @@ const SEED: &str = "CAIRN_TEST_SEED";
 /// Seeds that once found a bug: a shape and a seed per line.
 const KEPT_SEEDS: &str = include_str!("seeds.txt");
 /// The seed of a plain run; it selects Qdrant for the mesh.
-const USUAL_SEED: u64 = 2_201_296_318_271_278_941;
+const DEFAULT_SEED: u64 = 2_201_296_318_271_278_941;
 const CLIENTS: u64 = 4;
 /// After the last fault, everything must answer again by itself within this time (docs/RELIABILITY.md).
 const RECOVERED_WITHIN: Duration = Duration::from_secs(30);
@@ -78,7 +78,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_hidden_is_seen() {
-    let all = phases(Cluster::SHAPE, Cluster::USUAL_SECONDS);
+    let all = phases(Cluster::SHAPE, Cluster::DEFAULT_SECONDS);
     alone(async {
         // A mesh keeps its index engine.
         for index in [Index::Embedded, Index::Qdrant] {
@@ -97,7 +97,7 @@ fn nothing_acknowledged_is_lost_and_nothing_hidden_is_seen() {
 
 #[test]
 fn one_process_loses_nothing_though_its_disk_and_its_clock_fail() {
-    alone(async { drive(Single::start().await, phases(Single::SHAPE, Single::USUAL_SECONDS)).await });
+    alone(async { drive(Single::start().await, phases(Single::SHAPE, Single::DEFAULT_SECONDS)).await });
 }
 
 fn alone(test: impl Future<Output = ()>) {
@@ -132,7 +132,7 @@ async fn drive<S: Stage>(mut stage: S, phases: Vec<Phase>) {
     if !violations.is_empty() {
         stage.show_logs();
     }
-    stage.look_over(&violations).await;
+    stage.check_data(&violations).await;
 
     let found = violations.take();
     assert!(found.is_empty(), "{} {SEED}={seeds:?}: {} violations: {found:#?}", S::SHAPE, found.len());
@@ -196,7 +196,7 @@ fn phases(shape: &str, usual_seconds: u64) -> Vec<Phase> {
     }
     let (seconds, seed) = (number_of(SECONDS), number_of(SEED));
     let explored = || seconds.map(|_| random());
-    let seed = seed.or_else(explored).unwrap_or(USUAL_SEED);
+    let seed = seed.or_else(explored).unwrap_or(DEFAULT_SEED);
     phases.push(Phase { seed, lasting: Duration::from_secs(seconds.unwrap_or(usual_seconds)) });
     phases
 }

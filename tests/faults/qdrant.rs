@@ -25,7 +25,7 @@ const WATCHDOG: &str = "read -r line || kill -9 \"$0\"";
 pub(crate) struct Qdrant {
     address: SocketAddr,
     running: RefCell<Option<Running>>,
-    /// While this is bound, nobody else is given its port.
+    /// Bound, so that nobody else gets its port.
     _held: TcpSocket,
 }
 
@@ -52,17 +52,17 @@ impl Qdrant {
         self.address
     }
 
-    /// Starts it where it was, and does not wait.
+    /// Starts it again at the same address, without waiting.
     pub(crate) fn start_again(&self) {
         *self.running.borrow_mut() = Some(Running::start(self.address));
     }
 
-    /// `kill -9`: it forgets everything.
+    /// `kill -9`: all data is lost.
     pub(crate) fn kill(&self) {
         drop(self.running.take());
     }
 
-    /// Sends it a signal by its name.
+    /// Sends it a signal by name.
     pub(crate) fn signal(&self, name: &str) {
         let running = self.running.borrow();
         let process = running.as_ref().unwrap().process.id().to_string();
@@ -93,7 +93,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Errors are of no use here: the process may have ended by itself.
+        // Errors do not matter here: the process may have exited by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
         if let Some(mut input) = self.watchdog.stdin.take() {
