@@ -263,9 +263,9 @@ impl Sessions {
         Ok(tx.commit().await?)
     }
 
-    /// Gives a person a new password and ends their sessions, but for the one at hand: whoever knew the old password
-    /// may have opened the others. A wrong guess at the old one counts like one at the sign-in: whoever found an open
-    /// session must not try words here instead.
+    /// Changes the password of a user and ends all sessions except for the current one: somebody who knew the old
+    /// password may have opened the others. A wrong current password counts as a failed sign-in, so that an open session
+    /// cannot be used to guess passwords.
     pub(crate) async fn change_password(
         &self,
         source: Option<IpAddr>,
@@ -302,7 +302,7 @@ impl Sessions {
         Ok(tx.commit().await?)
     }
 
-    /// Forgets the sessions that have ended.
+    /// Deletes expired sessions.
     pub(crate) async fn purge(&self) -> Result<u64, Error> {
         Ok(store::sessions::delete_ended(&self.db, self.ambient.clock.now()).await?)
     }

@@ -1,9 +1,10 @@
-//! Sign-ins: guessing is slow by whichever door and through however many processes, and nobody can lock an owner out.
+//! The rate limiter of sign-ins: it slows down guessing over all endpoints and processes, without allowing lockout
+//! attacks.
 //!
-//! Failed sign-ins count for the source address and for the account, whether that exists or not. The account's window
-//! does not hold for an address from which that account has signed in before: whoever spends the window with guesses
-//! from elsewhere (OWASP calls it a lockout attack) keeps strangers out for a while, and not the person who works
-//! there. The counts stand in the database, so that they hold for all replicas together.
+//! Failed sign-ins count for the source address and for the account, whether it exists or not. An address from which the
+//! account has signed in before is exempt from the account's window: an attacker who exhausts the window from elsewhere
+//! (OWASP calls it a lockout attack) only locks out unknown addresses for a while. The counts are in the database, so
+//! they apply over all replicas.
 
 use std::net::IpAddr;
 use std::time::Duration;
