@@ -34,7 +34,7 @@ use clap::{Parser, Subcommand};
 
 use self::asset_location::AssetLocationParser;
 pub(crate) use self::backup::{
-    BackupKeyOptions, BackupOptions, ChosenBackup, KeepingOptions, RestoreOptions, VerifyOptions,
+    BackupKeyOptions, BackupOptions, ChosenBackup, RestoreOptions, RetentionOptions, VerifyOptions,
 };
 pub(crate) use self::bootstrap::BootstrapOptions;
 pub(crate) use self::configuration::{CheckedProcess, ConfigCommand};

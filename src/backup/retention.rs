@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
 
-use crate::cli::KeepingOptions;
+use crate::cli::RetentionOptions;
 
 /// The prefix of a name such as `2026-11-28T14-05-00.123Z` that identifies the day, and the one for the hour.
 const DAY_PREFIX: usize = "2026-11-28".len();
@@ -32,8 +32,8 @@ impl Retention {
     ///
     /// # Errors
     /// When a number does not fit into `usize`.
-    pub(super) fn of(options: &KeepingOptions) -> anyhow::Result<Option<Self>> {
-        let KeepingOptions { keep, keep_within, keep_hourly, keep_daily } = options;
+    pub(super) fn of(options: &RetentionOptions) -> anyhow::Result<Option<Self>> {
+        let RetentionOptions { keep, keep_within, keep_hourly, keep_daily } = options;
         let count = |number: &Option<u32>| usize::try_from(number.unwrap_or_default());
         let retention = Self {
             newest: count(keep)?,
